@@ -1,4 +1,4 @@
-"""ReFrame entry point: gathers the sites of config/sites, and sets what holds for all of them."""
+"""ReFrame's settings: gathers the sites of config/sites, and sets what all of them share."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ os.environ.setdefault("RFM_WARN_AS_ERROR", "yes")
 os.environ.setdefault("RFM_REFERENCE_PREFIX", str(ROOT / "reference_values"))
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
 
-# A disk that fills up fails the checks; a traceback for each line of a log says nothing more.
+# A full disk fails the checks; a traceback for each line of a log adds nothing.
 logging.raiseExceptions = False
 
 seams.refuse_doubtful_settings()
@@ -58,8 +58,8 @@ _general = {
     "report_file": str(RESULTS / "reports" / "run-{sessionid}.json"),
 }
 
-# ReFrame looks ever more rarely whether a check has ended, after 10 s once a second, as is due to
-# the scheduler of a cluster. Where there is none that is only time lost, with each check.
+# ReFrame polls the end of a check ever more rarely, after 10 s once a second, as suits the
+# scheduler of a cluster. Without a scheduler that only delays each check.
 _without_queue = [
     system["name"]
     for system in _gathered["systems"]
@@ -73,7 +73,7 @@ site_configuration = {
         _general,
         {**_general, "poll_rate_min": 4, "target_systems": _without_queue},
     ],
-    # --mode=smoke is -t smoke, and no other tag: -t takes any part of one for a match.
+    # --mode=smoke is -t smoke, and no other tag: -t matches any part of a tag.
     "modes": sets.modes(),
     "storage": [{"enable": True, "sqlite_db_file": str(RESULTS / "results.db")}],
     "logging": [{"handlers": _logfile, "handlers_perflog": _perflog}],

@@ -58,7 +58,7 @@ def copies(memory: str, curve: Mapping[int, float], operation: str = "h2d") -> l
 def peer(
     pair: tuple[int, int], size: int, value: float, operation: str = "engine"
 ) -> dict[str, Any]:
-    """Return a transfer between two devices, by engine (E7) or a copy by kernel (E8)."""
+    """Return a transfer between two devices, by engine (E7) or a kernel copy (E8)."""
     kernel = operation == "copy"
     return factories.series(
         [value],

@@ -2,16 +2,16 @@
 
 from fabricheck.site import clusters, variables
 
-# Which GPUs they are, a name cannot tell: the node model does. mi300x unless another is named: the
-# one of them that many makers of servers and clouds offer in one form, eight on a board with the
-# same links. Boards of MI250 have two link maps, and MI250X and MI300A are nodes of clusters.
+# A name cannot tell which GPUs these are: the node model does. The default is mi300x, which many
+# makers of servers and clouds offer in one form, eight on a board with the same links. Boards of
+# MI250 have two link maps, and MI250X and MI300A are nodes of clusters.
 NODE = variables.node_model("FABRICHECK_AMD_NODE", default="mi300x", vendor="amd")
 
-# The list of checks has those on each of the nodes that it may be.
+# The list has the checks of each of the nodes that it may be.
 VARIANTS = [{"FABRICHECK_AMD_NODE": name} for name in variables.node_models("amd")]
 
-# Link classes of the same name are other links on another device: a set for each kind of device of
-# which documents state values, and one without values for the others.
+# Link classes of the same name are different links on another device: one set for each kind of
+# device with published values, and one without values for the others.
 REFERENCES = {
     "mi250": "amd-mi250",
     "mi250-two-sockets": "amd-mi250",

@@ -1,6 +1,6 @@
 """A host of eight NVIDIA H200 with NVSwitch, of which a machine shows one, two, four or eight.
 
-No machine is known by its name, so a session names the system: --system=h200:x2.
+No machine is recognised by its name, so a session names the system: --system=h200:x2.
 """
 
 import os
@@ -23,9 +23,9 @@ LACKS = [
     *([] if NCCL_TESTS else ["nccl-tests"]),
 ]
 
-# Open MPI 5.0.11 of PyPI, built without CUDA, with UCX 1.22 beside it, crashes in these on buffers
-# of devices (tests/outputs/h200/two-devices-mpi). Of an MPI without that fault the variable is set
-# and empty.
+# Open MPI 5.0.11 of PyPI, built without CUDA, with UCX 1.22 beside it, crashes in these on device
+# buffers (tests/outputs/h200/two-devices-mpi). For an MPI without that fault set the variable to an
+# empty value.
 COLLECTIVES_THAT_CRASH = os.environ.get(
     "FABRICHECK_CUDA_MPI_WITHOUT", "reduce,allreduce,reduce_scatter,allgather"
 )
@@ -33,7 +33,7 @@ MPI_WITHOUT = [name for name in COLLECTIVES_THAT_CRASH.split(",") if name]
 
 
 def partition(devices):
-    """Return the partition of a machine that shows so many devices, the first of the host."""
+    """Return the partition of a machine that shows some devices, the first of the host."""
     several = ["several_devices", "ranks", "placements"] if devices > 1 else []
     return {
         "name": f"x{devices}",

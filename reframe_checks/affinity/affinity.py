@@ -1,4 +1,4 @@
-"""Where the ranks of a launch sit (experiment E15)."""
+"""Binding of the ranks of a launch (experiment E15)."""
 
 import reframe as rfm
 
@@ -7,18 +7,18 @@ from fabricheck.rfm.affinity import AffinityCheck, SiteAffinityCheck
 
 @rfm.simple_test
 class affinity(AffinityCheck):
-    """Each rank on the core, NUMA domain and device that the launcher was requested."""
+    """Each rank on the core, NUMA domain and device that was requested of the launcher."""
 
-    descr = "Cores, NUMA domain and device of each rank, against what was requested (E15)"
+    descr = "Cores, NUMA domain and device of each rank, compared with the requested ones (E15)"
     tags = {"E15", "smoke", "node", "full"}
     valid_prog_environs = ["+affinity"]
 
 
 @rfm.simple_test
 class affinity_site(SiteAffinityCheck):
-    """Each rank on one device of its own and the cores near it, by the site's own options."""
+    """Each rank with one device of its own and the cores near it, by the site's own options."""
 
-    descr = "Cores and device of each rank as the site recommends to bind them (E15)"
+    descr = "Cores and device of each rank, bound by the site's recommended options (E15)"
     tags = {"E15", "smoke", "node", "full"}
     valid_systems = ["+devices +several_devices +ranks +site_binding"]
     valid_prog_environs = ["+affinity"]

@@ -1,4 +1,4 @@
-"""The build of the programs themselves, by Spack or by CMake; it measures nothing."""
+"""The build of the suite's programs, by Spack or by CMake; nothing is measured."""
 
 import reframe as rfm
 
@@ -7,7 +7,7 @@ from fabricheck.rfm.build import BuildCheck
 
 @rfm.simple_test
 class build(BuildCheck):
-    """The programs of an environment, built from this checkout and started once."""
+    """Builds the programs of an environment from this checkout and runs each once."""
 
-    descr = "Build of the programs by Spack or CMake, and a first run of what was built"
+    descr = "Build of the programs by Spack or CMake, and a first run of each"
     tags = {"build"}

@@ -1,4 +1,4 @@
-"""Memory that host and devices share: zero-copy and page migration (experiment E3)."""
+"""Memory shared by host and devices: zero-copy and page migration (experiment E3)."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +12,7 @@ from fabricheck.results.document import load
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 
-#: Of each operation who moves the data, and the kinds of memory at its ends.
+#: By operation what moves the data, and the kinds of memory at both ends.
 OPERATIONS = {
     "read": ("kernel", "managed", "device"),
     "write": ("kernel", "device", "managed"),
@@ -22,19 +22,19 @@ OPERATIONS = {
     "prefetch-d2h": ("copy-engine", "managed", "managed"),
 }
 FIELDS = ("engine", "source.memory", "destination.memory")
-#: The operations on pages that are on the host; the others need pages that migrate.
+#: Operations on pages that are on the host; the others need pages that migrate.
 FROM_THE_HOST = ("read", "write")
 
 
 def series_of(operation, movement):
-    """Return what tells the series of one operation, past the caches."""
+    """Return the distinguishing fields of one operation's series, beyond the caches."""
     fields = dict(zip(FIELDS, OPERATIONS[operation], strict=True))
     where = {"experiment": "E3", "role": "single", "operation": operation, **fields}
     return {**where, "movement": movement, "regime": "memory", "bytes_counted": "once"}
 
 
 def moved(operation, movement):
-    """Return the worst and the median over the devices of one operation."""
+    """Return the worst and the median device of one operation."""
     stem, where = operation.replace("-", "_"), series_of(operation, movement)
     return [
         Metric(f"{stem}_{reduce}", where, ("device",), reduce, independent=True)
@@ -43,17 +43,16 @@ def moved(operation, movement):
 
 
 def largest(operation, movement):
-    """Return what one operation reaches at the largest size of a scan."""
+    """Return the value of one operation at the largest size of a scan."""
     where = {**series_of(operation, movement), "bytes": LARGEST}
     return Metric(operation, where, independent=True)
 
 
 class ManagedCheck(MeasuringCheck):
-    """Every device alone; what moves the pages is asked for, and read from every series.
+    """Each device alone; the kind of page movement is requested, and verified in every series.
 
-    movement: zero-copy or page-migration; the program refuses a device that would do the other.
-    operations: what managed measures.
-    devices: as managed takes them.
+    movement: zero-copy or page-migration; the program refuses a device that would use the other.
+    operations: those of the program managed. devices: in the form of the program's option.
     """
 
     program = "managed"
@@ -62,11 +61,11 @@ class ManagedCheck(MeasuringCheck):
     devices = "each"
 
     def sizes(self):
-        """Return the sizes of the array, as managed takes them."""
+        """Return the sizes of the array, in the form of the program's option."""
         return str(self.extra("array_bytes"))
 
     def program_arguments(self):
-        """Return what the check asks for, and the sizes and noise limit of the partition."""
+        """Return the arguments, and the partition's sizes and noise limit."""
         what = ["--devices", self.devices, "--memory", "managed", "--expect", self.movement]
         sizes = ["--operations", ",".join(self.operations), "--sizes", self.sizes()]
         return [*what, *sizes, *self.arguments, "--noise-limit", str(self.host_noise_limit)]
@@ -74,7 +73,7 @@ class ManagedCheck(MeasuringCheck):
 
 @rfm.simple_test
 class managed_zero_copy(ManagedCheck):
-    """Pages stay where they are, and every access crosses the link."""
+    """Pages stay in place, and every access crosses the link."""
 
     descr = "Managed memory that stays in place, read and written over the link (E3)"
     tags = {"E3", "node", "full"}
@@ -88,7 +87,7 @@ class managed_zero_copy(ManagedCheck):
 
 @rfm.simple_test
 class managed_migration(ManagedCheck):
-    """Pages move to who touches them: a process of its own, since some systems hang."""
+    """Pages migrate to the accessing side; in its own process, since some systems hang."""
 
     descr = "Managed memory that migrates on page faults, and by prefetch (E3)"
     tags = {"E3", "full"}
@@ -102,21 +101,22 @@ class managed_migration(ManagedCheck):
         for name in OPERATIONS
         for metric in moved(name, "prefetch" if "prefetch" in name else "page-migration")
     )
-    #: Names of metrics that the node has no value for, and of which nothing is required.
+    #: Names of metrics without a value on the node, and without a required one.
     stayed = ()
 
     def expected_metrics(self):
-        """Return the metrics, less those of operations that move no pages on this node."""
+        """Return the metrics without those of operations that move no pages on this node."""
         return [metric for metric in self.metrics if metric.name not in self.stayed]
 
     @run_before("sanity")
     def leave_out_what_stayed(self):
         """Leave out report-only metrics of host accesses and prefetches that moved no page.
 
-        Pages may stay on the device when the host uses them, and a prefetch may do nothing: both
-        depend on kernel and driver, and neither is a fault of the node. The document says which.
+        Pages may stay on the device when the host accesses them, and a prefetch may do nothing:
+        both depend on kernel and driver, and neither is a fault of the node. The document states
+        which.
         """
-        with suppress(FabricheckError):  # judged, and said, by the base
+        with suppress(FabricheckError):  # judged and reported by the base
             document = load(Path(self.stagedir) / RESULT)
             said = {one["operation"]: one["reason"] for one in document.get("skipped") or ()}
             found = {(one["operation"], one["movement"]) for one in document["series"]}
@@ -137,7 +137,7 @@ class managed_migration(ManagedCheck):
                 self.logger.info(f"{self.name}: no value for {', '.join(self.stayed)}: {why}")
 
     def report_only(self, metric):
-        """Return whether the partition's reference of a metric requires nothing."""
+        """Whether the partition's reference of a metric requires nothing."""
         return not requires(plain(self.entries[metric.name]))
 
 
@@ -146,12 +146,14 @@ class ManagedScan(ManagedCheck):
 
     devices = "0"
     operations = FROM_THE_HOST
-    # Many series of few samples: the curve matters, and every point says how sure it is.
+    # Many series of few samples: the curve matters, and every point has its uncertainty.
     arguments = ("--max-samples", "15", "--series-time", "1")
     seconds = 300
 
     def sizes(self):
-        """Return the sizes of the paper's figure 3, and more where caches ask for larger arrays."""
+        """Return the sizes of the paper's figure 3, and larger ones where caches require larger
+        arrays.
+        """
         return f"4KiB:{max(1 << 30, int(self.extra('array_bytes')))}"
 
     def population(self):
@@ -161,7 +163,7 @@ class ManagedScan(ManagedCheck):
 
 @rfm.simple_test
 class managed_scan_zero_copy(ManagedScan):
-    """Pages stay where they are, and every access crosses the link."""
+    """Pages stay in place, and every access crosses the link."""
 
     descr = "Managed memory that stays in place, over array sizes on the first device (E3)"
     tags = {"E3", "full"}
@@ -173,7 +175,7 @@ class managed_scan_zero_copy(ManagedScan):
 
 @rfm.simple_test
 class managed_scan_migration(ManagedScan):
-    """Pages move to the kernel that touches them."""
+    """Pages migrate to the kernel that accesses them."""
 
     descr = "Managed memory that migrates on page faults, over array sizes (E3)"
     tags = {"E3", "full"}

@@ -9,7 +9,7 @@ from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Figure, Metric, series_of
 
-#: Of each operation the side that is on the host, and the role whose series make its metrics.
+#: By operation the side that is on the host, and the role of the series of its metrics.
 OPERATIONS = {
     "h2d": ("source", "single"),
     "d2h": ("destination", "single"),
@@ -17,26 +17,26 @@ OPERATIONS = {
 }
 MEMORY = ("pinned", "pageable")
 
-#: What moves the bytes, and that each counts once: another convention is a factor of two.
+#: The engine that moves the bytes, counted once: another convention is a factor of two.
 CONVENTION = {"regime": "memory", "engine": "copy-engine", "bytes_counted": "once"}
 
 
 def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **where):
-    """Return a metric of one operation and kind of memory, past the caches.
+    """Return a metric of one operation and kind of memory, beyond the caches.
 
-    place: near or far: of the NUMA domain, as seen from the device.
-    ends: the pairs of device and NUMA domain; ``None`` is each device with the domain it has.
+    place: near or far: of the NUMA domain, as seen from the device. ends: the pairs of device and
+    NUMA domain; ``None`` is each device with the domain it has.
     """
     host, role = OPERATIONS[operation]
     other = "destination" if host == "source" else "source"
     kinds = {f"{host}.memory": f"host-{memory}", f"{other}.memory": "device"}
     fields = {**CONVENTION, **kinds, "operation": operation, "role": role, **where}
-    # A sum has no device of its own; the set that it is of has one.
+    # A sum has no device of its own, but a set of one device.
     who = ("device_set",) if role == "sum" else ("device",)
     name = name.format(operation, memory, place, reduce)
     if ends is None:
         return Metric(name, fields, who, reduce, independent=True)
-    # The way to another domain need not be the same for all devices.
+    # Paths to another domain may differ between devices.
     alike = place == "near"
     among = tuple(([device] if role == "sum" else device, domain) for device, domain in ends)
     over = (*who, f"{host}.numa_domain")
@@ -44,7 +44,7 @@ def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **wh
 
 
 def near(memory):
-    """Return the worst and the median device of each operation, with memory next to it."""
+    """Return the worst and the median device of each operation, with memory near it."""
     return tuple(
         copies(operation, memory, "near", reduce, experiment="E2")
         for operation in OPERATIONS
@@ -53,7 +53,7 @@ def near(memory):
 
 
 def both_ways(memory):
-    """Return the metric of both directions at once beside the two alone, with memory next to it."""
+    """Return the metric of both directions at once relative to each alone, with memory near it."""
     each = (copies(operation, memory, "near", "worst") for operation in ("both", "h2d", "d2h"))
     return relative.both_ways(*each)
 
@@ -77,11 +77,11 @@ class CopyCheck(MeasuringCheck):
     env_vars = ENGINES_ON
 
     def sizes(self):
-        """Return the sizes of a message, as memcpy takes them."""
+        """Return the sizes of a message, in the form of memcpy's option."""
         return str(self.extra("array_bytes"))
 
     def program_arguments(self):
-        """Return what the check asks for, and the sizes and noise limit of the partition."""
+        """Return the arguments, and the partition's sizes and noise limit."""
         places = ["--devices", self.devices, "--domains", self.domains]
         what = ["--memory", ",".join(self.memory)]
         what += ["--operations", ",".join(self.operations)]
@@ -99,13 +99,15 @@ class CopyCheck(MeasuringCheck):
 class memcpy_near(CopyCheck):
     """Pinned memory, which shows the host link of each device."""
 
-    descr = "hipMemcpy between each device and pinned memory next to it (E2)"
+    descr = "hipMemcpy between each device and pinned memory near it (E2)"
     tags = {"E2", "smoke", "node", "full"}
     memory = ("pinned",)
     metrics = near("pinned")
 
     def expected_metrics(self):
-        """Return those of each operation; on nodes with engines both at once beside the two."""
+        """Return the metrics of each operation; on nodes with engines also of both at once relative
+        to each.
+        """
         own = super().expected_metrics()
         return own if self.node is None else [*own, both_ways("pinned")]
 
@@ -114,7 +116,7 @@ class memcpy_near(CopyCheck):
 class memcpy_near_pageable(CopyCheck):
     """Pageable memory, whose pages the runtime pins for a copy above 1 MiB."""
 
-    descr = "hipMemcpy between each device and pageable memory next to it (E2)"
+    descr = "hipMemcpy between each device and pageable memory near it (E2)"
     tags = {"E2", "node", "full"}
     memory = ("pageable",)
     metrics = near("pageable")
@@ -127,8 +129,9 @@ class memcpy_scan(CopyCheck):
     descr = "hipMemcpy over message sizes on the first device (E2)"
     tags = {"E2", "full"}
     devices = "0"
-    # Many series of few samples: the curve matters, and every point says how sure it is. Of 15 the
-    # interval leaves out the three extreme ones on either side, which other work on a host makes.
+    # Many series of few samples: the curve matters, and every point has its uncertainty. Of 15
+    # samples the interval leaves out the three extreme ones on either side, which other work on a
+    # host causes.
     arguments = ("--max-samples", "15", "--series-time", "1", "--batch-time", "0.003")
     metrics = tuple(
         copies(operation, memory, "near", "worst", "{}_{}_{}", experiment="E2", bytes=LARGEST)
@@ -154,10 +157,10 @@ class memcpy_noncoherent(CopyCheck):
 
 @dataclass(frozen=True)
 class Elsewhere(Metric):
-    """On how many devices memory is not on the NUMA domain that the device is attached to."""
+    """The number of devices whose memory is not on their own NUMA domain."""
 
     def figure(self, document, population):
-        """Count the series whose proved domain is another one, or which is on several."""
+        """Count the series whose verified domain is another one, or which are on several."""
         chosen = series_of(document, self, population, "GB/s")
         near = {device["index"]: device["numa_domain"] for device in document["devices"]}
         away = tuple(one for one in chosen if one["source"]["numa_domain"] != near[one["device"]])
@@ -166,9 +169,9 @@ class Elsewhere(Metric):
 
 @rfm.simple_test
 class memcpy_unplaced(CopyCheck):
-    """Memory of plain hipHostMalloc, for which no NUMA domain is asked; where it lies is proved."""
+    """Memory of plain hipHostMalloc, without a requested NUMA domain; its place is verified."""
 
-    descr = "hipMemcpy between each device and pinned memory wherever the runtime puts it (E2)"
+    descr = "hipMemcpy between each device and pinned memory where the runtime places it (E2)"
     tags = {"E2", "full"}
     valid_systems = ["+devices +several_domains -simulated"]
     memory = ("pinned",)
@@ -176,7 +179,7 @@ class memcpy_unplaced(CopyCheck):
     operations = ("h2d", "d2h")
 
     def expected_metrics(self):
-        """Return the worst device of each direction, and on how many memory is elsewhere."""
+        """Return the worst device of each direction, and the number with memory elsewhere."""
         worst = [
             replace(copies(operation, "pinned", "unplaced", "worst", experiment="E2"), alike=False)
             for operation in self.operations
@@ -186,7 +189,7 @@ class memcpy_unplaced(CopyCheck):
 
 
 class DomainsCheck(CopyCheck):
-    """Devices with every NUMA domain; where the pages lie is proved, not assumed."""
+    """Devices with every NUMA domain; the place of the pages is verified, not assumed."""
 
     valid_systems = ["+devices +several_domains"]
     domains = "each"
@@ -196,7 +199,7 @@ class DomainsCheck(CopyCheck):
         return self.node.devices
 
     def ends(self):
-        """Return the pairs of device and domain of the node model that are near, and far."""
+        """Return the pairs of device and domain that are near and far in the node model."""
         near = [(device.index, device.domain) for device in self.paired()]
         every = [(device, one.index) for device, _ in near for one in self.node.domains]
         return {"near": near, "far": [pair for pair in every if pair not in near]}
@@ -216,8 +219,8 @@ class DomainsCheck(CopyCheck):
 class memcpy_numa(DomainsCheck):
     """Pinned memory, which the device's engine reads and writes.
 
-    One device near each domain: devices near the same one share the way between domains, and the
-    link of each is measured by memcpy_near.
+    One device near each domain: devices near the same domain share the path between domains, and
+    memcpy_near measures the link of each.
     """
 
     descr = "hipMemcpy between every NUMA domain and the first device near each (E4)"
@@ -232,13 +235,13 @@ class memcpy_numa(DomainsCheck):
 
     @property
     def devices(self):
-        """Their numbers, as memcpy takes them."""
+        """The device numbers, in the form of memcpy's option."""
         return ",".join(str(device.index) for device in self.paired())
 
 
 @rfm.simple_test
 class memcpy_numa_pageable(DomainsCheck):
-    """Pageable memory, which a thread beside it pins or copies; one direction after the other."""
+    """Pageable memory, which a nearby thread pins or copies; one direction after the other."""
 
     descr = "hipMemcpy of pageable memory between every NUMA domain and every device (E4)"
     tags = {"E4", "full"}

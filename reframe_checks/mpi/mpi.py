@@ -14,13 +14,13 @@ from fabricheck.rfm.messages import (
     cases,
 )
 
-#: Elements of the messages to be verified; the two large numbers are prime.
+#: Elements of the messages to verify; the two large numbers are prime.
 COUNTS = (1, 1009, 262147)
 
 
 @rfm.simple_test
 class mpi_pairs(MpiPairsCheck):
-    """Bandwidth and latency of every ordered pair in one launch, copy engines on."""
+    """Bandwidth and latency of every ordered pair in one launch, with copy engines."""
 
     descr = "MPI between all ordered pairs of ranks (E9)"
     tags = {"E9", "node", "full"}
@@ -32,7 +32,7 @@ class mpi_pairs(MpiPairsCheck):
 class mpi_pairs_engine_off(MpiPairsCheck):
     """The same without the copy engines: kernels move the data, and may use all links."""
 
-    descr = "MPI between all ordered pairs of ranks, copy engines switched off (E9)"
+    descr = "MPI between all ordered pairs of ranks, copy engines disabled (E9)"
     tags = {"E9", "full"}
     valid_systems = ["+devices +peers +sdma +ranks"]
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
@@ -66,7 +66,7 @@ class mpi_collectives(MpiCollectivesCheck):
 class mpi_collectives_engine_off(MpiCollectivesCheck):
     """The same without the copy engines."""
 
-    descr = "MPI collectives on 2 ranks to all, copy engines switched off (E10)"
+    descr = "MPI collectives on 2 ranks to all, copy engines disabled (E10)"
     tags = {"E10", "full"}
     valid_systems = ["+devices +peers +sdma +ranks"]
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
@@ -84,9 +84,9 @@ class mpi_collectives_best(BestFirstCheck):
 
 @rfm.simple_test
 class mpi_collectives_best_engine_off(BestFirstCheck):
-    """These without the copy engines."""
+    """The same on the best devices without the copy engines."""
 
-    descr = "MPI collectives on the best devices, copy engines switched off (E10)"
+    descr = "MPI collectives on the best devices, copy engines disabled (E10)"
     tags = {"E10", "full"}
     valid_systems = ["+devices +several_devices +peers +sdma +ranks +placements"]
     env_vars = ENGINES_OFF
@@ -94,9 +94,11 @@ class mpi_collectives_best_engine_off(BestFirstCheck):
 
 @rfm.simple_test
 class mpi_data(MpiCheck):
-    """Messages and collectives verified on all ranks: several types, sizes no multiple of them."""
+    """Messages and collectives verified on all ranks, for several types and sizes not multiples of
+    them.
+    """
 
-    descr = "MPI gives right data, for several types and sizes (E12)"
+    descr = "Right data of MPI messages and collectives, for several types and sizes (E12)"
     tags = {"E12", "smoke", "node", "full"}
     valid_prog_environs = ["+mpi"]
     arguments = (
@@ -106,6 +108,6 @@ class mpi_data(MpiCheck):
     metrics = (Unverified("unverified", over=(), unit="count"),)
 
     def population(self):
-        """Return what must be verified, and the ranks that must take part in it."""
+        """Return what must be verified, and the ranks that must take part."""
         operations = ["exchange", *self.collectives]
         return {"cases": cases(operations, COUNTS), "ranks": range(len(self.rank_devices))}

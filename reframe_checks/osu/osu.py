@@ -8,9 +8,10 @@ from fabricheck.rfm.benchmarks import OsuCollectiveCheck, OsuOwnDeviceCheck, Osu
 
 @rfm.simple_test
 class osu_device_0(OsuPairCheck):
-    """From device 0 to each other one: 16 MiB as AMD's lab notes, 1 GiB as the paper's figure.
+    """From device 0 to each other one: 16 MiB as in AMD's lab notes, 1 GiB as in the paper's
+    figure.
 
-    Iterations are OSU's own defaults for such sizes, which both documents had.
+    Iterations are OSU's own defaults for such sizes, which both documents used.
     """
 
     descr = "osu_bw and osu_latency from device 0 to every other one (E9)"
@@ -26,7 +27,7 @@ class osu_device_0(OsuPairCheck):
 class osu_device_0_engine_off(osu_device_0):
     """The same without the copy engines: kernels move the data, and may use all links."""
 
-    descr = "osu_bw from device 0 to every other one, copy engines switched off (E9)"
+    descr = "osu_bw from device 0 to every other one, copy engines disabled (E9)"
     valid_systems = ["+devices +several_devices +peers +sdma"]
     programs = ("osu_bw",)
     env_vars = ENGINES_OFF
@@ -34,7 +35,7 @@ class osu_device_0_engine_off(osu_device_0):
 
 @rfm.simple_test
 class osu_all_pairs(OsuPairCheck):
-    """Every ordered pair, at the sizes of the JSC's study; kernels reach more than engines do."""
+    """Every ordered pair, at the sizes of JSC's study; kernels are faster than engines here."""
 
     descr = "osu_bw between all ordered pairs of devices (E9)"
     tags = {"E9", "full"}
@@ -51,8 +52,8 @@ class osu_all_pairs(OsuPairCheck):
 class osu_own_device(OsuOwnDeviceCheck):
     """From each device to itself, two ranks on it: the diagonal of the JSC's heat maps.
 
-    The JSC set no variable for the copy engines. A copy within one memory is a kernel's with any
-    setting; this one is that of `osu_all_pairs`, whose heat map it completes.
+    The JSC set no variable for the copy engines. A kernel copies within one memory with any
+    setting; this one equals `osu_all_pairs`, whose heat map it completes.
     """
 
     descr = "osu_bw between two ranks on one device (E9)"
@@ -76,7 +77,7 @@ class CollectiveCheck(OsuCollectiveCheck):
 
 @rfm.simple_test
 class osu_collectives(CollectiveCheck):
-    """Each collective on the best 2, 3 ... devices by the node model, copy engines on."""
+    """Each collective on the best 2, 3 ... devices by the node model, with copy engines."""
 
     descr = "OSU's collectives on 2 to all devices, the best ones, 1 MiB (E10)"
     env_vars = ENGINES_ON
@@ -86,18 +87,18 @@ class osu_collectives(CollectiveCheck):
 class osu_collectives_engine_off(CollectiveCheck):
     """The same without the copy engines, as in the paper's second run."""
 
-    descr = "OSU's collectives on the best devices, copy engines switched off (E10)"
+    descr = "OSU's collectives on the best devices, copy engines disabled (E10)"
     valid_systems = ["+devices +several_devices +peers +sdma"]
     env_vars = ENGINES_OFF
 
 
 class FirstDevicesCheck(CollectiveCheck):
-    """On the first 2, 3 ... devices, where these are not the best ones, which others measure."""
+    """On the first 2, 3 ... devices, if these are not the best ones, which others measure."""
 
     valid_systems = ["+devices +several_devices +peers"]
 
     def device_sets(self):
-        """Return the sets of the first devices that are none of the best sets."""
+        """Return the sets of the first devices that are not among the best sets."""
         return self.first_sets()
 
 
@@ -113,6 +114,6 @@ class osu_collectives_in_order(FirstDevicesCheck):
 class osu_collectives_in_order_engine_off(FirstDevicesCheck):
     """The same without the copy engines."""
 
-    descr = "OSU's collectives on the first devices, copy engines switched off (E10)"
+    descr = "OSU's collectives on the first devices, copy engines disabled (E10)"
     valid_systems = ["+devices +several_devices +peers +sdma"]
     env_vars = ENGINES_OFF

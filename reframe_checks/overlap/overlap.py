@@ -1,7 +1,8 @@
-"""A kernel that computes beside copies, by engine and by kernel: what each keeps of its own rate.
+"""A computing kernel and simultaneous copies, by engine and by kernel: what each keeps of its own
+rate.
 
-Copies to a peer are of experiments E7 (by engine) and E8 (by kernel), those to pinned host memory
-of E2 and E3. That engines leave the compute units free is their advantage: V.A.2 and V.C of the
+Copies to a peer belong to experiments E7 (by engine) and E8 (by kernel), copies to pinned host
+memory to E2 and E3. The advantage of engines is that compute units stay free: V.A.2 and V.C of the
 paper, and "GPU-to-GPU communication options" of AMD's lab notes.
 """
 
@@ -12,15 +13,15 @@ from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import Metric
 
-#: What tells the kernel's series from those of copies.
+#: Fields that distinguish the kernel's series from those of copies.
 COMPUTED = {"operation": "compute", "engine": "kernel"}
 
 
 class OverlapCheck(MeasuringCheck):
-    """Two metrics for each way of copying: of the kernel and of the copies, the worst device.
+    """Two metrics for each way of copying: the kernel's and the copies', of the worst device.
 
-    ways: by what copies the experiment, the operation and the engine of its series.
-    target: the options that say where copies go to.
+    ways: the movers of copies: experiment, operation and engine of their series. target: the
+    options for the destination of copies.
     """
 
     program = "overlap"
@@ -30,7 +31,9 @@ class OverlapCheck(MeasuringCheck):
     env_vars = ENGINES_ON
 
     def program_arguments(self):
-        """Return where copies go, how many samples, and the size and limit of the partition."""
+        """Return the destination of copies, the number of samples, and the partition's size and
+        limit.
+        """
         limits = ["--size", str(self.extra("array_bytes"))]
         limits += ["--noise-limit", str(self.host_noise_limit)]
         # Devices of the host runtime share a core between both: time slices of 4 ms.
@@ -38,7 +41,7 @@ class OverlapCheck(MeasuringCheck):
         return [*self.target, "--series-time", "1", *longer, *limits]
 
     def expected_metrics(self):
-        """Return what the kernel and the copies keep, for each way of copying."""
+        """Return what the kernel and the copies keep of their rates, for each way of copying."""
         return [
             self.metric(name, {"experiment": experiment, **fields})
             for way, (experiment, operation, engine) in self.ways.items()
@@ -52,7 +55,7 @@ class OverlapCheck(MeasuringCheck):
         ]
 
     def metric(self, name, where):
-        """Return the metric of what works beside the other one, in percent of itself alone."""
+        """Return the metric of one in percent of its solo value."""
         unit = "us" if where["operation"] == "compute" else "GB/s"
         beside, alone = (
             Metric(name, {**where, "role": role}, unit=unit, independent=True)
@@ -65,7 +68,7 @@ class OverlapCheck(MeasuringCheck):
 class overlap_peers(OverlapCheck):
     """Copies from each device to the one after it."""
 
-    descr = "A kernel beside copies to a peer, by engine and by kernel (E7, E8)"
+    descr = "A kernel and simultaneous copies to a peer, by engine and by kernel (E7, E8)"
     tags = {"E7", "E8", "full"}
     valid_systems = ["+devices +several_devices +peers -simulated"]
     target = ("--pairs", "next", "--devices", "none")
@@ -76,7 +79,9 @@ class overlap_peers(OverlapCheck):
 class overlap_host(OverlapCheck):
     """Copies from each device to pinned host memory next to it."""
 
-    descr = "A kernel beside copies to pinned host memory, by engine and by kernel (E2, E3)"
+    descr = (
+        "A kernel and simultaneous copies to pinned host memory, by engine and by kernel (E2, E3)"
+    )
     tags = {"E2", "E3", "full"}
     valid_systems = ["+devices +peers -simulated"]
     target = ("--pairs", "none", "--devices", "each")

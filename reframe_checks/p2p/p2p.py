@@ -25,9 +25,8 @@ FIELDS = ("engine", "bytes_counted", "source.memory", "destination.memory")
 class PairCheck(MeasuringCheck):
     """All ordered pairs in one launch; the metrics are the worst and the median of a link class.
 
-    operations: what p2p measures: by operation the role of its series, and their unit.
-    moved_by: what moves copies where the environment says something else than an engine; empty
-    where it says nothing.
+    operations: by operation of p2p the role of its series, and their unit. moved_by: what moves
+    copies if the environment selects something other than an engine; empty otherwise.
     """
 
     moved_by: str | None = None
@@ -37,7 +36,7 @@ class PairCheck(MeasuringCheck):
     valid_prog_environs = ["+p2p"]
 
     def program_arguments(self):
-        """Return the operations, and the array size and noise limit of the partition."""
+        """Return the operations, and the partition's array size and noise limit."""
         return ["--operations", ",".join(self.operations), *pair_arguments(self)]
 
     def expected_metrics(self):
@@ -50,7 +49,7 @@ class PairCheck(MeasuringCheck):
         ]
 
     def both_ways(self, class_name, pairs):
-        """Return the metric of both directions at once beside the two alone, of a class."""
+        """Return the metric of both directions at once relative to each alone, of a class."""
         pairs = [pair for pair in pairs if pair[0] < pair[1]]
         at_once = self.metric("engine-both", "sum", "GB/s", class_name, pairs, "worst")
         there, back = (
@@ -60,7 +59,7 @@ class PairCheck(MeasuringCheck):
         return relative.both_ways(at_once, there, back)
 
     def metric(self, operation, role, unit, class_name, pairs, reduce):
-        """Return the metric of the pairs of a class; of both directions at once a pair has one."""
+        """Return the metric of the pairs of a class; both directions at once are one per pair."""
         convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
         if self.moved_by is not None:
             convention["engine"] = self.moved_by
@@ -75,7 +74,7 @@ class PairCheck(MeasuringCheck):
 
 @rfm.simple_test
 class p2p_engine(PairCheck):
-    """hipMemcpyPeerAsync with the copy engines on, one direction and both; latency of 16 B."""
+    """hipMemcpyPeerAsync with copy engines, one direction and both; latency of 16 B."""
 
     descr = "Peer copies by copy engine: bandwidth and latency of all pairs (E7)"
     tags = {"E7", "smoke", "node", "full"}
@@ -87,16 +86,18 @@ class p2p_engine(PairCheck):
     env_vars = ENGINES_ON
 
     def expected_metrics(self):
-        """Return those of each operation, and both directions at once beside the two alone."""
+        """Return the metrics of each operation, and of both directions at once relative to each
+        alone.
+        """
         classes = ordered_pairs(self.node).items()
         return [*super().expected_metrics(), *(self.both_ways(*one) for one in classes)]
 
 
 @rfm.simple_test
 class p2p_engine_off(PairCheck):
-    """The same copies without the engines, in a process of their own: kernels move the data."""
+    """The same copies without the engines, in a separate process: kernels move the data."""
 
-    descr = "Peer copies with the copy engines switched off (E7)"
+    descr = "Peer copies with copy engines disabled (E7)"
     tags = {"E7", "full"}
     valid_systems = ["+devices +several_devices +peers +sdma"]
     operations = {"engine": ("single", "GB/s")}
@@ -108,9 +109,9 @@ class p2p_engine_off(PairCheck):
 class p2p_peer_engine_off(PairCheck):
     """The same copies with HSA_ENABLE_PEER_SDMA=0 alone, as the paper names it.
 
-    What it does depends on ROCm: before 5.7 there is no such variable; in 5.7 and 6.0 kernels move
-    the data; from 6.1 on they do where one engine would, and engines still share the copies over
-    several direct links, which do not ask for it. The result tells which.
+    Its effect depends on ROCm: before 5.7 there is no such variable; in 5.7 and 6.0 kernels move
+    the data; from 6.1 on they replace single engines, while engines still share copies over several
+    direct links, which ignore the variable. The result states which.
     """
 
     descr = "Peer copies with HSA_ENABLE_PEER_SDMA=0 alone (E7)"
@@ -123,9 +124,9 @@ class p2p_peer_engine_off(PairCheck):
 
 @rfm.simple_test
 class p2p_defaults(PairCheck):
-    """The same copies as users get them: no variable is set, ROCm's version decides what copies."""
+    """The same copies with default settings: ROCm's version decides what moves the data."""
 
-    descr = "Peer copies by what the runtime chooses: bandwidth and latency of all pairs (E7)"
+    descr = "Peer copies with the runtime's defaults: bandwidth and latency of all pairs (E7)"
     tags = {"E7", "node", "full"}
     valid_systems = ["+devices +several_devices +peers +sdma"]
     operations = {"engine": ("single", "GB/s"), "latency": ("single", "us")}
@@ -187,7 +188,7 @@ class p2p_scan(MeasuringCheck):
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+p2p"]
     operations = ("engine", "read", "write", "copy")
-    # Many series of few samples: the curve matters, and every point says how sure it is.
+    # Many series of few samples: the curve matters, and every point has its uncertainty.
     arguments = ("--max-samples", "15", "--series-time", "1")
     seconds = 300
     env_vars = ENGINES_ON
@@ -200,7 +201,7 @@ class p2p_scan(MeasuringCheck):
         return [*what, *sizes, *self.arguments, "--noise-limit", str(self.extra("noise_limit"))]
 
     def expected_metrics(self):
-        """Return what each operation reaches at the largest size, by link class."""
+        """Return the value of each operation at the largest size, by link class."""
         return [
             self.metric(operation, class_name, pair)
             for operation in self.operations
@@ -217,16 +218,16 @@ class p2p_scan(MeasuringCheck):
 
 @rfm.simple_test
 class p2p_block_128(MeasuringCheck):
-    """Kernels of device 0 with 128 threads a block, as the paper's, over array sizes.
+    """Kernels of device 0 with 128 threads per block, as in the paper, over array sizes.
 
     Figures 8 and 9 of the paper have one curve for each neighbour. Its text says that the data are
     on the neighbour, which is `copy`; its code (`stream_gpugpu.cpp` of multi-gpu-comm) reads there
     and writes the result to local memory, which is `read` by device 0, as "direct P2P" of figure 10
-    is. `write` has the result alone on the neighbour. All other checks of kernels between devices
-    have 1024 threads a block.
+    is. `write` has only the result on the neighbour. All other checks of kernels between devices
+    use 1024 threads per block.
     """
 
-    descr = "Peer access by kernels of 128 threads a block, the result here and there (E8)"
+    descr = "Peer access by kernels of 128 threads per block, with local and remote results (E8)"
     tags = {"E8", "full"}
     program = "p2p"
     valid_systems = ["+devices +several_devices +peers"]
@@ -236,7 +237,7 @@ class p2p_block_128(MeasuringCheck):
     seconds = 300
 
     def pairs(self, operation):
-        """Return by link class the pair whose kernel is of device 0, from source to destination."""
+        """Return by link class the pair whose kernel runs on device 0, source first."""
         classes = peers_of_the_first(self.required_node).items()
         return {name: pair[::-1] if operation == "read" else pair for name, pair in classes}
 
@@ -249,7 +250,7 @@ class p2p_block_128(MeasuringCheck):
         return [*what, "--sizes", self.extra("copy_sizes"), *self.arguments, *limits]
 
     def expected_metrics(self):
-        """Return what each operation of device 0 reaches at the largest size, by link class."""
+        """Return the value of each operation of device 0 at the largest size, by link class."""
         return [
             Metric(
                 f"{operation}_{class_name}",
@@ -277,7 +278,7 @@ class p2p_local(MeasuringCheck):
     runtime makes such copies, whatever the engines are.
     """
 
-    descr = "Copies within each device by the call for peers: bandwidth, latency (E7)"
+    descr = "Copies within each device by the peer call: bandwidth, latency (E7)"
     tags = {"E7", "full"}
     program = "p2p"
     valid_systems = ["+devices +peers"]

@@ -1,4 +1,4 @@
-"""Host to device and back by one rank per device, all at once, by placement (experiment E6)."""
+"""Host-device round trips by one rank per device, all at once, by placement (experiment E6)."""
 
 import dataclasses
 import math
@@ -9,7 +9,7 @@ from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.ranks import RanksCheck
 
-#: The end of an operation that is the host's: the source, where it goes both ways.
+#: The host's end of an operation: the source, if it goes both ways.
 HOST_END = {"h2d": "source", "d2h": "destination", "both": "source"}
 
 
@@ -24,7 +24,7 @@ class PingpongCheck(RanksCheck):
     arguments = ("--series-time", "0.5")
 
     def program_arguments(self):
-        """Return the memory, message size, noise limit and placement, and where the ranks are."""
+        """Return memory, message size, noise limit and placement, and the ranks' map."""
         size = self.sizes()
         noise = str(self.host_noise_limit)
         own = ["--memory", ",".join(self.memory), "--sizes", size, "--noise-limit", noise]
@@ -54,14 +54,14 @@ class PingpongCheck(RanksCheck):
 
 
 class PlacedPingpong(PingpongCheck):
-    """In a placement of the node model, which the launcher is asked for."""
+    """In a placement of the node model, requested of the launcher."""
 
     valid_systems = ["+devices +several_devices +ranks +placements"]
 
 
 @rfm.simple_test
 class pingpong(PingpongCheck):
-    """Ranks where the launcher puts them: for a node that no model describes."""
+    """Ranks where the launcher places them: for a node without a model."""
 
     descr = "Ping-pong of host and device, ranks as launched (E6)"
     tags = {"E6", "node", "full"}
@@ -92,11 +92,11 @@ class pingpong_scan(PlacedPingpong):
 
 @rfm.simple_test
 class pingpong_single(PlacedPingpong):
-    """One rank near the first device: there and back by blocking copies, 4 B to 64 GiB.
+    """One rank near the first device: round trips by blocking copies, 4 B to 64 GiB.
 
-    As EPICURE's single task: a copy of pageable memory to the device, then one back, the bytes of
-    both over the time of both. The largest size is a power of two that the device holds once, of
-    64 GiB at most; the host holds it twice.
+    As in EPICURE's single task: a copy of pageable memory to the device, then one back, the bytes
+    of both over the time of both. The largest size is a power of two that the device can store
+    once, of 64 GiB at most; the host stores it twice.
     """
 
     descr = "Ping-pong of host and one device over message sizes, to 64 GiB (E6)"
@@ -110,13 +110,13 @@ class pingpong_single(PlacedPingpong):
 
     @property
     def placed(self):
-        """Return the place of the first rank alone."""
+        """The placement of the first rank only."""
         every = super().placed
         first = {"devices": every.devices[:1], "cores": every.cores[:1], "local": every.local[:1]}
         return dataclasses.replace(every, **first)
 
     def sizes(self):
-        """Return a doubling range up to what the device holds, as much as 64 GiB.
+        """Return a doubling range up to the device's capacity, 64 GiB at most.
 
         SimGrid takes the address space of its ranks' memory from the machine: 1 GiB there.
         """
@@ -125,7 +125,7 @@ class pingpong_single(PlacedPingpong):
         return f"4:{min(most, 1 << int(math.log2(free)))}"
 
     def expected_metrics(self):
-        """Return the rate there and back at the largest size."""
+        """Return the rate of a round trip at the largest size."""
         fields = {"operation": "both", "source.memory": "host-pageable", "bytes": LARGEST}
         among = (([0],),)
         return [Metric("there_and_back", fields, ("ranks",), among=among, independent=True)]
@@ -172,7 +172,7 @@ class pingpong_shared_domain(PlacedPingpong):
 
 
 class FarPingpong(PlacedPingpong):
-    """In a placement that only a node has with a NUMA domain that no device is near."""
+    """In a placement that needs a NUMA domain without a near device."""
 
     valid_systems = ["+devices +several_devices +ranks +placements +far_domain"]
 

@@ -18,7 +18,7 @@ class rccl_collectives(RcclCheck):
 
 @rfm.simple_test
 class rccl_scaling(RcclCheck):
-    """The same on 2, 3 ... devices, up to those that leave one out: each set starts anew."""
+    """The same on 2, 3 ... devices, without the set of all: each set starts a new process."""
 
     descr = "Collectives of RCCL or NCCL on 2 to all devices but one, 1 MiB (E11)"
     tags = {"E11", "full"}
@@ -27,9 +27,9 @@ class rccl_scaling(RcclCheck):
     sizes = (1 << 20, 1 << 20)
 
     def device_sets(self):
-        """Return the best sets of the node that have not all devices."""
+        """Return the best sets of the node, except the set of all devices."""
         sets = [one for one in self.growing_sets() if len(one) < self.device_count]
-        self.skip_if(not sets, f"Between 2 and all of {self.device_count} devices is no set.")
+        self.skip_if(not sets, f"There is no set between 2 and all of {self.device_count} devices.")
         return sets
 
 
@@ -44,13 +44,13 @@ class rccl_in_order(RcclCheck):
     sizes = (1 << 20, 1 << 20)
 
     def device_sets(self):
-        """Return the sets of the first devices that are none of the best sets."""
+        """Return the sets of the first devices that are not among the best sets."""
         return self.first_sets()
 
 
 @rfm.simple_test
 class rccl_threads(RcclCheck):
-    """On the first 2, 3 ... all devices with a thread for each, as the paper's text has it."""
+    """On the first 2, 3 ... all devices with a thread for each, as the paper's text states."""
 
     descr = "Collectives of RCCL or NCCL with a thread for each of 2 to all devices, 1 MiB (E11)"
     tags = {"E11", "full"}

@@ -12,12 +12,12 @@ from fabricheck.rfm.pairs import one_each
 KERNELS = ("copy", "scale", "add", "triad")
 
 
-#: What STREAM counts, and what moves the bytes: another convention is a factor of two.
+#: STREAM's count of bytes, and what moves them: another convention is a factor of two.
 CONVENTION = {"bytes_counted": "read+write", "engine": "kernel"}
 
 
 def stream(name, reduce, over=("device",), among=None, memory="device", alike=None, **where):
-    """Return a metric of one STREAM kernel on arrays well past the caches."""
+    """Return a metric of one STREAM kernel on arrays far beyond the caches."""
     places = {"source.memory": memory, "destination.memory": memory}
     where = {"regime": "memory", **CONVENTION, **places, **where}
     alone = where.get("role") not in ("sum", "share")
@@ -39,7 +39,7 @@ def of_set(name, members):
 
 
 def of_packages(packages):
-    """Return the metrics of packages of several devices, each of which works alone."""
+    """Return the metrics of packages of several devices, each package alone."""
     where = {"experiment": "E5", "operation": "copy", "memory": "host-pinned"}
     sets = one_each(packages)
     each = tuple((list(members), device) for members in packages for device in members)
@@ -61,14 +61,14 @@ def of_blocks(kernel):
 
 
 class StreamCheck(MeasuringCheck):
-    """What the checks of the program stream share."""
+    """The common part of the checks of program stream."""
 
     program = "stream"
     valid_systems = ["+devices"]
     valid_prog_environs = ["+stream"]
 
     def program_arguments(self):
-        """Return the arguments of the class and those that the partition decides."""
+        """Return the arguments of the class and those of the partition."""
         size = str(self.extra("array_bytes"))
         own = [argument.format(array_bytes=size) for argument in self.arguments]
         return [*own, "--noise-limit", str(self.extra("noise_limit"))]
@@ -94,12 +94,12 @@ class stream_scan(StreamCheck):
 
     descr = "STREAM over array sizes and block sizes on the first device (E1)"
     tags = {"E1", "full"}
-    # Many series of few samples: the curve matters, and every point says how sure it is.
+    # Many series of few samples: the curve matters, and every point has its uncertainty.
     arguments = (
         *("--devices", "0"),
         *("--max-samples", "7", "--batch-time", "0.003"),
     )
-    # Of a partition that asks for no other kernel.
+    # For a partition that requests no other kernel.
     metrics = tuple(of_blocks("triad"))
 
     def kernels(self):
@@ -160,7 +160,7 @@ class stream_concurrent(StreamCheck):
 
 @rfm.simple_test
 class stream_concurrent_large(stream_concurrent):
-    """The same as in the paper: arrays of 8 GiB, each device alone, each package alone, then sets.
+    """The same as in the paper: arrays of 8 GiB, each device and each package alone, then sets.
 
     Blocks have 128 threads, as in the paper's script.
     """
@@ -174,7 +174,7 @@ class stream_concurrent_large(stream_concurrent):
     )
 
     def sets(self):
-        """Return the growing sets of several devices that are no package."""
+        """Return the growing sets of several devices that are not a package."""
         packages = self.required_node.packages
         return {
             name: members

@@ -1,4 +1,4 @@
-"""The topology of a node against its node model (experiment E13)."""
+"""The topology of a node compared with its node model (experiment E13)."""
 
 import reframe as rfm
 
@@ -9,7 +9,7 @@ from fabricheck.rfm.findings import TopologyCheck
 class node_topology(TopologyCheck):
     """Devices, links, PCI addresses, NUMA domains and cores, NUMA balancing."""
 
-    descr = "Devices, links, NUMA domains and NUMA balancing as the node model has them (E13)"
+    descr = "Devices, links, NUMA domains and NUMA balancing, compared with the node model (E13)"
     tags = {"E13", "smoke", "node", "full"}
     valid_systems = ["+devices +peers"]
     valid_prog_environs = ["+p2p"]

@@ -89,8 +89,9 @@ def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
     before = entry(folder)
     said = run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
     assert (
-        "All values of local:sim-mi250x are simulated: a rehearsal, of no machine." in said.stdout
-    )
+        "All values of local:sim-mi250x are simulated: this is a rehearsal, not a calibration "
+        "of a machine."
+    ) in said.stdout
     assert entry(folder) != before
     found = calibrated.read(folder / "calibrations" / "local-sim-mi250x.yaml")
     assert found.clock == "simulated"
@@ -116,7 +117,7 @@ def test_a_simulated_record_is_no_ground_for_another_partition(folder, healthy):
     arguments = ["calibrate", "--like", SIM, "--for", "lumi:gpu", "--output", str(folder)]
     refused = CliRunner().invoke(app, arguments)
     assert refused.exit_code == 4
-    assert "is simulated, and no ground for another partition." in refused.stderr
+    assert "it is simulated, so it cannot be used for another partition." in refused.stderr
 
 
 def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
@@ -126,15 +127,13 @@ def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
         said.stdout
     )
     assert (
-        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 75.211 and 2 "
-        "(nodes B, E) about 150.4 GB/s, and the slower one is no minority of at most 25%."
+        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 75.211 and "
+        "2 (nodes B, E) about 150.4 GB/s; the slower one exceeds a minority of 25%."
     ) in said.stderr
     # One of five is set aside.
     shutil.rmtree(folder.parent / "17")
     few = job(folder, slow, *[healthy] * 4)
-    assert (
-        f"{METRIC}: node A is set aside, with 75.211 GB/s" in run(folder, [few], system=SIM).stderr
-    )
+    assert f"{METRIC}: node A is excluded: its 75.211 GB/s" in run(folder, [few], system=SIM).stderr
     runs = gather([few], SIM)
     assert record.build(runs, SIM).overlays == {"A": OVERLAY}
 
@@ -183,11 +182,11 @@ def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, hea
     real = {**document, "clock": "measured", "node": None, "program": program}
     real.pop("simulated_s", None)
     results = write(folder.parent / "r", case, real, 0, 0, "n0")
-    with pytest.raises(InvalidInputError, match=f"is measured, and {SIM} is a simulated partition"):
+    with pytest.raises(InvalidInputError, match=f"is measured, but {SIM} is a simulated partition"):
         gather([results], SIM)
     elsewhere = {**case, "system": "local", "partition": "host"}
     results = write(folder.parent / "s", elsewhere, document, 0, 0, "n0")
-    with pytest.raises(InvalidInputError, match="is simulated, and local:host is no simulated"):
+    with pytest.raises(InvalidInputError, match="is simulated, but local:host is no simulated"):
         gather([results], "local:host")
 
 

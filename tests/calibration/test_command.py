@@ -33,7 +33,7 @@ def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
     assert "campaign 1, devices A (GPU-a, GPU-b)" in said and "campaign 2" in said
     assert ("stream_local copy_worst [98, -0.05, null, GB/s] [100, -0.02, null, GB/s] "
             "+2.0% tighter") in said  # fmt: skip
-    assert "nothing was written: --write does." in result.stderr
+    assert "nothing was written: add --write to write." in result.stderr
     assert (folder / "stream.yaml").read_text() == STREAM
     assert list(folder.iterdir()) == [folder / "stream.yaml"]
 
@@ -83,7 +83,7 @@ def test_what_was_not_used_is_said(folder):
     said = run(folder, sessions).stderr
     assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
     assert "1 case(s) of local:host are not used, 6 are." in said
-    assert "what remains was chosen by that reference" in said
+    assert "the rest was selected by that reference" in said
     assert "stream_local copy_worst is missing in session(s) 7." in said
 
 
@@ -93,7 +93,7 @@ def test_two_modes_and_an_impossible_value_are_named(folder):
             "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
     refused = run(folder, zero, "--report-only", code=4).stderr
-    assert "1 value(s) cannot be true" in refused
+    assert "1 value(s) are physically impossible" in refused
     assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
     assert ") on node1 has 0 GB/s, which is not a measurement." in refused
 
@@ -162,7 +162,7 @@ def test_a_record_of_another_partition(folder):
     run(folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
-    said = f"{folder / 'calibrations' / 'a-b.yaml'}: is the record of {PARTITION}, not of a:b."
+    said = f"{folder / 'calibrations' / 'a-b.yaml'}: this is the record of {PARTITION}, not of a:b."
     (folder / "calibrations" / "a-b.yaml").write_text(text)
     assert said in run(folder, [], *LIKE, code=4, system="").stderr
     assert said in run(folder, [], "--noise", code=4, system="a:b").stderr
@@ -181,28 +181,28 @@ def test_a_record_of_another_partition(folder):
         )
     ]
     refused = run(folder, later, "--write", "--report-only", code=4, system="a:b-c")
-    assert "a-b-c.yaml: is the record of a-b:c, not of a:b-c." in refused.stderr
+    assert "a-b-c.yaml: this is the record of a-b:c, not of a:b-c." in refused.stderr
     assert (folder / "calibrations" / "a-b-c.yaml").read_text() == other
 
 
 @pytest.mark.parametrize(
     ("system", "options", "said"),
     [
-        ("", (), "--system is missing: it names no partition"),
-        ("local", (), "--system local names no partition"),
+        ("", (), "--system is missing: it must name a partition"),
+        ("local", (), "--system local must name a partition"),
         (PARTITION, (), "There is nothing to calibrate"),
-        (PARTITION, ("--page", "x.md"), "--page goes with --noise"),
-        (PARTITION, ("--like", "a:b"), "--like and --for go together"),
-        (PARTITION, LIKE, "--system cannot be given with --like and --for"),
-        ("", (*LIKE, "--report-only"), "--report-only cannot be given with --like and --for"),
-        ("", (*LIKE, "--pause", "15"), "--pause cannot be given with --like and --for"),
-        ("", (*LIKE, "--page", "x.md"), "--page cannot be given with --like and --for"),
-        ("", (*LIKE, "--noise"), "--noise cannot be given with --like and --for"),
-        ("", (*LIKE, "results"), "sessions cannot be given with --like and --for"),
-        (PARTITION, ("--noise", "--write"), "--write cannot be given with --noise"),
-        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser cannot be given with"),
-        (PARTITION, ("--noise", "--report-only"), "--report-only cannot be given with --noise"),
-        (PARTITION, ("--noise", "--pause", "0"), "--pause cannot be given with --noise without"),
+        (PARTITION, ("--page", "x.md"), "--page requires --noise"),
+        (PARTITION, ("--like", "a:b"), "--like and --for require each other"),
+        (PARTITION, LIKE, "--system cannot be combined with --like and --for"),
+        ("", (*LIKE, "--report-only"), "--report-only cannot be combined with --like and --for"),
+        ("", (*LIKE, "--pause", "15"), "--pause cannot be combined with --like and --for"),
+        ("", (*LIKE, "--page", "x.md"), "--page cannot be combined with --like and --for"),
+        ("", (*LIKE, "--noise"), "--noise cannot be combined with --like and --for"),
+        ("", (*LIKE, "results"), "sessions cannot be combined with --like and --for"),
+        (PARTITION, ("--noise", "--write"), "--write cannot be combined with --noise"),
+        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser cannot be combined with"),
+        (PARTITION, ("--noise", "--report-only"), "--report-only cannot be combined with --noise"),
+        (PARTITION, ("--noise", "--pause", "0"), "--pause cannot be combined with --noise without"),
     ],
 )
 def test_bad_usage(folder, system, options, said):
@@ -217,7 +217,7 @@ def test_a_name_that_is_no_partition(folder, option, name):
     given = {"--like": "a:b", "--for": "a:c"} if option != "--system" else {}
     options = [word for pair in (given | {option: name}).items() for word in pair]
     refused = run(folder, [], *options, code=2, system="")
-    assert f"{option} {name.strip()} names no partition" in refused.stderr
+    assert f"{option} {name.strip()} must name a partition" in refused.stderr
 
 
 def test_nothing_to_calibrate(folder):

@@ -136,7 +136,9 @@ def change_report(results, **changes):
 def test_another_version_of_the_report(tmp_path, version):
     results = measured(tmp_path, 0, COPY, 0)
     change_report(results, data_version=version)
-    with pytest.raises(InvalidInputError, match=r"run-0\.json: is of version .* from version 4\.2"):
+    with pytest.raises(
+        InvalidInputError, match=r"run-0\.json: it has version .* from version 4\.2"
+    ):
         gather([results], PARTITION)
 
 
@@ -144,14 +146,14 @@ def test_a_simulated_session_is_no_measurement(tmp_path):
     results = measured(tmp_path, 0, COPY, 0, document=factories.simulated_document())
     # The same times as the document that the simulated one replaced.
     change_report(results, time_start_unix=0, time_end_unix=4e9)
-    with pytest.raises(InvalidInputError, match="is simulated, and local:host is no simulated"):
+    with pytest.raises(InvalidInputError, match="is simulated, but local:host is no simulated"):
         gather([results], PARTITION)
 
 
 def test_an_unreadable_report_among_the_sessions(tmp_path):
     results = measured(tmp_path, 0, COPY, 0)
     (results / "reports" / "run-7.json").write_text("{")
-    with pytest.raises(InvalidInputError, match=r"run-7\.json: is not a whole run report"):
+    with pytest.raises(InvalidInputError, match=r"run-7\.json: this is not a complete run report"):
         gather([results], PARTITION)
 
 
@@ -175,7 +177,7 @@ def test_an_unknown_unit(tmp_path, unit):
 
 def test_a_unit_that_changes_between_sessions(tmp_path):
     folders = [measured(tmp_path, 0, COPY, 0), measured(tmp_path, 1, COPY, 2, unit="us")]
-    with pytest.raises(InvalidInputError, match="is in us, and in GB/s in an earlier session"):
+    with pytest.raises(InvalidInputError, match="is in us, but in GB/s in an earlier session"):
         gather(folders, PARTITION)
 
 
@@ -186,7 +188,7 @@ def test_two_environments_are_two_references(tmp_path):
     (case,) = content["runs"][0]["testcases"]
     content["runs"][0]["testcases"].append(case | {"environ": "other"})
     report.write_text(json.dumps(content))
-    with pytest.raises(UsageError, match="in the environments host and other"):
+    with pytest.raises(UsageError, match="in environments host and other"):
         gather([results], PARTITION)
 
 

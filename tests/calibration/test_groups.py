@@ -140,15 +140,15 @@ def test_slow_nodes_widen_no_tolerance():
 def test_a_majority_of_slow_nodes_is_refused_with_both_groups():
     found = judge(nodes(90, 90, 90, 100, 100))
     assert found.reason == (
-        "two groups of nodes: 3 (nodes A, B, C) about 90 and 2 (nodes D, E) about 100 GB/s, and "
-        "the slower one is no minority of at most 25%"
+        "two groups of nodes: 3 (nodes A, B, C) about 90 and 2 (nodes D, E) about 100 GB/s; the "
+        "slower one exceeds a minority of 25%"
     )
     assert found.entry == (0, None, None, "GB/s")
 
 
 def test_nodes_that_were_measured_once_tell_nothing_of_their_noise():
     once = judge(nodes(100, 100, 100, 100, 100, 100, sessions=1))
-    assert once.reason.startswith("0 of 6 nodes have two sessions or more, and 50% must")
+    assert once.reason.startswith("0 of 6 nodes have two sessions or more; 50% are required")
     half = nodes(100, 100, 100, sessions=2) | {"H": [100.0], "I": [100.0], "J": [100.0]}
     assert judge(half).reason == "rule"
 

@@ -84,8 +84,8 @@ def test_a_majority_of_slow_nodes(folder, one):
     sessions = nights(folder.parent / "17", of(one, 0.91, 1, 0.91, 0.911, 1.001))
     said = run(folder, [sessions], "--write", system=H200)
     assert (
-        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 360.42 and 2 "
-        "(nodes B, E) about 396.26 GB/s, and the slower one is no minority of at most 25%."
+        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 360.42 and "
+        "2 (nodes B, E) about 396.26 GB/s; the slower one exceeds a minority of 25%."
     ) in said.stderr
     assert entry(folder) == [0, None, None, "GB/s"]
     # The fast ones alone are no calibration, but who wants the slow ones has to say it.
@@ -97,7 +97,7 @@ def test_a_majority_of_slow_nodes(folder, one):
 def test_a_minority_of_slow_nodes_is_set_aside(folder, one):
     sessions = nights(folder.parent / "17", of(one, 1, 1, 0.91, 1.001, 1))
     said = run(folder, [sessions], "--write", system=H200)
-    assert f"{CHECK} {METRIC}: node C is set aside, with 360.42 GB/s it is apart" in said.stderr
+    assert f"{CHECK} {METRIC}: node C is excluded: its 360.42 GB/s differs" in said.stderr
     assert entry(folder) == [396.06, -0.02, None, "GB/s"]
     kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
     assert (kept.aside, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
@@ -111,7 +111,7 @@ def test_all_nodes_slow(folder, one):
         f"{CHECK} {METRIC}: 316.85 GB/s is -20% from the published 396.4 GB/s of the same node "
         "model (nvidia), and 70% of the peak."
     )
-    assert f"far from what was published: {said}" in shown.stderr
+    assert f"far from published values: {said}" in shown.stderr
     refused = run(folder, [sessions], "--write", code=2, system=H200)
     assert "4 reference(s) of h200:x2 would be far from published values" in refused.stderr
     assert said in refused.stderr and not (folder / "calibrations").exists()
@@ -127,9 +127,7 @@ def test_all_nodes_slower_than_the_present_reference(folder, one):
     run(folder, [nights(folder.parent / "17", of(one, *[1.0] * 5))], "--write", system=H200)
     slow = nights(folder.parent / "18", of(one, *[0.95] * 5))
     refused = run(folder, [slow], "--write", code=2, system=H200)
-    assert (
-        f"{CHECK} {METRIC}: [376.26, -0.02, null, GB/s] lets pass what [396.06," in refused.stderr
-    )
+    assert f"{CHECK} {METRIC}: [376.26, -0.02, null, GB/s] accepts what [396.06," in refused.stderr
     assert "and 376.26 GB/s itself misses the present limit." in refused.stderr
     assert entry(folder)[0] == 396.06
     assert "-5.0% looser" in words(run(folder, [slow], system=H200).stdout)
@@ -146,11 +144,11 @@ def test_one_impossible_value(folder, one):
     for options in ((), ("--report-only", "--write"), ("--write", "--accept-looser")):
         refused = run(folder, [sessions], *options, code=4, system=H200)
         assert refused.stderr == (
-            "fabricheck: 1 value(s) cannot be true, so how they were measured is wrong, and "
-            "nothing is made of these sessions until that node (--without) or session (by naming "
-            f"the reports of the others) is left out. {CHECK} {METRIC}: session run-8 "
-            "(00000008-0000-4000-8000-000000000000) on n3 has 540 GB/s, above the derived physical "
-            "bound of 450 GB/s (h200 (2 of 8 devices): 1 x 450 GB/s of the widest path).\n"
+            "fabricheck: 1 value(s) are physically impossible, so their measurement is wrong: "
+            "leave out that node (--without) or session (name the reports of the others). "
+            f"{CHECK} {METRIC}: session run-8 (00000008-0000-4000-8000-000000000000) on n3 has "
+            "540 GB/s, above the derived physical bound of 450 GB/s (h200 (2 of 8 devices): 1 x "
+            "450 GB/s of the widest path).\n"
         )
     assert not (folder / "calibrations").exists()
     run(folder, [sessions], "--without", "n3", "--write", system=H200)
@@ -173,7 +171,7 @@ def test_bytes_counted_twice_in_a_document(folder, one):
     assert "engine_both_switch18_worst: session run-9" in refused
     assert "has 1563.94 GB/s, above the derived physical bound of 900 GB/s" in refused
     # Both in both sessions, each as worst and median.
-    assert "8 value(s) cannot be true" in refused
+    assert "8 value(s) are physically impossible" in refused
 
 
 def test_three_sessions_only(folder, one):
@@ -195,7 +193,8 @@ def test_many_nodes_with_one_session_each(folder, one):
     refused = run(folder, [sessions], "--write", code=4, system=H200)
     assert "has 6 session(s) in 6 campaign(s) of 6 nodes" in refused.stderr
     assert (
-        "(0 of 6 nodes have two sessions or more, and 50% must: how much a node" in refused.stderr
+        "(0 of 6 nodes have two sessions or more; 50% are required to know how much a node"
+        in refused.stderr
     )
 
 
@@ -271,7 +270,7 @@ def test_a_node_that_left_nothing_is_said(folder, one):
     requested = requested_nodes.read(job / "nodes.json")
     requested.nodes["n9"] = down
     requested_nodes.write(job / "nodes.json", requested)
-    said = f"n9 is in {job / 'nodes.json'}, and no session has it (DOWN*, Not responding)."
+    said = f"n9 is in {job / 'nodes.json'}, but no session has it (DOWN*, Not responding)."
     assert said in run(folder, [job], system=H200).stderr
     results = distributed(folder.parent / "r", {"n1": 10.0, "n2": 10.1})
     requested_nodes.write(results / "output" / "nodes.json", requested)
@@ -297,5 +296,7 @@ def test_an_older_report_of_a_job_that_cannot_be_read(tmp_path, one):
     cut = job / "n1" / "reports" / "run-0.json"
     cut.write_text("{")
     os.utime(cut, (factories.SESSION_START, factories.SESSION_START))
-    with pytest.raises(InvalidInputError, match=r"n1/reports/run-0\.json: is not a whole run"):
+    with pytest.raises(
+        InvalidInputError, match=r"n1/reports/run-0\.json: this is not a complete run"
+    ):
         gather([job], H200)

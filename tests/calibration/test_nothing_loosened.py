@@ -65,7 +65,7 @@ def test_what_is_accepted_is_said(folder):
     ]
     for options in ((), ("--write", "--accept-looser")):
         said = run(folder, sessions, *options).stderr
-        assert "looser: stream_local copy_worst: [100, -0.02, null, GB/s] lets pass what" in said
+        assert "looser: stream_local copy_worst: [100, -0.02, null, GB/s] accepts what" in said
         assert "looser: stream_local add_worst: [5, -0.1, null, GB/s] would become report" in said
 
 

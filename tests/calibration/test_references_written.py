@@ -103,8 +103,8 @@ def test_the_record_is_all_that_is_written(folder):
 def test_what_counts_no_longer_in_a_file_is_said(folder):
     (note,) = proposal(folder, several(folder.parent, STEADY)).notes
     assert note == (
-        "stream.yaml: 1 of the entries of stream_local on local:host give way to those of the "
-        "record."
+        "stream.yaml: 1 of the entries of stream_local on local:host are replaced by those of "
+        "the record."
     )
 
 
@@ -178,9 +178,9 @@ def test_nothing_is_loosened_silently(folder):
     with pytest.raises(UsageError) as error:
         write(folder, sessions)
     assert str(error.value) == (
-        "1 reference(s) of local:host would be looser, and nothing was written: --accept-looser "
-        "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] lets pass what "
-        "[110, -0.05, null, GB/s] does not, by 6.2 %, and 100 GB/s itself misses the present limit."
+        "1 reference(s) of local:host would be looser, so nothing was written: --accept-looser "
+        "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] accepts what [110, "
+        "-0.05, null, GB/s] does not, by 6.2 %, and 100 GB/s itself misses the present limit."
     )
     assert (folder / "stream.yaml").read_text() == text
     assert not (folder / "calibrations").exists()
@@ -220,7 +220,7 @@ def test_a_metric_of_the_record_that_no_session_has_any_longer_becomes_report_on
             for number, one in enumerate(STEADY)]  # fmt: skip
     write(folder, both)
     for _ in range(2):
-        with pytest.raises(UsageError, match=r"new: .* report only \(no session has it\)"):
+        with pytest.raises(UsageError, match=r"new: .* report only \(no session measures it\)"):
             write(folder, several(folder.parent, STEADY))
     write(folder, several(folder.parent, STEADY), accept_looser=True)
     assert entries(folder)["new"] == [0, None, None, "GB/s"]
@@ -235,8 +235,10 @@ def test_an_expected_failure_stays(folder):
     require(folder, "[$xfail, known, [100, -0.05, null, GB/s]]")
     found = proposal(folder, several(folder.parent, STEADY))
     assert found.changes == []
-    assert found.notes == ["stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, "
-                           "'GB/s']] is no plain reference, and stays."]  # fmt: skip
+    assert found.notes == [
+        "stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, 'GB/s']] is not a plain "
+        "reference and stays."
+    ]
 
 
 def test_a_record_on_which_a_lost_check_rests_is_not_replaced(folder):
@@ -248,7 +250,7 @@ def test_a_record_on_which_a_lost_check_rests_is_not_replaced(folder):
 
 
 def test_a_check_without_a_reference_file(folder):
-    with pytest.raises(NotFoundError, match=r"No file in .* has references of the check unknown"):
+    with pytest.raises(NotFoundError, match=r"No file in .* has references of check unknown"):
         proposal(folder, several(folder.parent, STEADY, check="unknown"))
 
 
@@ -258,19 +260,19 @@ def test_a_check_without_a_reference_file(folder):
         ("# $index\nstream_local: [", "line 3: it is not valid YAML"),
         (
             "one: {$index: [$partition]}\none: {$index: [$partition]}\n",
-            r"line 2: it is not valid YAML \(the key 'one' is there twice\)",
+            r"line 2: it is not valid YAML \(the key 'one' occurs twice\)",
         ),
-        ("- 1 # $index\n", "is not a map of checks"),
-        ("", "is not a map of checks"),
-        ("# Cut.\n", "is not a map of checks"),
-        ("x-provenance:\n  a:b: {kind: derived}\n", "has no check with its references"),
+        ("- 1 # $index\n", "this is not a mapping of checks"),
+        ("", "this is not a mapping of checks"),
+        ("# Cut.\n", "this is not a mapping of checks"),
+        ("x-provenance:\n  a:b: {kind: derived}\n", "there is no check with its references"),
         ("one:\n  $index: [$partition]\n  a:b: [1]\n", "a:b of one is not a map"),
         ("x-provenance: text\none: {$index: [$partition]}\n", "x-provenance is not a map"),
         ("x-provenance: {a:b: text}\none: {$index: []}\n", "a:b of x-provenance is not a map"),
         ("x-bounds: [1]\none: {$index: [$partition]}\n", "x-bounds is not a map"),
         (
             "one: {$index: [$system]}\n",
-            r"the references of one are not by partition: \$index is \['\$system'\]",
+            r"the references of one must be by partition: \$index is \['\$system'\]",
         ),
     ],
 )
@@ -291,7 +293,9 @@ def test_what_is_no_record(tmp_path):
     with pytest.raises(NotFoundError, match="There is no calibration record"):
         calibrated.read(path)
     path.write_text("kind: something\n")
-    with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
+    with pytest.raises(
+        InvalidInputError, match=r"record\.yaml: is not a calibration record \(kind: "
+    ):
         calibrated.read(path)
 
 
@@ -322,7 +326,7 @@ def test_a_record_of_an_earlier_format(folder):
     write(folder, several(folder.parent, STEADY))
     path = folder / "calibrations" / "local-host.yaml"
     path.write_text(path.read_text().replace("format: 2", "format: 1"))
-    said = r"is no calibration record \(format: input should be 2, not 1\)\.$"
+    said = r"is not a calibration record \(format: input should be 2, not 1\)\.$"
     with pytest.raises(InvalidInputError, match=said):
         References(folder).record(PARTITION)
 
@@ -360,8 +364,10 @@ def test_a_record_with_an_entry_that_is_no_reference(folder, entry):
     path.write_text(text.replace(own, f"entry: {entry}"))
     with pytest.raises(InvalidInputError) as error:
         calibrated.read(path)
-    said = f"{path}: is no calibration record (checks.stream_local.copy_worst.entry: "
-    assert str(error.value).startswith(said) and "is no reference [value, lower" in str(error.value)
+    said = f"{path}: is not a calibration record (checks.stream_local.copy_worst.entry: "
+    assert str(error.value).startswith(said) and "is not a reference [value, lower" in str(
+        error.value
+    )
 
 
 def test_a_check_of_the_file_that_was_never_calibrated_is_not_lost(folder):

@@ -268,7 +268,7 @@ def test_jobs_without_a_session_cost_the_others_no_verdict(checkout):
     # What is published has pages and verdicts, no results.
     assert not (made / "output").exists()
     assert (checkout / "pipeline/verdict/site-one/output").is_dir()
-    assert "gone has no session to take" in (made / "report/summary.md").read_text()
+    assert "gone has no usable session" in (made / "report/summary.md").read_text()
 
 
 def test_jobs_that_measure_keep_their_results_however_they_end():
@@ -342,5 +342,7 @@ def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
     elsewhere = tmp_path / "overlay.yaml"
     shutil.copy(overlay, elsewhere)
     said = reframe(own, *chosen, "-S", f"overlay={elsewhere}", status=1)
-    assert f"The path {elsewhere} is outside of {ROOT}" in said
-    assert "--repeat is refused with --ci-generate" in reframe(own, *chosen, "--repeat=2", status=1)
+    assert f"The path {elsewhere} is outside {ROOT}" in said
+    assert "--repeat cannot be used with --ci-generate" in reframe(
+        own, *chosen, "--repeat=2", status=1
+    )

@@ -11,7 +11,7 @@ QUADS = ((0, 1), (2, 3), (4, 5), (6, 7))
 
 
 def copies(rate=BW, **changes):
-    """Build a partition with copies by engine of every pair."""
+    """Build a partition with copy-engine transfers of every pair."""
     return of(*every(rate, **changes))
 
 
@@ -21,7 +21,7 @@ def latencies(rate=LAT):
 
 
 def kernels(rate):
-    """Build a partition with copies by kernel in a peer's memory, of every pair."""
+    """Build a partition with kernel copies in a peer's memory, of every pair."""
     return of(*every(rate, operation="copy"))
 
 
@@ -43,7 +43,7 @@ def in_pairs(linked, apart):
 
 
 def peer_switch(without, engine="kernel"):
-    """Build a partition with copies by engine, and those with the switch of peers alone."""
+    """Build a partition with copy-engine transfers, and those with the switch of peers alone."""
     off = every(without, engine=engine, engines=3 if engine == "copy-engine" else None)
     environment = {"HSA_ENABLE_PEER_SDMA": "0"}
     return partition(document(*every(BW)), document(*off, environment=environment))

@@ -32,4 +32,4 @@ def test_copies_that_are_by_kernel_where_engines_were_asked_for_are_none_by_engi
 
 def test_what_a_device_computes_is_not_simulated():
     found = partition(simulated(*beside("peer", "engine", *FREE)))
-    assert because(NAME, found) == "what a device computes is not simulated"
+    assert because(NAME, found) == "computing of devices is not simulated"

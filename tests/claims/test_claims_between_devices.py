@@ -299,8 +299,8 @@ def test_a_node_without_detours_tells_so():
     links_ = {**MI250X.links, (1, 7): MI250X.links[0, 6], (3, 5): MI250X.links[0, 6]}
     wide = replace(MI250X, links=links_)
     copies, latencies = (replace(build(), node=wide) for build in (peers.copies, peers.latencies))
-    assert "no widest path is longer" in because("engine-widest-path", copies)
-    assert "no widest path is longer" in because("latency-outliers", latencies)
+    assert "has no pair whose widest path is longer" in because("engine-widest-path", copies)
+    assert "has no pair whose widest path is longer" in because("latency-outliers", latencies)
 
 
 def test_an_interval_that_touches_the_bound_does_not_refute():
@@ -324,7 +324,7 @@ def test_either_variable_switches_the_engines_off(variable):
     both = partition(document(*every(peers.BW)), off)
     assert outcome("engine-off-faster", both) == REPRODUCED
     assert outcome("engine-two-levels", both) == REPRODUCED
-    assert "copies by engine" in because("engine-two-levels", partition(off))
+    assert "copy-engine transfers" in because("engine-two-levels", partition(off))
 
 
 def test_only_copies_by_engine_over_quad_links_are_held_against_the_engines_limit():
@@ -338,7 +338,7 @@ def test_only_copies_by_engine_over_quad_links_are_held_against_the_engines_limi
 )
 def test_the_kind_of_pair_that_is_missing_beside_bridges_is_told(devices, words):
     verdict = judged("bridge-over-pcie", of(pair(*devices, 43.0), node="mi210"))
-    assert verdict.outcome == NOT_TESTABLE and f"no copies by engine of {words}" in (
+    assert verdict.outcome == NOT_TESTABLE and f"no copy-engine transfers of {words}" in (
         verdict.finding.because
     )
 
@@ -409,7 +409,7 @@ def test_links_that_differ_or_are_not_told_are_no_ground():
     untold = cases_links.told(note="compared with mi250x: devices, NUMA domains")
     for name in ("shortest-path-two-hops", "rocm-smi-link-table", "best-sets-predicted"):
         assert "0-6 has 2 links" in because(name, gone)
-        assert "do not tell its links" in because(name, untold)
+        assert "do not report its links" in because(name, untold)
         assert outcome(name, gone) == outcome(name, untold) == NOT_TESTABLE
 
 
@@ -535,4 +535,4 @@ def test_copies_that_a_kernel_makes_are_not_by_engine_whatever_the_environment_s
         *(pair(a, b, 100.0, engine="kernel", engines=None) for a, b in permutations(range(8), 2))
     )
     assert outcome("engine-two-levels", by_kernel) == NOT_TESTABLE
-    assert "no copies by engine" in because("engine-two-levels", by_kernel)
+    assert "no copy-engine transfers" in because("engine-two-levels", by_kernel)

@@ -65,7 +65,7 @@ def test_copies_within_a_device_are_none_between_devices():
     """One device has no pair: what needs one says so, and nothing is computed of none."""
     found = rows(H200.parent / "one-device" / "p2p_local.json")
     assert {row["outcome"] for row in found.values()} == {"not testable here"}
-    assert "copies by engine (E7)" in found["measured", "collectives-bound"]["because"]
+    assert "copy-engine transfers (E7)" in found["measured", "collectives-bound"]["because"]
 
 
 def test_measured_and_simulated_stand_apart_and_construction_is_told(documents):
@@ -84,8 +84,8 @@ def test_the_table_fits_and_counts_what_is_no_evidence_apart(documents):
     assert ended.exit_code == 0, ended.output
     lines = ended.stdout.splitlines()
     assert all(len(line) <= output.PIPED_WIDTH for line in lines)
-    assert "documents of no session (sim), simulated, node mi250x" in lines
-    assert "documents of no session (cuda), measured" in lines
+    assert "documents outside any session (sim), simulated, node mi250x" in lines
+    assert "documents outside any session (cuda), measured" in lines
     text = " ".join(ended.stdout.split())
     simulated = [row for (kind, _), row in rows(documents).items() if kind == "simulated"]
     held = [row for row in simulated if row["outcome"] == "reproduced"]
@@ -101,7 +101,7 @@ def test_the_table_fits_and_counts_what_is_no_evidence_apart(documents):
 def test_claims_that_are_not_testable_stand_by_their_reason_or_each_alone(documents):
     grouped, alone = run(documents / "b"), run(documents / "b", "--all")
     text = " ".join(grouped.stdout.split())
-    assert text.count("it has no node model, so nobody says") == 1
+    assert text.count("it has no node model, so the links of") == 1
     assert "Claim " not in grouped.stdout
     assert all(claim.id in text for claim in CLAIMS if claim.experiments[0] in ("E1", "E6"))
     assert "Claim " in alone.stdout and "Not testable here, because" not in alone.stdout
@@ -156,7 +156,7 @@ def test_documents_of_two_runtimes_stand_apart(documents):
     factories.write(documents / "c" / "result.json", real)
     lines = run(documents).stdout.splitlines()
     for runtime in ("cuda", "rocm"):
-        assert f"documents of no session ({runtime}), measured" in lines
+        assert f"documents outside any session ({runtime}), measured" in lines
 
 
 def test_the_readme_has_their_number():

@@ -36,7 +36,7 @@ SMALL = {
 def test_small_arrays_alone_neither_reproduce_nor_refute_a_rate(name):
     verdict = judged(name, SMALL[name]())
     assert verdict.outcome == NOT_TESTABLE
-    assert "at most, and a rate takes 16 MiB" in verdict.finding.because
+    assert "at most; a rate needs 16 MiB" in verdict.finding.because
 
 
 def test_small_arrays_of_devices_at_once_are_not_testable():

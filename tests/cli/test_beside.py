@@ -64,4 +64,4 @@ def test_what_only_one_measured_is_not_compared(documents):
     (documents / "osu" / "result.json").write_text(json.dumps(document))
     ended = run(documents)
     assert ended.exit_code == 3
-    assert "both mpi and OSU measured" in ended.stderr
+    assert "both mpi and OSU" in ended.stderr

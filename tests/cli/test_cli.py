@@ -109,7 +109,7 @@ def test_list_names_an_unreadable_report_and_shows_the_others(one_session):
     (one_session / "reports" / "run-7.json").write_text("{")
     result = run("results", "list", code=INVALID)
     assert "run-0" in result.stdout
-    assert "run-7.json: is not a whole run report of ReFrame." in result.stderr
+    assert "run-7.json: this is not a complete run report of ReFrame." in result.stderr
 
 
 @pytest.mark.parametrize("start", [1e300, -1e300, float("nan"), 10**400, 253402300800])
@@ -137,10 +137,10 @@ def test_a_host_of_no_name(one_session):
     path = write_result(one_session, host=host)
     for command in (["show", path], ["validate", path], ["show"]):
         result = run("results", *command, code=INVALID)
-        assert "holds \\ud800, which is half of a character." in result.output
+        assert "contains \\ud800, which is half of a character." in result.output
     report = one_session / "reports" / "run-0.json"
     report.write_text(report.read_text().replace('"node1"', '"node\\ud800"'))
-    assert "is not a whole run report" in run("results", "list", code=INVALID).stderr
+    assert "this is not a complete run report" in run("results", "list", code=INVALID).stderr
 
 
 def test_list_after_a_killed_session(results_folder):
@@ -148,7 +148,7 @@ def test_list_after_a_killed_session(results_folder):
     result = run("results", "list")
     assert "1 result document(s) belong to no session" in result.stderr
     shown = run("results", "show", "unreported").stdout
-    assert "Documents of no session" in shown and "10.050" in shown
+    assert "Documents outside any session" in shown and "10.050" in shown
 
 
 def test_show_warns_of_documents_newer_than_the_session(one_session):
@@ -187,7 +187,7 @@ def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
     assert "There is no result document under" in run("results", "show", empty, code=NOTHING).stderr
     assert "no result document x.json" in run("results", "show", "x.json", code=NOTHING).stderr
     path.write_text("{")
-    assert "cut short" in run("results", "show", path, code=INVALID).stderr
+    assert "cut off" in run("results", "show", path, code=INVALID).stderr
 
 
 def test_show_of_a_session_that_measures_nothing_says_what_ran(results_folder):

@@ -74,7 +74,7 @@ def test_a_session(one_session):
         }
     ]
     assert found["E1"]["why_not"] is None
-    assert found["E3"]["why_not"] == "a CPU has no zero copy and no page migration"
+    assert found["E3"]["why_not"] == "a CPU has neither zero-copy access nor page migration"
     assert found["E5"]["why_not"].startswith("not in session run-0")
     assert found["E15"]["has_check"] is False
     text = table()

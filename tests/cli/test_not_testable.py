@@ -15,7 +15,7 @@ from fabricheck.site.partitions import known_sites
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
 SKIPPED = ("pingpong_in_order", "pingpong_shared_domain")
-ONE_DEVICE = "it has one device, and two are needed"
+ONE_DEVICE = "it has one device; two are needed"
 
 
 def h200(devices: int, name: str, experiment: str, **changes: object) -> dict:
@@ -59,15 +59,15 @@ def test_two_devices(results_folder):
     found = reasons(rows)
     assert {name for name, why in found.items() if why} == {"E3", "E4", "E6", "E7", "E9", "E14"}
     assert found["E6"] == [
-        "pingpong_in_order, pingpong_shared_domain: its node model has no such placement, as where "
-        "every core is near every device none is wrong"
+        "pingpong_in_order, pingpong_shared_domain: its node model has no such placement: where "
+        "every core is near every device, none is far"
     ]
     assert "1 passed, 2 skipped" in text  # beside the reason
     assert found["E7"] == [
-        "with the copy engines off, as its engines cannot be switched off",
+        "with copy engines disabled, as its engines cannot be disabled",
     ]
     # Nothing of E14 ran: only the reason is said.
-    sentence = "best_devices: nothing is to be chosen where all devices are taken"
+    sentence = "best_devices: there is no choice where all devices are used"
     assert f"E14 best k devices not testable here (h200:x2): {sentence}" in text
     assert rows["E14"]["ran"][0]["passed"] == 0
 
@@ -84,7 +84,10 @@ def test_collectives_that_are_left_out(results_folder):
         case |= {"outputdir": str(folder)}
         factories.write(folder / "result.json", recorded)
     rows, text = covered(results_folder, *cases)
-    sentence = "allgather, allreduce, reduce: left out, as its MPI cannot do them (mpi_without)"
+    sentence = (
+        "allgather, allreduce, reduce: left out, as the partition's MPI does not support them "
+        "(mpi_without)"
+    )
     assert reasons(rows)["E10"] == [sentence]
     assert sentence not in reasons(rows)["E9"]
     assert f"not testable here (h200:x2): {sentence}" in text

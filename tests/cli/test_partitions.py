@@ -54,7 +54,7 @@ def test_site_files_that_can_not_be_read(tmp_path):
 
 
 def test_why_a_site_file_can_not_be_read_is_said_once(tmp_path):
-    with pytest.raises(NotFoundError, match="run this in the repository"):
+    with pytest.raises(NotFoundError, match="change to the root of the repository"):
         partitions.require_sites(tmp_path / "none")
     (tmp_path / "bad.py").write_text("x = [")
     with pytest.raises(InvalidInputError) as error:
@@ -90,7 +90,7 @@ def test_the_sentence_of_an_experiment_that_did_not_run(one_session, monkeypatch
     assert "no check in this version" in text
     assert rows["E12"]["partitions"] == [] and not rows["E12"]["has_check"]
     text, rows = said(monkeypatch, None)
-    assert "The sites were not found: run this in the repository." in text
+    assert "The sites were not found: change to the root of the repository." in text
     assert "not selected, or no partition has what it needs" in text
     assert rows["E12"]["partitions"] is None and rows["E12"]["has_check"]
 

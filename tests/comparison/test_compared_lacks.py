@@ -77,8 +77,8 @@ def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatc
     factories.write(part, factories.killed_document())
     shown = compare("20261121T200000-7", before)
     assert shown.exit_code == 4
-    assert f"A: {part}: is incomplete (running)" in shown.stderr
-    assert "which was killed or still runs" in " ".join(shown.stdout.split())
+    assert f"A: {part}: it is incomplete (running)" in shown.stderr
+    assert "which was killed or is still running" in " ".join(shown.stdout.split())
 
 
 def test_what_a_session_left_is_compared_where_its_report_is_cut(before, tmp_path):
@@ -89,7 +89,7 @@ def test_what_a_session_left_is_compared_where_its_report_is_cut(before, tmp_pat
     factories.write(where / "p2p_engine" / "result.json", document(HEALTHY))
     code, only = judged(tmp_path / "b", before)
     assert (code, numbers(only)) == (4, {"unchanged": 3})
-    assert f"A: {cut}: is not a whole run report" in compare(tmp_path / "b", before).stderr
+    assert f"A: {cut}: this is not a complete run report" in compare(tmp_path / "b", before).stderr
 
 
 @pytest.mark.parametrize("text", ["{", json.dumps(factories.killed_document())])

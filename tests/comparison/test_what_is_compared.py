@@ -134,7 +134,7 @@ def test_what_is_not_there(two_partitions, tmp_path, results_folder):
     assert f"run-0 of {tmp_path / 'nothing'} ran no check" in of_a(tmp_path / "nothing")
     path = factories.write(tmp_path / "d" / "result.json")
     for name in ("", "@local:host"):
-        assert "names no session" in of_a(name, 2)
+        assert "is not a session" in of_a(name, 2)
     assert "has no partitions, so 'local:host'" in of_a(f"{path}@local:host", 2)
     path.write_text("{")
     assert f"{path}: is not JSON" in of_a(path, 4)

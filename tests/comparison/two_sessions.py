@@ -22,7 +22,7 @@ def spread(value: float) -> list[float]:
 
 
 def pair(a: int, b: int, samples: Sequence[float], **changes: Any) -> dict[str, Any]:
-    """Build a measured copy by engine between two devices."""
+    """Build a measured copy-engine transfer between two devices."""
     return (
         factories.series(
             samples,

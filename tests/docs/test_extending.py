@@ -161,7 +161,7 @@ def test_claim_figure_and_parser(tree):
         "not testable here",
         "Copies of 1024 B to each device [0.5] True",
         "(1650.2, 1648.9)",
-        "two, line 3: the text is cut, this line has no end.",
+        "two, line 3: the text is cut off: this line has no end.",
         "two, line 2: the last line is not 'done'.",
         "two: 2 devices, and 3 were requested.",
     ]

@@ -52,7 +52,7 @@ def test_nodes_are_those_the_job_began_with(slurm):
         # Slurm goes on with a job on a node that is drained.
         "node2": None,
         "node3": "node3 was DOWN*+DRAIN (Not responding), so nothing was started on it.",
-        "node4": "node4 was IDLE and taken out of the job, so nothing was started on it.",
+        "node4": "node4 was IDLE and removed from the job, so nothing was started on it.",
     }
     assert (found.nodes["node2"].state, found.nodes["node2"].because) == (
         "ALLOCATED+DRAIN",
@@ -76,7 +76,7 @@ def test_a_part_of_the_nodes(slurm):
         ("node[3-", INSIDE, {}, UsageError, "'node.3-' is not a list of nodes"),
         ("", INSIDE, {}, UsageError, "'' names no node"),
         (None, INSIDE, {"shared": "OK"}, UsageError, "may share its nodes .OverSubscribe=OK"),
-        (None, INSIDE, {"status": 1}, NotFoundError, "allocation 7: Invalid job id. Where this"),
+        (None, INSIDE, {"status": 1}, NotFoundError, "allocation 7: Invalid job id. If this"),
         (
             None,
             INSIDE | {"SLURM_STEP_NUM_TASKS": "4"},
@@ -108,7 +108,7 @@ def test_a_machine_without_slurm(tmp_path, monkeypatch):
             None,
             "FABRICHECK_RESULTS=here is not an absolute path",
         ),
-        ({"REFRAME": "no"}, None, NotFoundError, "There is no command reframe on the PATH"),
+        ({"REFRAME": "no"}, None, NotFoundError, "The command reframe is not on the PATH"),
     ],
 )
 def test_what_a_session_lacks_is_said_once(
@@ -133,14 +133,15 @@ def test_what_a_session_lacks_is_said_once(
 @pytest.mark.parametrize("ends", ["2026-11-22T07:5", "2026-11-22", "soon", "2026-13-22T07:56:13"])
 def test_an_end_that_is_damaged_is_not_taken_for_none(slurm, ends):
     slurm(ends=ends)
-    with pytest.raises(NotFoundError, match=f"allocation 7 ends: '{ends}' is no time"):
+    with pytest.raises(NotFoundError, match=f"allocation 7 ends: '{ends}' is not a time"):
         allocation.around(None, INSIDE)
 
 
 def test_nodes_of_another_job_are_refused(slurm):
     slurm()
     with pytest.raises(
-        NotFoundError, match=r"has node3, which SLURM_JOB_NODELIST .* does not have"
+        NotFoundError,
+        match=r"Slurm reports node3 in allocation 7, which SLURM_JOB_NODELIST .* does not have",
     ):
         allocation.around(None, INSIDE | {"SLURM_JOB_NODELIST": "node[1-2]"})
 

@@ -151,7 +151,7 @@ def test_what_hangs_is_asked_to_end_and_the_others_have_ended(a_run):
     run.run()
     nodes = a_run.file().nodes
     assert nodes["node1"].said is None
-    assert nodes["node2"].said == "node2 did not end within 0.005 minutes, and was stopped."
+    assert nodes["node2"].said == "node2 did not end within 0.005 minutes and was stopped."
     assert nodes["node2"].status is None and nodes["node2"].ended is not None
     # Asked first; then all of the node's steps but the one of before, and again what was left.
     assert a_run.cancelled() == ["--signal=TERM 7.2", "7.2 7.3", "7.2 7.3"]
@@ -171,8 +171,8 @@ def test_all_is_stopped_before_the_job_ends(a_run):
     (a_run.folder / "node1.does").write_text(HANGS.removeprefix(BEGINS))
     run.run()
     assert [one.said for one in a_run.file().nodes.values()] == [
-        "node1 did not end until 60 s before the job's time was over, and was stopped.",
-        "node2 was not started until 60 s before the job's time was over.",
+        "node1 did not end until 60 s before the end of the job's time and was stopped.",
+        "node2 was not started until 60 s before the end of the job's time.",
     ]
     assert a_run.file().nodes["node2"].ended is None
 
@@ -205,8 +205,8 @@ def test_a_signal_stops_all_and_is_noted(a_run, number):
     timer.join()
     name = signal.Signals(number).name
     assert [one.said for one in a_run.file().nodes.values()] == [
-        f"node1 was stopped, as {name} ended the run.",
-        f"node2 was not started, as {name} ended the run.",
+        f"node1 was stopped because {name} ended the run.",
+        f"node2 was not started because {name} ended the run.",
     ]
     assert a_run.cancelled()[0] == "--signal=TERM 7.1"
 
@@ -248,8 +248,8 @@ def test_a_node_without_srun_does_not_end_the_run(a_run, monkeypatch):
 @pytest.mark.parametrize(
     ("minutes", "left_s", "sentence"),
     [
-        (None, None, "The job 7 has no time limit, .* waited for without end: say --minutes."),
-        (5.0, -1.0, "The job 7 ends at .*, and 60 s of its time are kept for the verdict"),
+        (None, None, "The job 7 has no time limit, .* waited for without end: set --minutes."),
+        (5.0, -1.0, "The job 7 ends at .*, and 60 s of its time are reserved for the verdict"),
     ],
 )
 def test_who_waits_for_what_hangs_is_told_before_anything_is_written(

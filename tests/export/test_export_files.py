@@ -142,7 +142,7 @@ def test_a_full_disk_leaves_the_file_of_before(tmp_path, name):
 @pytest.mark.parametrize("name", ["table.xlsx", "table", "table.csv.gz"])
 def test_a_format_that_is_not_known_is_refused_first(tmp_path, name):
     result = run(tmp_path / "nothing", "--output", tmp_path / name)
-    assert result.exit_code == 2 and "has to end with .csv or .parquet" in result.stderr
+    assert result.exit_code == 2 and "must end with .csv or .parquet" in result.stderr
 
 
 def test_without_polars_parquet_is_refused_and_csv_is_not(monkeypatch, tmp_path):

@@ -40,7 +40,7 @@ def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
     assert len(of("sample", found)) == sum(len(one["samples"]) for one in series)
     assert {row["session"] for row in found} == {session.uuid}
     assert "27 checks: 125 metrics, 1355 series, 9260 samples" in said
-    assert "6 check(s) without any value (6 skip)" in said
+    assert "6 check(s) have no value (6 skip)" in said
 
 
 def test_a_metric_stands_beside_its_limits_and_what_it_is_of(recorded):
@@ -103,15 +103,15 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder)
         "left_out": ("skip", "needs two devices"),
         "damaged": ("pass", checks["damaged"]["reason"]),
     }
-    assert checks["missed"]["phase"] == "performance" and "cut short" in checks["damaged"]["reason"]
+    assert checks["missed"]["phase"] == "performance" and "cut off" in checks["damaged"]["reason"]
     # Nothing tells where the one without a document ran but those beside it.
     assert checks["broken"]["node"] == "node1" and "clock" not in checks["broken"]
     assert [row["check"] for row in of("series", found)] == ["missed"]
     [metric] = of("metric", found)
     limits = [metric.get(name) for name in ("value", "reference", "least", "most", "judged")]
     assert limits == ["1.5", "2.0", "1.8", None, "fail"]
-    assert "3 check(s) without any value (1 fail, 1 pass, 1 skip)" in said
-    assert f"{damaged}: is not JSON, or cut short" in said
+    assert "3 check(s) have no value (1 fail, 1 pass, 1 skip)" in said
+    assert f"{damaged}: is not JSON, or cut off" in said
 
 
 def test_a_metric_that_is_not_finite_has_no_value(results_folder):
@@ -144,7 +144,7 @@ def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(result
     (results_folder / "reports" / "run-9.json").write_text('{"session_info": ')
     found, said = rows("--all", code=4)
     assert len(of("check", found)) == 1
-    assert "run-9.json: is not a whole run report of ReFrame." in said
+    assert "run-9.json: this is not a complete run report of ReFrame." in said
 
 
 def test_a_folder_without_a_session_costs_the_others_no_row(results_folder, tmp_path):
@@ -168,7 +168,7 @@ def test_what_a_killed_session_left_is_there_with_an_unknown_result(results_fold
         ("check", "unknown", "false"),
         ("series", "unknown", "false"),
     ]
-    assert "No run report names these documents" in said and "session" not in killed[0]
+    assert "These documents have no run report" in said and "session" not in killed[0]
 
 
 def test_documents_outside_of_a_session_have_their_folder_as_check(tmp_path):
@@ -264,8 +264,8 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
     ("arguments", "code", "sentence"),
     [
         (("no-such-session",), 3, "There is no session 'no-such-session'"),
-        (("--all", "run-0"), 2, "--all is of results folders, and run-0 is none."),
-        (("--output", "table.xlsx"), 2, "table.xlsx has no known format"),
+        (("--all", "run-0"), 2, "--all applies to results folders; run-0 is not one."),
+        (("--output", "table.xlsx"), 2, "table.xlsx: the format is unknown"),
         (("--all",), 3, "There is no session in"),
     ],
 )

@@ -58,7 +58,7 @@ def rename(old, new, section="predicted"):
         (
             rename("lumi-train-hipstream", "lumi-train-hipstream-ach"),
             InvalidInputError,
-            "not compared, and not left out: lumi-train-hipstream.",
+            "neither compared nor left out: lumi-train-hipstream.",
         ),
         (
             lambda c: c["predicted"].append(
@@ -75,7 +75,7 @@ def rename(old, new, section="predicted"):
         (
             lambda c: c["left_out"].update({"kth-bw-10": "once more"}),
             InvalidInputError,
-            "more than once is there kth-bw-10.",
+            "kth-bw-10 must occur only once.",
         ),
         (
             lambda c: c["left_out"].update({"kth-nothing": "it does not exist"}),
@@ -90,17 +90,17 @@ def rename(old, new, section="predicted"):
         (
             lambda c: entry(c, "predicted", "latency of copies").update(places="0-9"),
             InvalidInputError,
-            "'0-9' is no device, pair or link class of mi250x.",
+            "'0-9' is not a device, pair or link class of mi250x.",
         ),
         (
             lambda c: entry(c, "predicted", "latency of copies").update(places=5000 * "9"),
             InvalidInputError,
-            "99' is no device, pair or link class of mi250x.",
+            "99' is not a device, pair or link class of mi250x.",
         ),
         (
             lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
             InvalidInputError,
-            "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not go together.",
+            "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not match.",
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(
@@ -112,7 +112,7 @@ def rename(old, new, section="predicted"):
         (
             lambda c: entry(c, "predicted", "STREAM").update(places="all"),
             InvalidInputError,
-            "predicted[4]: places belong to a pattern of records",
+            "predicted[4]: places require a pattern of records",
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(not_run="a reason"),
@@ -129,7 +129,7 @@ def rename(old, new, section="predicted"):
             InvalidInputError,
             "one of near, between, below and lost",
         ),
-        (lambda c: c.update(node="mi250"), InvalidInputError, "it is for the node mi250, not for"),
+        (lambda c: c.update(node="mi250"), InvalidInputError, "it is for node mi250, not for"),
         (
             lambda c: c.update(published="nowhere.yaml"),
             NotFoundError,
@@ -159,7 +159,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
         ),
         (
             lambda c: read(c, "predicted", "copies by engine between").pop("counts"),
-            "'counts' belongs to a bandwidth, and only to a bandwidth.",
+            "'counts' is required for a bandwidth, and allowed only there.",
         ),
         (
             lambda c: c["statements"][0].update(near="paper-p2p-lat-single"),
@@ -167,7 +167,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
         ),
         (
             lambda c: entry(c, "statements", "host STREAM").update(near="paper-p2p-bw-hi"),
-            "record 'paper-p2p-bw-hi' is no ratio.",
+            "record 'paper-p2p-bw-hi' is not a ratio.",
         ),
     ],
 )
@@ -197,16 +197,16 @@ def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, sect
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [
-        ({"operation": "read"}, (0, 1), "has 0 series of the operation read at the place 0-1"),
+        ({"operation": "read"}, (0, 1), "has 0 series of operation read at place 0-1"),
         ({"bytes": 7}, (0, 1), "has 0 series"),
-        ({}, (0, 0), "has 0 series of the operation engine at the place 0-0"),
-        ({"operation": "latency"}, (0, 1), "it is in us, which is no bandwidth."),
-        ({"operation": "latency", "as": "time"}, (0, 1), "it is in us, which is no bandwidth."),
-        ({"counts": None}, (0, 1), "it is in GB/s, which is no latency."),
+        ({}, (0, 0), "has 0 series of operation engine at place 0-0"),
+        ({"operation": "latency"}, (0, 1), "it is in us, which is not a bandwidth."),
+        ({"operation": "latency", "as": "time"}, (0, 1), "it is in us, which is not a bandwidth."),
+        ({"counts": None}, (0, 1), "it is in GB/s, which is not a latency."),
         (
             {"run": "local", "operation": "copy", "bytes": 16, "percent_of": "path"},
             (0,),
-            "a part of a path's peak is of a pair.",
+            "only a pair has a path's peak.",
         ),
     ],
 )
@@ -243,9 +243,9 @@ def test_a_matrix_needs_its_records(changed, node, documents):
         (
             "exit 3",
             ProgramFailed,
-            "the run 'copies' of p2p on mi250x ended with exit code 3: it said nothing",
+            "the run 'copies' of p2p on mi250x ended with exit code 3: it printed nothing",
         ),
-        ("kill -9 $$", ProgramFailed, "was ended by signal 9: it said nothing"),
+        ("kill -9 $$", ProgramFailed, "was ended by signal 9: it printed nothing"),
         ("exit 0", ProgramFailed, "left no usable document: There is no result document"),
         ('for last; do :; done; echo "{" > "$last"', ProgramFailed, "left no usable document: "),
     ],
@@ -299,14 +299,14 @@ def test_variables_of_the_caller_do_not_change_a_simulation(
 
 def test_a_changed_node_is_not_compared(programs):
     overlay = ROOT / "config" / "nodes" / "overlays" / "link-0-6-gone.yaml"
-    with pytest.raises(InvalidInputError, match="published values are of a healthy node"):
+    with pytest.raises(InvalidInputError, match="published values describe healthy nodes only"):
         compare(load("mi250x", overlay), programs)
 
 
 def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
     with pytest.raises(NotFoundError, match="h200 has no comparison"):
         plan_path(load("h200"))
-    with pytest.raises(InvalidInputError, match="without the key simulation"):
+    with pytest.raises(InvalidInputError, match=r"a comparison needs the key simulation\."):
         read_plan(plan_path(node), dataclasses.replace(node, simulation=None))
 
 
@@ -320,9 +320,9 @@ def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
     ("text", "said"),
     [
         ("records: [", "it is not valid YAML"),
-        ("records: 3", "is no data set of records"),
-        ("[]", "is no data set of records"),
-        ("records: [{id: x}]", "is no data set of records"),
+        ("records: 3", "this is not a data set of records"),
+        ("[]", "this is not a data set of records"),
+        ("records: [{id: x}]", "this is not a data set of records"),
     ],
 )
 def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):

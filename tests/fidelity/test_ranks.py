@@ -43,13 +43,9 @@ def test_a_rank_is_named_by_its_device_and_no_place_is_their_mean():
     found = ranks(10.0, 20.0, 30.0, 40.0)
     assert value(found, (4,), rank=True) == pytest.approx(30)
     assert value(found, (), rank=True) == pytest.approx(25)
-    with pytest.raises(
-        InvalidInputError, match="has 0 series of the operation both at the place 1"
-    ):
+    with pytest.raises(InvalidInputError, match="has 0 series of operation both at place 1"):
         value(found, (1,), rank=True)
-    with pytest.raises(
-        InvalidInputError, match="has 0 series of the operation both at the place 4"
-    ):
+    with pytest.raises(InvalidInputError, match="has 0 series of operation both at place 4"):
         value(found, (4,))
     alone = [series(0, 10.0, role="single", devices=(0,))]
     assert value(alone, (0,)) == pytest.approx(10)
@@ -60,7 +56,7 @@ def test_a_rank_is_named_by_its_device_and_no_place_is_their_mean():
 def test_without_ranks_no_place_is_the_sum_of_several():
     found = [*ranks(10.0, 20.0, 30.0, 40.0), series(None, 90.0, role="sum")]
     assert value(found, ()) == pytest.approx(90)
-    with pytest.raises(InvalidInputError, match="at the place ranks, not one"):
+    with pytest.raises(InvalidInputError, match="at place ranks; exactly one is required"):
         value(found[:4], ())
 
 
@@ -125,7 +121,7 @@ def test_every_rank_loses_or_none_does(changed, node, documents, far, rule, hold
     ("change", "said"),
     [
         (lambda one: one["lost"].update(within=0.02), "either above or within a bound"),
-        (lambda one: one.pop("against"), "a statement with lost has against"),
+        (lambda one: one.pop("against"), "a statement with lost requires against"),
         (lambda one: one.update(near="paper-p2p-bw-hi"), "one of near, between, below and lost"),
         (
             lambda one: one["lost"].update(of="epicure-lumi-nothing-rank{rank}"),
@@ -158,7 +154,7 @@ def test_every_experiment_has_one_aim(changed, node):
     def twice(content):
         content["aims"]["E6"]["experiments"].append("E9")
 
-    with pytest.raises(InvalidInputError, match="every experiment has one aim"):
+    with pytest.raises(InvalidInputError, match="every experiment must have one aim"):
         read_plan(changed(twice), node)
 
 
@@ -174,7 +170,7 @@ def test_records_of_another_system_need_their_reason(changed, node):
             if isinstance(entry["records"], dict):
                 entry["records"].pop("lab-osubw-sdma0-05", None)
 
-    with pytest.raises(InvalidInputError, match="not left out: lab-osubw-sdma0-05"):
+    with pytest.raises(InvalidInputError, match="nor left out: lab-osubw-sdma0-05"):
         read_plan(changed(one_left), node)
 
 
@@ -203,5 +199,5 @@ def test_ranks_are_put_on_their_devices_and_bound_to_their_cores(node, tmp_path)
     ],
 )
 def test_only_programs_of_ranks_have_ranks(wrong):
-    with pytest.raises(ValueError, match="has placement or ranks"):
+    with pytest.raises(ValueError, match="which require one of them"):
         ProgramRun(arguments="", **wrong)

@@ -63,7 +63,7 @@ def sent(tmp_path):
 def test_show_tells_all_sessions_and_documents(sent):
     said = run("results", "show", sent)
     assert f"Archive {sent.name}" in said.replace(f"{sent.parent}/", "")
-    assert "session run-0 (1/1 passed), 0 documents of no session" in said
+    assert "session run-0 (1/1 passed), 0 documents outside any session" in said
     assert "stream_local @local:host (pass)" in said
     (entry,) = json.loads(CliRunner().invoke(app, ["results", "show", str(sent), "--json"]).stdout)
     assert entry["document"]["series"] and entry["case"] == "stream_local"
@@ -129,8 +129,8 @@ def test_a_truncated_archive(sent, part):
 @pytest.mark.parametrize(
     ("member", "said"),
     [
-        (("../escaped", "text"), "../escaped would lie outside of its folder"),
-        (("/tmp/escaped", "text"), "/tmp/escaped would lie outside of its folder"),
+        (("../escaped", "text"), "../escaped would be written outside the archive's folder"),
+        (("/tmp/escaped", "text"), "/tmp/escaped would be written outside the archive's folder"),
         (("a/link", (tarfile.SYMTYPE, "/etc/passwd")), "a/link is neither a file nor a folder"),
         (("a/link", (tarfile.LNKTYPE, "/etc/passwd")), "a/link is neither a file nor a folder"),
         (("a/device", (tarfile.CHRTYPE, "")), "a/device is neither a file nor a folder"),
@@ -147,13 +147,13 @@ def test_an_archive_that_is_too_large(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
     path = made(tmp_path / "large.tar.gz", *(("a/zeros", "0" * 600_000) for _ in range(2)))
     said = run("results", "show", path, code=INVALID)
-    assert "it would unpack to more than 1 MiB or 100000 files" in said
+    assert "its content exceeds 1 MiB or 100000 files" in said
 
 
 def test_an_archive_without_results(tmp_path):
     path = made(tmp_path / "other.tar.gz", ("a/about.json", "{}"))
     for command in (["results", "show"], ["verdict"], ["calibrate", "--system", PARTITION]):
-        assert f"{path} holds no results of fabricheck." in run(*command, path, code=NOTHING)
+        assert f"{path} contains no results of fabricheck." in run(*command, path, code=NOTHING)
 
 
 def test_an_archive_without_a_session_shows_its_documents(tmp_path):
@@ -161,18 +161,18 @@ def test_an_archive_without_a_session_shows_its_documents(tmp_path):
     alone = ("a/steps/03-host-memory/1/result.json", document)
     path = made(tmp_path / "alone.tar.gz", ("a/results/logs/reframe.log", "none"), alone)
     said = run("results", "show", path)
-    assert "no session, 1 document of no session" in said and "10.050" in said
-    assert f"{path} has no session" in run("verdict", path, code=NOTHING)
+    assert "no session, 1 document outside any session" in said and "10.050" in said
+    assert f"{path} contains no session" in run("verdict", path, code=NOTHING)
 
 
 def test_a_session_that_left_nothing_is_no_session_of_an_archive(tmp_path):
     path = made(tmp_path / "cut.tar.gz", ("a/results/output/20261122T1/software.json", "{}"))
-    assert f"{path} has no session, so nothing" in run("verdict", path, code=NOTHING)
+    assert f"{path} contains no session, so there is nothing" in run("verdict", path, code=NOTHING)
 
 
 def test_a_sentence_about_a_file_in_an_archive_names_the_archive(tmp_path):
     path = made(tmp_path / "cut.tar.gz", ("a/results/reports/run-0.json", "{"))
-    report = f"{path}/a/results/reports/run-0.json: is not a whole run report"
+    report = f"{path}/a/results/reports/run-0.json: this is not a complete run report"
     for command, code in (
         (["results", "show"], INVALID),
         (["verdict"], INVALID),

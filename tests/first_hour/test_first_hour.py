@@ -152,7 +152,7 @@ def test_all_is_in_one_archive_and_commands_read_it(machine):
 def test_the_runtimes_own_lines_are_kept_where_they_tell_something(machine):
     hour = machine.collect()
     log = machine.packed()["hour/steps/03-host-memory/1/runtime-log.txt"].decode().splitlines()
-    assert log[0] == "2 of 3 lines that the runtime wrote, those that tell most"
+    assert log[0] == "2 of 3 lines of the runtime, the most significant ones"
     assert "get_mempolicy() succeed with mode 2" in log[1] and "hipHostMalloc" in log[2]
     errors = machine.packed()["hour/steps/03-host-memory/1/errors.txt"].decode()
     assert ":3:" not in errors and errors.startswith("tool --password")
@@ -247,8 +247,8 @@ def test_a_full_disk_keeps_the_folder(machine, size, what):
     with files_of_at_most(size), pytest.raises(NotFoundError) as error:
         hour.collect(machine.archive)
     assert str(error.value) == (
-        f"{machine.folder / what} cannot be written (File too large). What was collected stays "
-        f"in {machine.folder / 'hour'}, with its secrets."
+        f"{machine.folder / what} cannot be written (File too large). The collected files stay "
+        f"in {machine.folder / 'hour'}, with their secrets."
     )
     assert (machine.folder / "hour" / "steps" / "10-verdict" / "1" / "output.txt").exists()
     assert not machine.archive.exists() and not list(machine.folder.glob("*.partial"))
@@ -283,7 +283,7 @@ def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=30)
     assert process.returncode == 130, said
-    assert "SIGINT in step 8, managed: what was collected until then is packed." in said
+    assert "SIGINT in step 8, managed: what was collected before it is packed." in said
     assert json.loads(machine.packed()["hour/about.json"])["signal"] == signal.SIGINT
     assert not (machine.folder / "hour").exists()
     ran = [one["step"] for one in json.loads(machine.packed()["hour/about.json"])["ran"]]
@@ -295,9 +295,9 @@ def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
     [
         (["nowhere"], 2, "There is no site 'nowhere'"),
         (["local"], 2, "local is several partitions or environments: name one of local:host"),
-        (["local:host", "--output", "x.zip"], 2, "x.zip is not the name of an archive"),
-        (["local:host", "--output", "{there}"], 2, "is there already: name another --output"),
-        (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x cannot be made"),
+        (["local:host", "--output", "x.zip"], 2, "x.zip must end with .tar.gz"),
+        (["local:host", "--output", "{there}"], 2, "already exists: name another --output"),
+        (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x cannot be created"),
     ],
 )
 def test_bad_usage(tmp_path, arguments, code, said):

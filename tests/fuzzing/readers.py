@@ -477,7 +477,7 @@ def _files_of_json() -> Iterator[Reader]:
         own.parent.mkdir(parents=True, exist_ok=True)
         own.write_bytes(path.read_bytes())
         told = record.sentences([own.parent.parent], 0.0, 1e12)
-        if told and told[0] == f"{own}: is no record of a session's software.":
+        if told and told[0] == f"{own}: this is not a record of a session's software.":
             raise NotFoundError(f"{path}: {told[0]}")
         stand = [("environments", i, "says", j) for i, j in _SAYS]
         return dict(zip(stand, told, strict=False))

@@ -93,35 +93,35 @@ FAULTS = {
     ),
     "unknown device in a package": (
         lambda c: c["packages"]["devices"][0].append(8),
-        "packages.devices[0]: there is no device 8, the node has the devices 0 to 7.",
+        "packages.devices[0]: there is no device 8; the node has devices 0 to 7.",
     ),
     "negative peak": (
         lambda c: c["links"]["peak_gbs"].update(value=-50.0),
-        "links.peak_gbs: -50.0 is impossible, it must be positive and finite.",
+        "links.peak_gbs: -50.0 is impossible: it must be positive and finite.",
     ),
     "peak of zero": (
         lambda c: c["host_link"]["peak_gbs"].update(value=0),
-        "host_link.peak_gbs: 0 is impossible, it must be positive and finite.",
+        "host_link.peak_gbs: 0 is impossible: it must be positive and finite.",
     ),
     "infinite peak": (
         lambda c: c["devices"]["memory_peak_gbs"].update(value=float("inf")),
-        "devices.memory_peak_gbs: inf is impossible, it must be positive and finite.",
+        "devices.memory_peak_gbs: inf is impossible: it must be positive and finite.",
     ),
     "peak is not a number": (
         lambda c: c["devices"]["memory_peak_gbs"].update(value=float("nan")),
-        "devices.memory_peak_gbs: nan is impossible, it must be positive and finite.",
+        "devices.memory_peak_gbs: nan is impossible: it must be positive and finite.",
     ),
     "link faster than memory": (
         lambda c: c["links"]["peak_gbs"].update(value=500.0),
-        "links.peak_gbs: the link 0-1 has 2000 GB/s, its devices' memory 1638.4.",
+        "links.peak_gbs: the link 0-1 has 2000 GB/s, but its devices' memory has 1638.4.",
     ),
     "host link faster than host memory": (
         lambda c: c["host_link"]["peak_gbs"].update(value=60.0),
-        "host_link.peak_gbs: a host link has 60 GB/s, the memory of a NUMA domain 51.2.",
+        "host_link.peak_gbs: a host link has 60 GB/s, but the memory of a NUMA domain has 51.2.",
     ),
     "ninth device in a row": (
         lambda c: c["links"]["matrix"][2].append(1),
-        "links.matrix[2]: it names 9 devices, the node has 8.",
+        "links.matrix[2]: it names 9 devices, but the node has 8.",
     ),
     "ninth row": (
         lambda c: c["links"]["matrix"].append([0] * 8),
@@ -153,7 +153,7 @@ FAULTS = {
     ),
     "domain twice": (
         lambda c: c["domains"]["list"][1].update(index=0),
-        "domains.list[1]: NUMA domain 0 is there twice.",
+        "domains.list[1]: NUMA domain 0 occurs twice.",
     ),
     "device on two domains": (
         lambda c: c["domains"]["list"][1]["devices"].update({4: "16-23"}),
@@ -165,7 +165,7 @@ FAULTS = {
     ),
     "unknown device on a domain": (
         lambda c: c["domains"]["list"][0]["devices"].update({11: "0"}),
-        "domains.list[0].devices: there is no device 11, the node has the devices 0 to 7.",
+        "domains.list[0].devices: there is no device 11; the node has devices 0 to 7.",
     ),
     "malformed cores": (
         lambda c: c["domains"]["list"][0].update(cores="0-x"),
@@ -181,11 +181,11 @@ FAULTS = {
     ),
     "PCI address of an unknown device": (
         lambda c: c["devices"]["pci"]["addresses"].update({9: "0000:c2:00.0"}),
-        "devices.pci.addresses: there is no device 9, the node has the devices 0 to 7.",
+        "devices.pci.addresses: there is no device 9; the node has devices 0 to 7.",
     ),
     "unknown source": (
         lambda c: c["links"].update(source="hearsay"),
-        "links.source: 'hearsay' is not among sources.",
+        "links.source: 'hearsay' is not among the sources.",
     ),
     "published without a source": (
         lambda c: c["host_link"]["peak_gbs"].pop("source"),
@@ -197,7 +197,7 @@ FAULTS = {
     ),
     "no value, yet published": (
         lambda c: c["copy_engine"]["peak_gbs"].update(value=None),
-        "copy_engine.peak_gbs: a value is null exactly where its kind is unknown.",
+        "copy_engine.peak_gbs: a value must be null exactly where its kind is unknown.",
     ),
     "unknown where it must be known": (
         lambda c: c["devices"].update(
@@ -207,11 +207,11 @@ FAULTS = {
     ),
     "key that does not exist": (
         lambda c: c.update(nics=[]),
-        "nics: there is no such key.",
+        "nics: this key is unknown.",
     ),
     "name of another file": (
         lambda c: c.update(name="mi250"),
-        "name: 'mi250' is not the file's name.",
+        "name: 'mi250' differs from the file's name.",
     ),
     "links and a switch": (
         lambda c: c.update(
@@ -226,7 +226,7 @@ FAULTS = {
     ),
     "still to fill": (
         lambda c: (c["devices"].update(model="to fill"), c.update(title="to fill")),
-        "devices.model: it is still to be filled in (and 1 more).",
+        "devices.model: it must still be filled in (and 1 more).",
     ),
 }
 
@@ -245,7 +245,8 @@ def test_a_switch_faster_than_the_memory_is_impossible(tmp_path):
     path = tmp_path / "h200.yaml"
     path.write_text(yaml.safe_dump(content))
     assert (
-        sentence(path) == "switch.peak_gbs: a device has 5400 GB/s to the switch, its memory 4800."
+        sentence(path)
+        == "switch.peak_gbs: a device has 5400 GB/s to the switch, but its memory has 4800."
     )
 
 
@@ -253,19 +254,19 @@ def test_a_switch_faster_than_the_memory_is_impossible(tmp_path):
     ("text", "expected"),
     [
         ("name: [mi250x", "line 2: it is not valid YAML"),
-        ("name: a\nname: b\n", "line 2: it is not valid YAML (the key 'name' is there twice)."),
+        ("name: a\nname: b\n", "line 2: it is not valid YAML (the key 'name' occurs twice)."),
         ("? [a, b]\n: 1\n", "line 1: it is not valid YAML (found unhashable key)."),
-        ("- 1\n", "it holds no mapping of keys to values."),
-        ("", "it holds no mapping of keys to values."),
+        ("- 1\n", "it must contain a mapping of keys to values."),
+        ("", "it must contain a mapping of keys to values."),
         ("name: \x00", "it is not valid YAML"),
         ("{}", "format: this key is missing."),
         # libyaml ends the process where it is nested some thousands deep.
-        ("name: " + "[" * 100_000, "it is nested more than 100 deep."),
-        ("name:\n" + "- " * 100_000, "it is nested more than 100 deep."),
+        ("name: " + "[" * 100_000, "its lists or mappings are nested more than 100 deep."),
+        ("name:\n" + "- " * 100_000, "its lists or mappings are nested more than 100 deep."),
         ("name: " + "9" * 5000, "it is not valid YAML (Exceeds the limit"),
-        ("1: a\n0x1: b\n", "line 2: it is not valid YAML (the key '0x1' is there twice)."),
-        ("name: &a [*a]", "a part of it holds itself."),
-        ("name: &a {<<: *a, b: 1}", "a part of it holds itself."),
+        ("1: a\n0x1: b\n", "line 2: it is not valid YAML (the key '0x1' occurs twice)."),
+        ("name: &a [*a]", "a part of it contains itself, by an alias."),
+        ("name: &a {<<: *a, b: 1}", "a part of it contains itself, by an alias."),
         ("name: 2026-13-41", "it is not valid YAML (month must be"),
     ],
 )
@@ -307,7 +308,7 @@ def test_lists_of_cores_survive_writing_and_reading(cores):
         ("1,1", "core 1 is named twice"),
         ("0-2,2", "core 2"),
         ("-1", "'-1'"),
-        ("0-99999999999", "the core 99999999999 is beyond every machine"),
+        ("0-99999999999", "the core 99999999999 exceeds any machine"),
         ("0-\u0663", "is neither a core nor a range"),
     ],
 )

@@ -247,7 +247,7 @@ def test_the_domain_map_of_lumi_g(mi250x):
 
 @pytest.mark.parametrize("k", [0, 9])
 def test_impossible_subset_sizes_are_refused(mi250x, k):
-    with pytest.raises(UsageError, match=f"mi250x has 8 devices, {k} cannot be chosen"):
+    with pytest.raises(UsageError, match=f"mi250x has 8 devices; {k} cannot be chosen"):
         mi250x.best_subsets(k)
 
 

@@ -100,17 +100,29 @@ def slow(name, factor=0.5):
         (
             "mi250x",
             {"resources": [slow("link 0-7")]},
-            r"resources\[0\].names: there is no resource 'link 0-7'; of nearly that name: 'link",
+            r"resources\[0\].names: there is no resource 'link 0-7'; similar names: 'link",
         ),
-        ("mi250x", {"resources": [slow("memory of device 3")]}, "name: 'memory of device3', "),
-        ("mi250x", {"resources": [slow("link 0-1"), slow("x*")]}, r"resources\[1\].*'x\*'; of"),
+        ("mi250x", {"resources": [slow("memory of device 3")]}, "names: 'memory of device3', "),
+        (
+            "mi250x",
+            {"resources": [slow("link 0-1"), slow("x*")]},
+            r"resources\[1\].*'x\*'; similar",
+        ),
         ("mi250x", {"resources": [slow("link 0-1", 0)]}, "greater than 0, not 0"),
         ("mi250x", {"resources": [{"names": ["link 0-1"]}]}, "exactly one of bandwidth_factor, d"),
-        ("mi250x", {"resources": [slow("link 0-1") | {"bytes": [2, 1]}]}, "bytes are the least an"),
-        ("mi250x", {"resources": [slow("link 0-1") | {"first": 1}]}, "first belongs to delay_us"),
-        ("h200", {"resources": [slow("link 0-1")]}, "without this key it cannot be simulated"),
-        ("h200", {"links": [{"pair": [0, 1], "count": 9}]}, "h200 hang on a switch"),
-        ("h200", {"remap_links": [1, 0]}, "remap_links: the devices of h200 hang on a switch"),
+        (
+            "mi250x",
+            {"resources": [slow("link 0-1") | {"bytes": [2, 1]}]},
+            "bytes must be the least an",
+        ),
+        ("mi250x", {"resources": [slow("link 0-1") | {"first": 1}]}, "first requires delay_us"),
+        ("h200", {"resources": [slow("link 0-1")]}, "a simulation needs this key"),
+        ("h200", {"links": [{"pair": [0, 1], "count": 9}]}, "h200 are connected by a switch"),
+        (
+            "h200",
+            {"remap_links": [1, 0]},
+            "remap_links: the devices of h200 are connected by a switch",
+        ),
         ("mi250x", {"remap_links": [1, 0]}, "must name every device of mi250x once"),
         ("mi250x", {}, "it changes nothing"),
     ],
@@ -118,7 +130,7 @@ def slow(name, factor=0.5):
 def test_an_impossible_change_is_one_sentence(tmp_path, node, parts, reason):
     with pytest.raises(InvalidFile, match=reason) as caught:
         changed(tmp_path, node, **parts)
-    file = tmp_path / "overlay.yaml" if "be simulated" not in reason else "h200.yaml"
+    file = tmp_path / "overlay.yaml" if "simulation needs" not in reason else "h200.yaml"
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -44,7 +44,7 @@ def test_what_follows_of_pairs_and_sets():
     assert two.peer_peak_gbs(1, 0) == H200.peer_peak_gbs(1, 0)
     assert dict(two.device_sets()) == {"one": (0,), "two_spread": (0, 1)}
     assert four.growing_subsets == ((0, 1), (0, 1, 2), (0, 1, 2, 3))
-    with pytest.raises(UsageError, match=r"h200 \(2 of 8 devices\) has no device 2, its devices"):
+    with pytest.raises(UsageError, match=r"h200 \(2 of 8 devices\) has no device 2; its devices"):
         two.device(2)
 
 
@@ -66,8 +66,8 @@ def test_a_part_of_a_part():
         (
             "mi250x",
             2,
-            "mi250x has 8 devices, and 2 were requested: mi250x.yaml does not say what a machine "
-            "with some of them shows (key parts).",
+            "mi250x has 8 devices, and 2 were requested: mi250x.yaml does not state what a "
+            "machine with some of them shows (key parts).",
         ),
     ],
 )
@@ -102,5 +102,7 @@ def test_domains_that_nothing_is_left_of(tmp_path):
 
 def test_only_a_switch_makes_devices_alike(tmp_path):
     parts = {"kind": "assumed", "note": "any two"}
-    with pytest.raises(InvalidFile, match="parts needs a switch: of other nodes it matters which"):
+    with pytest.raises(
+        InvalidFile, match="parts requires a switch: on other nodes it matters which"
+    ):
         load(str(changed(tmp_path, "mi250x", parts=parts)))

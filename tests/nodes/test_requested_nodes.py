@@ -25,7 +25,7 @@ def test_what_was_written_is_read(tmp_path):
         ('{"form": "fabricheck-no', "it is not valid JSON ("),
         (
             r'{"partition": null, "started": "2026-11-22T07:00:00Z", "nodes": {"n": {}}, "\n": 1}',
-            r"'\n': there is no such key",
+            r"'\n': this key is unknown",
         ),
         ('{"form": "another", "partition": null}', "form: input should be 'fabricheck-nodes-1'"),
         ('{"partition": null, "started": "2026-11-22T07:00:00+00:00", "nodes": {}}', "nodes: "),
@@ -46,7 +46,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
         '{"partition": null, "started": "2026-11-22T07:00:00+00:00", '
         '"nodes": {"node1": {"status": 1, "status": 0}}}'
     )
-    with pytest.raises(InvalidInputError, match=f"{file}: holds the key 'status' twice"):
+    with pytest.raises(InvalidInputError, match=f"{file}: contains the key 'status' twice"):
         requested_nodes.read(file)
 
 
@@ -54,7 +54,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
 def test_what_is_left_of_a_date_is_no_number_of_seconds(tmp_path, started):
     file = tmp_path / requested_nodes.NAME
     file.write_text(f'{{"partition": null, "started": "{started}", "nodes": {{"node1": {{}}}}}}')
-    with pytest.raises(InvalidInputError, match="started: it is no date and time"):
+    with pytest.raises(InvalidInputError, match="started: it is not a date and time"):
         requested_nodes.read(file)
 
 

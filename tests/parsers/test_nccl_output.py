@@ -147,7 +147,7 @@ def test_not_verified_is_not_right():
     told = text.replace("validation: 1", "validation: 0")
     assert isinstance(refusal(told, *asked), OtherRunError)
     untold = texts.rccl_2024(texts.SCAN).replace("validation: 1", "validation: 0")
-    assert "'validation: 0' says" in str(refusal(untold, *asked))
+    assert "'validation: 0' means" in str(refusal(untold, *asked))
 
 
 @pytest.mark.parametrize("name", ["all_reduce 8", "all_gather 4", "reduce 2", "rccl 2024"])
@@ -246,20 +246,24 @@ def test_what_the_library_says_last_is_no_failure():
     ("old", "new", "says"),
     [
         ("all_reduce_perf", "all_gather_perf", "not all_reduce_perf"),
-        ("Rank  1 Pid", "Rank  2 Pid", "rank 2 stands where rank 1 belongs"),
+        ("Rank  1 Pid", "Rank  2 Pid", "rank 2 is in the place of rank 1"),
         ("device  1 [0000:c2:00.0]", "device  0 [0000:c1:00.0]", "ranks 0 and 1 share device 0"),
         ("Rank  1 Pid", "Rank  1 Group  1 Pid", "in groups"),
         ("nGpus 1", "nGpus 3", "not a multiple"),
-        ("busbw #wrong", "busbw  error", "the columns are not"),
-        ("float     sum", "float8    sum", "no known data type"),
+        ("busbw #wrong", "busbw  error", "the columns must be"),
+        ("float     sum", "float8    sum", "not a known data type"),
         ("float     sum", "double    sum", "are not 1048576 B"),
         ("sum      -1", "prod     -1", "several data types, reductions or roots"),
-        ("sum      -1", "sum word -1", "no row of the table"),
+        ("sum      -1", "sum word -1", "not a row of the table"),
         ("RCCL version", "RCCL version : 2.18.3\nRCCL version", "the ranks have versions"),
-        ("# Errors", "# Testing 2 cycle.\n# Errors", "stands in the table"),
+        ("# Errors", "# Testing 2 cycle.\n# Errors", "is inside the table"),
         ("# Out", "message\n# Out", "row"),
         ("bandwidth    : 47.5262", "bandwidth    : nan", "damaged"),
-        ("step: 2(factor)", "step: 1048576(bytes)", "more sizes|is not the requested 4194304 B"),
+        (
+            "step: 2(factor)",
+            "step: 1048576(bytes)",
+            "more sizes|differs from the requested 4194304 B",
+        ),
     ],
 )
 def test_damage_is_named(old, new, says):

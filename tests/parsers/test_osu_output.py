@@ -180,7 +180,7 @@ def test_one_rank_prints_nothing():
 
 def test_help_instead_of_a_run():
     error = refusal(recorded("osu_bw_rocm_not_built"), "osu_bw", (1,))
-    assert "'Usage: osu_bw [options]' stands where the banner" in str(error)
+    assert "'Usage: osu_bw [options]' is in the place of the banner" in str(error)
 
 
 def test_wrong_data_outweigh_what_is_missing():
@@ -214,11 +214,11 @@ def test_another_program():
     ("old", "new", "says"),
     [
         ("# Size", "# OSU MPI Latency Test v7.4\n# Size", "a second program begins here"),
-        ("Bandwidth (MB/s)", "Bandwidth (GB/s)", "no known column"),
+        ("Bandwidth (MB/s)", "Bandwidth (GB/s)", "not a known column"),
         ("Bandwidth (MB/s)", "Bandwidth (MB/s) Validation Validation", "each once"),
-        ("# Datatype: MPI_CHAR.", "nonsense", "stands above the names"),
+        ("# Datatype: MPI_CHAR.", "nonsense", "is above the names"),
         ("# Datatype: MPI_CHAR.", "# Datatype: MPI_", "is damaged"),
-        ("1                       8.05", "1                       8.0", "two digits"),
+        ("1                       8.05", "1                       8.0", "two decimals"),
         ("8.05", "8.05 node1: a message", "cells"),
     ],
 )
@@ -257,7 +257,7 @@ def test_the_banner_tells_who_made_the_buffers():
 def test_a_build_with_rocm_that_was_not_asked_for_it():
     text = recorded("osu_bw_rocm_build_hh")
     result = osu.parse(text, "x", "osu_bw", doubled(1, 65536))
-    with pytest.raises(NoDeviceSupport, match="the banner says 'MPI', not 'MPI-ROCM'"):
+    with pytest.raises(NoDeviceSupport, match="the banner has 'MPI', not 'MPI-ROCM'"):
         osu.require_device_support(result, "rocm")
 
 

@@ -215,7 +215,7 @@ def test_a_pair_without_peer_access_is_noted_and_the_others_are_measured(p2p):
                     "copy of 64 KiB from device 0 to 1", "chase from device 1 to 0"):  # fmt: skip
         assert f"{missing}: {skipped} is not measured" in noted
         assert f"p2p: {missing}: {skipped} is not measured\n" in ran.err
-    staged = "copies by engine from device 0 to device 1 are staged through the host"
+    staged = "copy-engine transfers from device 0 to device 1 are staged through the host"
     assert f"{missing}: {staged}" in noted
     found = {(one["operation"], *one["device_set"]) for one in document["series"]}
     assert ("write", 0, 1) not in found

@@ -144,7 +144,7 @@ CHANGES = {
     "no limit": ("stream.yaml", "    copy: {kind: published, records: [jsc-copy]",
                  "    other: {kind: published, records: [jsc-copy]", "said to be report only"),
     "kind": ("p2p.yaml", "read_switch18: {kind: derived", "read_switch18: {kind: published",
-             "published value needs records"),
+             "published value requires records"),
     "word": ("managed.yaml", "statistic: value", "statistics: value", "statistics"),
 }  # fmt: skip
 
@@ -255,12 +255,12 @@ def test_a_peak_is_followed_to_the_node_model():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ({"kind": "published"}, "a published value needs records"),
-        ({"kind": "published", "records": ["a"]}, "a statistic and the system"),
+        ({"kind": "published"}, "a published value requires records"),
+        ({"kind": "published", "records": ["a"]}, "a statistic and their system"),
         ({"kind": "derived"}, "or the reason"),
-        ({"kind": "derived", "peak": "pair", "map": "h200"}, "either an efficiency"),
+        ({"kind": "derived", "peak": "pair", "map": "h200"}, "requires either an efficiency"),
         ({"kind": "derived", "peak": "memory", "efficiency": 0.5, "why": "x"}, "node model"),
-        ({"kind": "calibration"}, "needs its record"),
+        ({"kind": "calibration"}, "requires its record"),
         ({"kind": "guessed"}, "kind: "),
     ],
 )

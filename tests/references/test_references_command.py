@@ -151,19 +151,19 @@ def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypat
     checks.append(told("stream_local", STREAM))
     target = expecting(partitions.choose(GPU)[0], {"stream_local", "memcpy_numa"})
     monkeypatch.setattr(partitions, "choose", lambda system: [target])
-    assert f"memcpy_numa on {GPU} told nothing" in text(code=9)
+    assert f"memcpy_numa on {GPU} reported nothing" in text(code=9)
 
 
 def test_what_weakens_a_limit_is_marked_and_explained(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("affinity", COUNT))
-    other = "another version, 2 limits: measured with ROCm 5.7.0, and 6.2.4 is at hand."
+    other = "another version, 2 limits: measured with ROCm 5.7.0, but 6.2.4 is installed."
     for version, expected in (("6.2.4", True), ("5.2.0", False)):
         monkeypatch.setattr(listing, "version_at_hand", lambda environment, v=version: v)
         said = text()
         assert f"{GPU} has ROCm {version}." in said
         assert "maximum, 2 limits: the highest over sizes or repeats" in said
-        assert "one session, 2 limits: its document tells of one session." in said
+        assert "one session, 2 limits: its document reports one session." in said
         assert (other in said) is expected
         first, *_, last = json.loads(run("--json").stdout)["references"]
         words = [one["word"] for one in first["marks"]]
@@ -180,7 +180,7 @@ def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch)
     monkeypatch.setattr(partitions, "choose", lambda system: [here])
     monkeypatch.setattr(listing, "version_at_hand", lambda environment: "14.1")
     said = " ".join(CliRunner().invoke(app, ["references", "--system", "h200:x2"]).stdout.split())
-    assert "another version, 1 limit: measured with CUDA 13.0, and 14.1 is at hand." in said
+    assert "another version, 1 limit: measured with CUDA 13.0, but 14.1 is installed." in said
 
 
 def lock(**changed) -> dict:
@@ -220,7 +220,9 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
     for folder, content in ((installed, text), (committed, json.dumps(lock()))):
         (folder / "lumi").mkdir(parents=True)
         (folder / "lumi" / "spack.lock").write_text(content)
-    with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is not a Spack lock[^\n]*$"):
+    with pytest.raises(
+        InvalidInputError, match=r"^[^\n]*spack\.lock: this is not a Spack lock[^\n]*$"
+    ):
         listing.version_at_hand(environment, (installed, committed))
 
 
@@ -235,7 +237,7 @@ def test_json_has_every_metric(checks):
 def test_a_reference_that_reframe_does_not_use_is_refused(checks):
     checks.append(told("stream_local", {"copy_worst": STREAM["copy_worst"] | {"entry": [9, 0, 0]}}))
     result = run(code=4)
-    assert "ReFrame uses [9, 0, 0], and" in result.stderr
+    assert "ReFrame uses [9, 0, 0], but" in result.stderr
 
 
 def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch):
@@ -296,7 +298,7 @@ def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
     with pytest.raises(NotFoundError, match="The checks were not found"):
         dry_run.ask("lumi", [])
     with pytest.raises(
-        InvalidInputError, match=r"dry run on lumi reached no check.*holds no check"
+        InvalidInputError, match=r"dry run on lumi reached no check.*contains no check"
     ):
         dry_run.ask("lumi", [tmp_path])
 

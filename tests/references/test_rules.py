@@ -152,13 +152,31 @@ RECORDS = {
     ("change", "reason"),
     [
         (lambda data: data["records"].append(data["records"][0]), "two records have the same id"),
-        (lambda data: data["setups"][0].pop("titles"), "is no data set of records"),
-        (lambda data: data["setups"][0].update(titles=[["A paper"]]), "is no data set of records"),
-        (lambda data: data["setups"][0].update(software="rocm"), "is no data set of records"),
-        (lambda data: data["records"][0].update(conditions=["a"]), "is no data set of records"),
-        (lambda data: data["records"][0].update(accelerator=None), "is no data set of records"),
-        (lambda data: data["records"][0].update(value=10**400), "is no data set of records"),
-        (lambda data: data["records"][0].update(value=math.nan), "is no data set of records"),
+        (lambda data: data["setups"][0].pop("titles"), "this is not a data set of records"),
+        (
+            lambda data: data["setups"][0].update(titles=[["A paper"]]),
+            "this is not a data set of records",
+        ),
+        (
+            lambda data: data["setups"][0].update(software="rocm"),
+            "this is not a data set of records",
+        ),
+        (
+            lambda data: data["records"][0].update(conditions=["a"]),
+            "this is not a data set of records",
+        ),
+        (
+            lambda data: data["records"][0].update(accelerator=None),
+            "this is not a data set of records",
+        ),
+        (
+            lambda data: data["records"][0].update(value=10**400),
+            "this is not a data set of records",
+        ),
+        (
+            lambda data: data["records"][0].update(value=math.nan),
+            "this is not a data set of records",
+        ),
     ],
 )
 def test_a_damaged_data_set_is_one_sentence(tmp_path, change, reason):

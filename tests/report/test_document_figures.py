@@ -44,7 +44,7 @@ def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
     blocks = next(row for row in rows if row.theirs.figure == "threads and sizes, MI250")
     assert (
         blocks.why_not.startswith("E1: measured")
-        and "No figure shows it: that takes" in blocks.why_not
+        and "No figure shows it: that needs" in blocks.why_not
     )
 
 

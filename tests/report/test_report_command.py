@@ -77,7 +77,7 @@ def _older(document):
     [
         (_newer, "newer fabricheck"),
         (_older, "'notes' is a required property"),
-        (lambda document: json.dumps(document)[:500], "cut short"),
+        (lambda document: json.dumps(document)[:500], "cut off"),
         (lambda document: "<b>\x1b no JSON", "is not JSON"),
         (lambda document: "", "is empty"),
     ],
@@ -98,7 +98,7 @@ def test_what_a_killed_session_left_has_a_page(results_folder):
     for what in ("unreported", "latest"):
         result = run(what)
         _, found = shown(result)
-        assert result.exit_code == 4 and "did not reach its end" in found.text("main")
+        assert result.exit_code == 4 and "did not finish" in found.text("main")
 
 
 def test_a_broken_run_report_leaves_the_documents(two_partitions):
@@ -106,7 +106,9 @@ def test_a_broken_run_report_leaves_the_documents(two_partitions):
     result = run()
     _, found = shown(result)
     assert result.exit_code == 4
-    assert "is not a whole run report" in found.text("main") and "INCOMPLETE" in found.text("h1")
+    assert "this is not a complete run report" in found.text("main") and "INCOMPLETE" in found.text(
+        "h1"
+    )
 
 
 def test_a_full_disk_leaves_the_page_of_before(two_partitions):
@@ -193,13 +195,17 @@ def test_a_killed_session_alone_has_a_page_by_its_folder(results_folder):
         stage = results_folder / "stage" / name / "local" / "host" / "host"
         factories.write(stage / "stream_local" / "result.json")
         (stage / "memcpy_near").mkdir()
-    for what, title in ((names[0], names[0]), ("latest", names[1]), ("unreported", "no session")):
+    for what, title in (
+        (names[0], names[0]),
+        ("latest", names[1]),
+        ("unreported", "outside any session"),
+    ):
         result = run(what)
         _, found = shown(result)
         text = found.text("main")
         assert result.exit_code == 4 and title in found.text("h1")
         assert "memcpy_near @local:host (unknown) left no result document" in text
-        assert "of which no run report says whether they passed" in text and "FAIL" not in text
+        assert "without a run report that states whether they passed" in text and "FAIL" not in text
     assert run("20260102T030405-9").exit_code == 3
 
 

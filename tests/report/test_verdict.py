@@ -60,14 +60,17 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
     found = of(
         results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
     )
-    said = "None of 1 metric has a limit: nothing judges whether it is fast."
+    said = "None of 1 metric has a limit, so its speed is not judged."
     assert found.status == "PASS" and (said in found.caveats) == (lower is None)
 
 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        (factories.simulated_document(), ["It is of a simulated node, and says nothing of a mach"]),
+        (
+            factories.simulated_document(),
+            ["It is of a simulated node and says nothing about a mach"],
+        ),
         (
             factories.document(series=[], program=TOPOLOGY, differences=[]),
             ["No series was measured."],
@@ -92,8 +95,8 @@ def test_a_check_that_failed_fails_with_its_sentence(results_folder):
 
 def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(results_folder):
     told = tuple(
-        f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s, "
-        "and at least 140.6 GB/s is required (reference 148 GB/s)."
+        f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s; "
+        "at least 140.6 GB/s is required (reference 148 GB/s)."
         for name in ("write_quad", "copy_quad")
     )
     raw = "failed to meet reference(s):\n    write_quad=75.21883591259943 GB/s (l=140.6, u=inf)"
@@ -103,7 +106,7 @@ def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(res
     slow = {"result": "fail", "fail_phase": "performance", "perfvalues": missed}
     for said, sentences in (
         (reason, told),
-        (raw, tuple(f"Metric {name}: it is 75.2 GB/s, and at least 140.6 GB/s is required."
+        (raw, tuple(f"Metric {name}: it is 75.2 GB/s; at least 140.6 GB/s is required."
                     for name in ("write_quad", "copy_quad"))),
     ):  # fmt: skip
         bad = factories.case("bad", fail_reason=said, **slow)
@@ -138,7 +141,7 @@ def test_documents_of_no_session_are_no_pass(results_folder):
     write(results_folder, "stream_local", factories.document())
     results = reading.read(["unreported"])
     found = verdict.of(results.observed[0])
-    assert found.status == "INCOMPLETE" and "no session" in results.title
+    assert found.status == "INCOMPLETE" and "outside any session" in results.title
     assert reading.NO_REPORT in contents.of(results).problems
 
 

@@ -85,7 +85,7 @@ def test_a_comparison_with_a_node_model_loads():
 
 def test_a_comparison_of_a_run_that_did_not_finish():
     content = with_outcome("unsupported", 3, complete=False, series=[], differences=[])
-    assert "$.differences: is set, and the outcome's status is unsupported" in refused(content)
+    assert "$.differences: is set, but the outcome's status is unsupported" in refused(content)
 
 
 def test_an_older_document_without_a_node_loads():
@@ -137,15 +137,15 @@ def test_files_that_can_not_be_read(tmp_path):
         (" \n", "is empty"),
         ("{}", "is not a fabricheck result document"),
         ("[1, 2]", "is not a fabricheck result document"),
-        ('{"a": 1, "a": 2}', "holds the key 'a' twice"),
-        ('{"a": NaN}', "holds NaN, which is not a finite number"),
-        ('{"a": -Infinity}', "holds -Infinity"),
-        ('{"a": 1e999}', "holds 1e999"),
-        ('{"a": 1' + "0" * 400 + "}", "0..., which is beyond every finite number"),
-        ('{"a": ["\\ud800"]}', "holds \\ud800, which is half of a character"),
-        ("[" * 100_000, "beyond any sense"),
-        ("1" * 5000, "beyond any sense"),
-        ("{", "is not JSON, or cut short"),
+        ('{"a": 1, "a": 2}', "contains the key 'a' twice"),
+        ('{"a": NaN}', "contains NaN, which is not a finite number"),
+        ('{"a": -Infinity}', "contains -Infinity"),
+        ('{"a": 1e999}', "contains 1e999"),
+        ('{"a": 1' + "0" * 400 + "}", "0..., which is not a finite number"),
+        ('{"a": ["\\ud800"]}', "contains \\ud800, which is half of a character"),
+        ("[" * 100_000, "brackets nested too deep"),
+        ("1" * 5000, "brackets nested too deep"),
+        ("{", "is not JSON, or cut off"),
     ],
 )
 def test_texts_that_are_no_document(text, said):
@@ -197,17 +197,17 @@ RUNNING = {"exit_code": None, "status": "running", "message": None}
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"complete": False}, "$.complete: is false, and the outcome's status is good"),
-        ({"clock": "simulated"}, "$.clock: is simulated, and the runtime is host"),
-        ({"series": []}, "$.series: is empty, the outcome is good, and nothing was compared"),
-        ({"started": "yesterday"}, "$.started: 'yesterday' is no date"),
+        ({"complete": False}, "$.complete: is false, but the outcome's status is good"),
+        ({"clock": "simulated"}, "$.clock: is simulated, but the runtime is host"),
+        ({"series": []}, "$.series: is empty, but the outcome is good: no data was compared"),
+        ({"started": "yesterday"}, "$.started: 'yesterday' is not a date"),
         ({"started": "2026-01-02T03:04:05"}, "with a time zone"),
-        ({"finished": "later"}, "$.finished: 'later' is no date"),
-        ({"finished": None}, "$.finished: is null, and the run has ended"),
+        ({"finished": "later"}, "$.finished: 'later' is not a date"),
+        ({"finished": None}, "$.finished: is null, but the run has ended"),
         ({"finished": "2026-01-02T03:04:04Z"}, "$.finished: is before the start"),
         ({"complete": False, "outcome": RUNNING}, "$.finished: is set"),
         ({"devices": [factories.device(0), factories.device(0)]}, "same index"),
-        ({"simulated_s": 2.5}, "$.simulated_s: is set, and the clock is measured"),
+        ({"simulated_s": 2.5}, "$.simulated_s: is set, but the clock is measured"),
     ],
 )
 def test_contradictions_of_the_run(changes, said):
@@ -218,8 +218,8 @@ def test_contradictions_of_the_run(changes, said):
     ("content", "said"),
     [
         (with_outcome("time-limit", 6), "$.complete: is true"),
-        (with_outcome("wrong-data", 5), "$.outcome.status: is wrong-data, and no series"),
-        (with_outcome("too-noisy", 7), "$.outcome.status: is too-noisy, and no series"),
+        (with_outcome("wrong-data", 5), "$.outcome.status: is wrong-data, but no series"),
+        (with_outcome("too-noisy", 7), "$.outcome.status: is too-noisy, but no series"),
     ],
 )
 def test_outcomes_without_their_cause(content, said):
@@ -229,10 +229,10 @@ def test_outcomes_without_their_cause(content, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"median": 10.06}, "median: is 10.06, and the samples give 10.05"),
+        ({"median": 10.06}, "median: is 10.06, but the samples give 10.05"),
         ({"mad": 0.2}, "mad: is 0.2"),
-        ({"ci95": [9.9, 10.3]}, "ci95[1]: is 10.3, and the samples give 10.2"),
-        ({"ci95": None}, "ci95: is null with 9 samples; there is an interval from 6"),
+        ({"ci95": [9.9, 10.3]}, "ci95[1]: is 10.3, but the samples give 10.2"),
+        ({"ci95": None}, "ci95: is null with 9 samples; an interval needs at least 6"),
         ({"relative_half_width": 0.5}, "relative_half_width: is 0.5"),
         ({"relative_half_width": None}, "relative_half_width: must be null exactly"),
         ({"noisy": True}, "noisy: is true at 0.0149 with the limit 0.1"),
@@ -240,36 +240,36 @@ def test_outcomes_without_their_cause(content, said):
             factories.series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], host_clock=None),
             "noisy: is false at 0.714 with the limit 0.1",
         ),
-        ({"better": "lower"}, "better: is lower, and the unit is GB/s"),
-        ({"engine": "copy-engine"}, "block_size: is set, and the engine is copy-engine"),
+        ({"better": "lower"}, "better: is lower, but the unit is GB/s"),
+        ({"engine": "copy-engine"}, "block_size: is set, but the engine is copy-engine"),
         (
             {"engine": "cpu", "block_size": None, "stores": None, "passes": 1},
-            "passes: is 1, and the engine is cpu",
+            "passes: is 1, but the engine is cpu",
         ),
-        ({"batch": 4, "passes": 3}, "passes: is 3, and a batch of 4 is not a multiple of it"),
+        ({"batch": 4, "passes": 3}, "passes: is 3, but a batch of 4 is not a multiple of it"),
         (
             {"engine": "cpu", "block_size": None, "stores": "plain"},
-            "stores: is plain, and the engine is cpu",
+            "stores: is plain, but the engine is cpu",
         ),
         ({"stores": "cached"}, "stores: 'cached' is not one of"),
         ({"operation": "quad"}, "operation: 'quad' is not one of"),
         ({"experiment": "E16"}, "experiment: 'E16' is not one of"),
-        ({"bytes_moved": 3 << 28}, "bytes_moved: is 805306368, and copy of 268435456"),
+        ({"bytes_moved": 3 << 28}, "bytes_moved: is 805306368, but copy of 268435456"),
         ({"operation": "triad"}, "bytes_moved"),
         ({"device_set": [0, 7], "role": "share"}, "device_set[1]: device 7 is not among"),
         ({"device_set": [0, 0], "role": "share"}, "device_set: names a device twice"),
         ({"device_set": [0, 1]}, "device_set[1]: device 1 has no part in this single series"),
-        ({"bytes_counted": "once"}, "bytes_moved: is 536870912, and 268435456 bytes are counted"),
-        ({"role": "sum"}, "device: is 0, and a sum has none"),
-        ({"device": None}, "device: is null, and the role is single"),
+        ({"bytes_counted": "once"}, "bytes_moved: is 536870912, but 268435456 bytes are counted"),
+        ({"role": "sum"}, "device: is 0, but a sum has none"),
+        ({"device": None}, "device: is null, but the role is single"),
         ({"device": 1}, "device: device 1 is not in the device set"),
         ({"source": factories.place(device=5)}, "source.device: device 5 is not among"),
-        ({"source": factories.place(device=None)}, "source.device: is null, and the memory"),
-        ({"destination": factories.place("host-pinned")}, "destination.device: is 0, and the"),
+        ({"source": factories.place(device=None)}, "source.device: is null, but the memory"),
+        ({"destination": factories.place("host-pinned")}, "destination.device: is 0, but the"),
         ({"source": factories.place("host-pinned", None, 4)}, "NUMA domain 4 is not among"),
         (
             {"host_clock": {"median": 10.05, "ratio": 1.01, "agrees": True}},
-            "host_clock.ratio: is 1.01, and the medians give 1",
+            "host_clock.ratio: is 1.01, but the medians give 1",
         ),
         (
             {"host_clock": {"median": 11.055, "ratio": 1.1, "agrees": True}},
@@ -294,7 +294,7 @@ def test_contradictions_of_a_series(changes, said):
 def test_samples_are_above_zero():
     series = factories.series() | {"samples": [1.0, 0.0]}
     sentence = refused(factories.document(series=[series]))
-    assert "$.series[0].samples[1]: 0 GB/s is not above zero" in sentence
+    assert "$.series[0].samples[1]: 0 GB/s is not positive" in sentence
 
 
 def test_an_interval_of_too_few_samples():
@@ -307,19 +307,19 @@ def test_an_interval_of_too_few_samples():
 def test_errors_without_bytes_checked():
     verification = factories.mismatched() | {"bytes_checked": 0}
     content = with_outcome("wrong-data", 5, series=[factories.series(verification=verification)])
-    assert "verification.bytes_checked: is 0, and there are errors" in refused(content)
+    assert "verification.bytes_checked: is 0, but there are errors" in refused(content)
 
 
 def test_a_simulated_clock_has_no_host_clock():
     sentence = refused(factories.simulated_document(series=[factories.series()]))
-    assert "host_clock: is set, and the clock is simulated" in sentence
+    assert "host_clock: is set, but the clock is simulated" in sentence
 
 
 def test_a_simulated_run_names_its_node_and_a_measured_one_has_none():
     sentence = refused(factories.simulated_document(node=None))
-    assert "$.node: is missing, and the clock is simulated" in sentence
+    assert "$.node: is missing, but the clock is simulated" in sentence
     node = factories.simulated_document()["node"]
-    assert "$.node: is set, and the clock is measured" in refused(factories.document(node=node))
+    assert "$.node: is set, but the clock is measured" in refused(factories.document(node=node))
 
 
 def test_without_a_noise_limit_the_noise_is_not_judged():
@@ -330,11 +330,11 @@ def test_without_a_noise_limit_the_noise_is_not_judged():
 
 def test_noise_beyond_the_caches_is_the_outcome():
     noisy = {"samples": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "noisy": True, "host_clock": None}
-    said = "$.series[1].noisy: is true beyond the caches, and the outcome is good"
+    said = "$.series[1].noisy: is true beyond the caches, but the outcome is good"
     assert said in refused(with_series(**noisy))
     in_cache = with_series(**noisy, regime="cache")
     document.parse(json.dumps(in_cache))
-    said = "$.outcome.status: is too-noisy, and no series beyond the caches is noisy"
+    said = "$.outcome.status: is too-noisy, but no series beyond the caches is noisy"
     assert said in refused(with_outcome("too-noisy", 7, series=in_cache["series"]))
 
 
@@ -344,14 +344,14 @@ def test_between_devices_the_noise_of_the_sum_is_the_outcome():
     document.parse(json.dumps(factories.document(series=varied)))
     # Older programs judged the shares, too.
     document.parse(json.dumps(with_outcome("too-noisy", 7, series=varied)))
-    said = "$.series[3].noisy: is true beyond the caches, and the outcome is good"
+    said = "$.series[3].noisy: is true beyond the caches, but the outcome is good"
     series = [single, share, other, factories.noisy(total), latency]
     assert said in refused(factories.document(series=series))
 
 
 def test_noise_of_a_share_that_is_a_result_of_its_own_is_the_outcome():
     share = factories.noisy(factories.series(role="share", device_set=[0, 1]))
-    said = "$.series[0].noisy: is true beyond the caches, and the outcome is good"
+    said = "$.series[0].noisy: is true beyond the caches, but the outcome is good"
     assert said in refused(factories.document(series=[share]))
 
 
@@ -359,7 +359,7 @@ def test_wrong_data_outweighs_noise():
     noisy = {"samples": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "noisy": True, "host_clock": None}
     series = [factories.series(**noisy), factories.series(verification=factories.mismatched())]
     document.parse(json.dumps(with_outcome("wrong-data", 5, series=series)))
-    said = "is too-noisy, and data was wrong, which outweighs noise"
+    said = "is too-noisy, but data was wrong, which outweighs noise"
     assert said in refused(with_outcome("too-noisy", 7, series=series))
 
 
@@ -377,7 +377,9 @@ def test_no_more_is_verified_than_there_is(role, arrays):
         if good:
             document.parse(json.dumps(content))
         else:
-            said = f"bytes_checked: is {checked}, and {arrays} array(s) of 268435456 bytes hold"
+            said = (
+                f"bytes_checked: is {checked}, but {arrays} array(s) of 268435456 bytes have fewer"
+            )
             assert said in refused(content)
 
 
@@ -473,11 +475,11 @@ def of_the_state(**changes):
             "$.state.after.devices[0].index",
             "device 0 is not in the snapshot before the run",
         ),
-        ({"after_at": "yesterday"}, "$.state.after.at", "'yesterday' is no date and time"),
+        ({"after_at": "yesterday"}, "$.state.after.at", "'yesterday' is not a date and time"),
         (
             {"after_at": "2026-01-02T03:04:04.9Z"},
             "$.state.after.at",
-            "is before the snapshot before the run",
+            "is before the snapshot taken before the run",
         ),
     ],
 )
@@ -529,14 +531,14 @@ def test_state_of_a_run_that_did_not_end_has_no_after():
         "state": quiet,
         "devices": factories.on_h200()["devices"],
     }
-    assert "$.state.after: is set, and the outcome's status is running" in refused(killed)
+    assert "$.state.after: is set, but the outcome's status is running" in refused(killed)
     assert document.parse(json.dumps(killed | {"state": quiet | {"after": None}}))
 
 
 def test_state_of_a_simulated_node_is_refused():
     state = factories.state() | {"after": None}
     said = refused(factories.simulated_document(state=state))
-    assert "$.state: is set, and the clock is simulated" in said
+    assert "$.state: is set, but the clock is simulated" in said
 
 
 def test_counters_that_go_down_are_no_contradiction():

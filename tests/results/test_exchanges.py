@@ -77,43 +77,43 @@ def test_a_rank_whose_memory_is_anywhere_says_no_domain():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"operation": "h2d-sync"}, "operation: 'h2d-sync' is none of E6"),
+        ({"operation": "h2d-sync"}, "operation: 'h2d-sync' is not an operation of E6"),
         ({"direction": "both-ways", "bytes_moved": 2 * SIZE}, "direction: is both-ways"),
         ({"engine": "mpi"}, "datatype: does not fit the engine mpi"),
-        ({"engine": "cpu"}, "engine: is cpu, and h2d is by copy-engine or kernel"),
-        ({"engine": "kernel", "engines": 2}, "engines: is 2, and the engine is kernel"),
-        ({"bytes_counted": "read+write"}, "bytes_counted: is read+write, and h2d counts once"),
-        ({"unit": "us", "better": "lower"}, "unit: is us, and h2d is a bandwidth"),
-        ({"batch": 2}, "batch: is 2, and a sample of h2d is one copy"),
-        ({"bytes_moved": 2 * SIZE}, f"bytes_moved: is {2 * SIZE}, and {SIZE} bytes are counted"),
-        ({"role": "single"}, "role: is single, and with 2 rank(s) each is a share"),
-        ({"role": "sum", "device": None}, "role: is sum, and with 2 rank(s) each is a share"),
+        ({"engine": "cpu"}, "engine: is cpu, but h2d uses copy-engine or kernel"),
+        ({"engine": "kernel", "engines": 2}, "engines: is 2, but the engine is kernel"),
+        ({"bytes_counted": "read+write"}, "bytes_counted: is read+write, but h2d counts once"),
+        ({"unit": "us", "better": "lower"}, "unit: is us, but h2d is a bandwidth"),
+        ({"batch": 2}, "batch: is 2, but a sample of h2d is one copy"),
+        ({"bytes_moved": 2 * SIZE}, f"bytes_moved: is {2 * SIZE}, but {SIZE} bytes are counted"),
+        ({"role": "single"}, "role: is single, but with 2 rank(s) each is a share"),
+        ({"role": "sum", "device": None}, "role: is sum, but with 2 rank(s) each is a share"),
         ({"ranks": None}, "ranks: is missing in a series of E6"),
-        ({"ranks": [0, 1]}, "ranks: are 2, and a copy is of one"),
+        ({"ranks": [0, 1]}, "ranks: are 2, but a copy has one"),
         ({"ranks": [2]}, "ranks: rank 2 is not among the document's ranks"),
-        ({"ranks": [1]}, "device: is 0, and that of rank 1 is 1"),
-        ({"placement": None}, "placement: is null, and the experiment is E6"),
-        ({"device_set": [0]}, "device_set: is [0], and the devices of all ranks are [0, 1]"),
-        ({"device_set": [1, 0]}, "device_set: is [1, 0], and the devices of all ranks are [0, 1]"),
+        ({"ranks": [1]}, "device: is 0, but the device of rank 1 is 1"),
+        ({"placement": None}, "placement: is null, but the experiment is E6"),
+        ({"device_set": [0]}, "device_set: is [0], but the devices of all ranks are [0, 1]"),
+        ({"device_set": [1, 0]}, "device_set: is [1, 0], but the devices of all ranks are [0, 1]"),
         (
             {"destination": factories.place(device=1)},
-            "destination.device: is 1, and that of the series is 0",
+            "destination.device: is 1, but the device of the series is 0",
         ),
         (
             {"source": factories.place("host-pageable", None, 1)},
-            "source.numa_domain: is 1, and memory of rank 0 is on 0",
+            "source.numa_domain: is 1, but memory of rank 0 is on 0",
         ),
         (
             {"source": factories.place("host-pageable", None, None)},
-            "source.numa_domain: is None, and memory of rank 0 is on 0",
+            "source.numa_domain: is None, but memory of rank 0 is on 0",
         ),
         (
             {"source": factories.place("managed", None, 0)},
-            "source: is managed to device, which is no h2d",
+            "source: is managed to device, which is not h2d",
         ),
         (
             {"source": factories.place(), "destination": factories.place("host-pageable", None, 0)},
-            "source: is device to host-pageable, which is no h2d",
+            "source: is device to host-pageable, which is not h2d",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_contradictions_are_refused(changes, said):
 
 def test_both_counts_both_copies_and_verifies_both():
     half = exchange("both", bytes_moved=SIZE)
-    with pytest.raises(InvalidDocument, match=f"bytes_moved: is {SIZE}, and {2 * SIZE} bytes"):
+    with pytest.raises(InvalidDocument, match=f"bytes_moved: is {SIZE}, but {2 * SIZE} bytes"):
         parse(half)
     checked = exchange()["verification"] | {"bytes_checked": 2 * SIZE}
     with pytest.raises(InvalidDocument, match="bytes_checked"):

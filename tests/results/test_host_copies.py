@@ -71,27 +71,27 @@ def test_wrong_data_on_the_host_has_no_device():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"operation": "copy"}, "operation: 'copy' is none of E4"),
-        ({"operation": "read"}, "operation: 'read' is none of E4"),
+        ({"operation": "copy"}, "operation: 'copy' is not an operation of E4"),
+        ({"operation": "read"}, "operation: 'read' is not an operation of E4"),
         (
             {"source": factories.place(), "destination": PINNED},
-            "source: is device to host-pinned, which is no h2d",
+            "source: is device to host-pinned, which is not h2d",
         ),
-        ({"experiment": "E3"}, "operation: 'h2d' is none of E3"),
-        ({"engine": "cpu"}, "engine: is cpu, and h2d is by copy-engine or kernel"),
-        ({"engine": "kernel", "engines": 2}, "engines: is 2, and the engine is kernel"),
-        ({"direction": "both-ways"}, "direction: is both-ways, and h2d goes one-way"),
+        ({"experiment": "E3"}, "operation: 'h2d' is not an operation of E3"),
+        ({"engine": "cpu"}, "engine: is cpu, but h2d uses copy-engine or kernel"),
+        ({"engine": "kernel", "engines": 2}, "engines: is 2, but the engine is kernel"),
+        ({"direction": "both-ways"}, "direction: is both-ways, but h2d is one-way"),
         ({"role": "share"}, "role: is share, which h2d cannot have"),
-        ({"unit": "us", "better": "lower"}, "unit: is us, and h2d is a bandwidth"),
-        ({"movement": "zero-copy"}, "movement: is zero-copy, and the experiment is E4"),
-        ({"bytes_counted": "read+write"}, "bytes_counted: is read+write, and h2d counts once"),
-        ({"bytes_moved": 2 << 28}, "bytes_moved: is 536870912, and 268435456 bytes are counted"),
+        ({"unit": "us", "better": "lower"}, "unit: is us, but h2d is a bandwidth"),
+        ({"movement": "zero-copy"}, "movement: is zero-copy, but the experiment is E4"),
+        ({"bytes_counted": "read+write"}, "bytes_counted: is read+write, but h2d counts once"),
+        ({"bytes_moved": 2 << 28}, "bytes_moved: is 536870912, but 268435456 bytes are counted"),
         (
             {"source": factories.place("host-pinned", None)},
-            "source.numa_domain: is null, and E4 tells series apart by NUMA domain",
+            "source.numa_domain: is null, but E4 tells series apart by NUMA domain",
         ),
         ({"source": factories.place("host-pinned", None, 3)}, "NUMA domain 3 is not among"),
-        ({"source": factories.place("managed", None, 0)}, "which is no h2d"),
+        ({"source": factories.place("managed", None, 0)}, "which is not h2d"),
     ],
 )  # fmt: skip
 def test_contradictions_of_a_copy(changes, said):
@@ -101,15 +101,15 @@ def test_contradictions_of_a_copy(changes, said):
 @pytest.mark.parametrize(
     ("index", "changes", "said"),
     [
-        (SUM, {"bytes_moved": 1 << 28}, "bytes_moved: is 268435456, and the shares move 536870912"),
+        (SUM, {"bytes_moved": 1 << 28}, "bytes_moved: is 268435456, but the shares move 536870912"),
         (SUM, {"source": factories.place(device=None), "destination": PINNED},
-         "source: is device to host-pinned, which is no both"),
+         "source: is device to host-pinned, which is not both"),
         (SUM, {"source": factories.place("host-pinned", None)}, "source.numa_domain: is null"),
         (SUM, {"verification": {"bytes_checked": (2 << 28) + 8, "errors": 0,
-         "first_mismatch": None}}, "2 array(s) of 268435456 bytes hold less"),
+         "first_mismatch": None}}, "2 array(s) of 268435456 bytes have fewer"),
         (0, {"role": "single"}, "role: is single, which both cannot have"),
         (1, {"bytes_moved": 2 << 28}, "bytes_moved"),
-        (1, {"direction": "one-way"}, "direction: is one-way, and both goes both-ways"),
+        (1, {"direction": "one-way"}, "direction: is one-way, but both is both-ways"),
     ],
 )  # fmt: skip
 def test_contradictions_of_both_directions(index, changes, said):
@@ -121,20 +121,20 @@ def test_contradictions_of_both_directions(index, changes, said):
 @pytest.mark.parametrize(
     ("operation", "changes", "said"),
     [
-        ("read", {"movement": None}, "movement: is missing, and the memory is managed or mapped"),
-        ("read", {"movement": "prefetch"}, "movement: is prefetch, and the operation is read"),
+        ("read", {"movement": None}, "movement: is missing, but the memory is managed or mapped"),
+        ("read", {"movement": "prefetch"}, "movement: is prefetch, but the operation is read"),
         ("read", {"movement": "guessed"}, "movement: 'guessed' is not one of"),
-        ("prefetch-h2d", {"movement": "page-migration"}, "movement: is page-migration, and the"),
-        ("read", {"experiment": "E2"}, "operation: 'read' is none of E2"),
-        ("read", {"experiment": "E1"}, "movement: is zero-copy, and the experiment is E1"),
+        ("prefetch-h2d", {"movement": "page-migration"}, "movement: is page-migration, but the"),
+        ("read", {"experiment": "E2"}, "operation: 'read' is not an operation of E2"),
+        ("read", {"experiment": "E1"}, "movement: is zero-copy, but the experiment is E1"),
         ("read", {"source": factories.place("managed", 0)},
          "source.device: contradicts read, whose pages are on the host there"),
         ("write", {"destination": factories.place("managed", 0, 0)}, "destination.numa_domain: is"),
         ("prefetch-h2d", {"destination": factories.place("managed", None, 0)},
          "destination.device: contradicts prefetch-h2d, whose pages are on a device there"),
         ("prefetch-d2h", {"destination": factories.place("managed", 0)}, "are on the host there"),
-        ("host-read", {"engine": "kernel"}, "engine: is kernel, and host-read is by cpu"),
-        ("write", {"source": PINNED}, "source: is host-pinned to managed, which is no write"),
+        ("host-read", {"engine": "kernel"}, "engine: is kernel, but host-read uses cpu"),
+        ("write", {"source": PINNED}, "source: is host-pinned to managed, which is not write"),
     ],
 )  # fmt: skip
 def test_contradictions_of_managed_memory(operation, changes, said):

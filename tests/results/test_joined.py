@@ -76,7 +76,7 @@ def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
     session = ResultsFolder(tmp_path / "known").latest()
     assert session.choice.set == "smoke"
     (sentence,) = session.lacking
-    assert f"{tmp_path / 'lost'} has no session to take" in sentence
+    assert f"{tmp_path / 'lost'} has no usable session" in sentence
     # The page and the verdict of it say so, too.
     assert sentence in contents.of(reading.read([str(tmp_path / "known")])).problems
     words = {one.node: one for one in judging.judge(reading.read([str(tmp_path / "known")]))}
@@ -124,15 +124,15 @@ def test_what_is_not_there_is_told_and_ends_with_4(parts, tmp_path):
         app, ["results", "join", *map(str, parts), str(lost), "--output", str(target)]
     )
     assert ended.exit_code == InvalidInputError.exit_code
-    assert f"{lost} has no session to take: There is no results folder {lost}" in ended.stderr
+    assert f"{lost} has no usable session: There is no results folder {lost}" in ended.stderr
     assert len(ResultsFolder(target).latest().cases) == 2
 
 
 def test_nothing_to_join_and_a_folder_that_is_taken(parts, tmp_path):
-    with pytest.raises(NotFoundError, match="No session is there to be joined"):
+    with pytest.raises(NotFoundError, match="There is no session to join"):
         joined.join([tmp_path / "nothing"], tmp_path / "all")
     before = (parts[0] / "reports" / "run-0.json").read_text()
-    with pytest.raises(InvalidInputError, match="is there already"):
+    with pytest.raises(InvalidInputError, match="already exists"):
         joined.join(parts, parts[0])
     assert (parts[0] / "reports" / "run-0.json").read_text() == before
 

@@ -62,7 +62,7 @@ def test_a_check_that_had_started_is_told(two_killed):
     folder = two_killed / "stage" / FIRST / "local/sim-mi250x/sim/mpi"
     assert str(problem) == (
         f"mpi @local:sim-mi250x (unknown) left no result document in {folder}: its session was "
-        "killed there, or still runs."
+        "killed there, or is still running."
     )
 
 
@@ -95,7 +95,7 @@ def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
 def test_a_corrupt_document_keeps_its_case(two_killed):
     second, _ = ResultsFolder(two_killed).killed()
     [entry] = second.entries()
-    assert entry.document is None and "is not JSON, or cut short" in str(entry.problem)
+    assert entry.document is None and "is not JSON, or cut off" in str(entry.problem)
     assert entry.case.name == "stream_local"
 
 
@@ -125,15 +125,15 @@ def test_no_session_names_what_was_left(two_killed):
     with pytest.raises(NotFoundError) as caught:
         ResultsFolder(two_killed).latest()
     assert str(caught.value) == (
-        f"There is no session in {two_killed}: run `make run` first; what one left that was "
-        f"killed, or still runs: `fabricheck results show {SECOND}`."
+        f"There is no session in {two_killed}: run `make run` first; killed or still running: "
+        f"`fabricheck results show {SECOND}`."
     )
 
 
 def test_one_is_shown_alone(two_killed):
     result = show("show", FIRST)
     assert result.exit_code == NotFoundError.exit_code
-    heading = f"Session {FIRST}, which no readable run report names: it was killed, or still runs"
+    heading = f"Session {FIRST}, without a readable run report: it was killed, or is still running"
     assert result.stdout.startswith(heading)
     assert "p2p @local:sim-mi250x (unknown): " in result.stdout
     assert "incomplete: the series are only those finished" in result.stdout
@@ -160,4 +160,4 @@ def test_another_name_is_no_killed_session(two_killed):
 def test_it_may_be_its_report_that_can_not_be_read(two_killed, what):
     (two_killed / "reports").mkdir()
     (two_killed / "reports" / "run-0.json").write_text("{")
-    assert "run-0.json: is not a whole run report of ReFrame." in show("show", what).stderr
+    assert "run-0.json: this is not a complete run report of ReFrame." in show("show", what).stderr

@@ -85,7 +85,7 @@ def test_disjoint_pairs_at_once_load():
         ranks=range(4), role="sum", bytes_moved=2 * ONE, source=nowhere, destination=nowhere
     )
     parse(*shares, total)
-    assert "bytes_moved: is 1048576, and 2097152" in refused(*shares, total | {"bytes_moved": ONE})
+    assert "bytes_moved: is 1048576, but 2097152" in refused(*shares, total | {"bytes_moved": ONE})
     odd = total | {"ranks": [0, 1, 2]}
     assert "ranks: are 3, which is not a number of pairs" in refused(odd)
 
@@ -94,7 +94,7 @@ def test_messages_of_host_memory_need_no_device():
     nobody = [rank(index) | {"device": None} for index in range(2)]
     series = message(source=HOST, destination=HOST, device_set=[])
     parse(series, ranks=nobody)
-    assert "device_set: is [], and the devices of the ranks are [0, 1]" in refused(series)
+    assert "device_set: is [], but the devices of the ranks are [0, 1]" in refused(series)
 
 
 def test_what_was_skipped_is_told():
@@ -106,7 +106,7 @@ def test_what_was_skipped_is_told():
 def test_a_document_of_affinity_needs_no_series():
     program = content()["program"]
     parse(program=program | {"name": "affinity"})
-    assert "is empty, the outcome is good" in refused(program=program | {"name": "mpi"})
+    assert "is empty, but the outcome is good" in refused(program=program | {"name": "mpi"})
 
 
 def test_wrong_data_names_the_rank():
@@ -120,14 +120,14 @@ def test_wrong_data_names_the_rank():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"rank": 1}, "ranks[0].rank: is 1, and ranks are in order from 0"),
+        ({"rank": 1}, "ranks[0].rank: is 1, but ranks are in order from 0"),
         ({"cores": [0, 0]}, "ranks[0].cores: names one twice"),
         ({"visible_devices": [0, 0]}, "ranks[0].visible_devices: names one twice"),
         ({"visible_devices": [0, 7]}, "device 7 is not among the document's devices"),
         ({"visible_devices": [1]}, "device 0 is not among those that the rank sees"),
         ({"memory_domain": 9}, "NUMA domain 9 is not among the host's"),
-        ({"numa_domain": None}, "numa_domain: is null, and the cores are of domain 0"),
-        ({"numa_domain": 0, "cores": []}, "is 0, and the cores are of several domains or none"),
+        ({"numa_domain": None}, "numa_domain: is null, but the cores are in domain 0"),
+        ({"numa_domain": 0, "cores": []}, "is 0, but the cores are in several domains or none"),
     ],
 )
 def test_contradictions_of_a_rank(changes, said):
@@ -145,7 +145,7 @@ def test_ranks_and_the_version_of_mpi_belong_together():
         with pytest.raises(InvalidDocument, match=r"\$\.versions\.mpi: is (missing|set)"):
             document.parse(json.dumps(whole | change), "x.json")
     lonely = whole | {"ranks": None, "versions": {"runtime": "1", "driver": "0"}}
-    with pytest.raises(InvalidDocument, match="and the document has no ranks"):
+    with pytest.raises(InvalidDocument, match="but the document has no ranks"):
         document.parse(json.dumps(lonely), "x.json")
 
 
@@ -154,24 +154,33 @@ def test_ranks_and_the_version_of_mpi_belong_together():
     [
         (message(ranks=(0, 9)), "ranks: rank 9 is not among"),
         (message() | {"ranks": [0, 0]}, "ranks: names a rank twice"),
-        (message() | {"ranks": [0]}, "ranks: are 1, and bandwidth is of two"),
+        (message() | {"ranks": [0]}, "ranks: are 1, but bandwidth needs two"),
         (message() | {"ranks": None}, "ranks: is missing in a series of E9"),
-        (message(operation="bandwidth") | {"operation": "copy"}, "'copy' is none of E9"),
-        (message(direction="both-ways"), "direction: is both-ways, and bandwidth is one-way"),
-        (message("bcast", direction="local"), "is local, and bcast is collective"),
-        (message(unit="us", better="lower"), "unit: is us, and bandwidth is in GB/s"),
-        (message(bytes_counted="read+write"), "is read+write, and messages count once"),
-        (message(device=0), "device: is 0, and messages have none"),
-        (message("bcast", role="share"), "role: is share, and bcast is of all its ranks"),
-        (message(device_set=[1]), "device_set: is [1], and the devices of the ranks are [0, 1]"),
+        (
+            message(operation="bandwidth") | {"operation": "copy"},
+            "'copy' is not an operation of E9",
+        ),
+        (message(direction="both-ways"), "direction: is both-ways, but bandwidth is one-way"),
+        (message("bcast", direction="local"), "is local, but bcast is collective"),
+        (message(unit="us", better="lower"), "unit: is us, but bandwidth is in GB/s"),
+        (message(bytes_counted="read+write"), "is read+write, but messages count once"),
+        (message(device=0), "device: is 0, but messages have none"),
+        (
+            message("bcast", role="share"),
+            "role: is share, but bcast is measured over all its ranks",
+        ),
+        (message(device_set=[1]), "device_set: is [1], but the devices of the ranks are [0, 1]"),
         (message(role="share", device_set=[1]), "device_set: lacks a device of the ranks"),
-        (message(source=factories.place(device=1)), "source.device: is 1, and of rank 0 it is 0"),
+        (
+            message(source=factories.place(device=1)),
+            "source.device: is 1, but the device of rank 0 is 0",
+        ),
         (message(source=factories.place("managed")), "is managed, which no message has"),
         (message(datatype=None), "datatype: does not fit the engine mpi"),
-        (message(placement="right"), "placement: is set, and the experiment is E9"),
-        (message(bytes_moved=7), "bytes_moved: is 7, and 1048576 bytes are counted once"),
-        (factories.host_copy(placement="right"), "placement: is set, and no ranks take part"),
-        (factories.host_copy(datatype="byte"), "datatype: is set, and no ranks take part"),
+        (message(placement="right"), "placement: is set, but the experiment is E9"),
+        (message(bytes_moved=7), "bytes_moved: is 7, but 1048576 bytes are counted once"),
+        (factories.host_copy(placement="right"), "placement: is set, but no ranks take part"),
+        (factories.host_copy(datatype="byte"), "datatype: is set, but no ranks take part"),
         (factories.host_copy(direction="collective"), "ranks: is missing in a series of E4"),
         (factories.host_copy(device_set=[]), "device_set: is empty"),
     ],

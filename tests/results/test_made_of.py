@@ -128,7 +128,7 @@ def test_what_is_of_another_run_is_not(session):
         ),
         (
             {"metrics": {"copy_worst": {"series": [1], "reduce": "best"}}},
-            "metrics.copy_worst: there is no series 1 among the 1 of the document.",
+            "metrics.copy_worst: there is no series 1 among the document's 1.",
         ),
         ({"metrics": "none"}, "metrics: input should be an object, not 'none'."),
     ],

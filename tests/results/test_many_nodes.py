@@ -151,7 +151,7 @@ def test_of_many_nodes_those_without_a_change_are_one_line(results_folder, tmp_p
     distributed_sessions.session(results_folder, values)
     distributed_sessions.session(tmp_path / "b", values | {"node5": 7.0})
     shown = " ".join(run("compare", "latest", str(tmp_path / "b"), code=10).stdout.split())
-    assert "Unchanged, and shown by --all: node[1-4,6-7]." in shown
+    assert "Unchanged, shown with --all: node[1-4,6-7]." in shown
     assert "cluster:queue on node5" in shown and "cluster:queue on node4" not in shown
 
 

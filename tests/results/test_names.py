@@ -61,7 +61,7 @@ NOTHING = {
     "nowhere.json": (3, "There is no result document nowhere.json."),
     "nowhere.tar.gz": (3, "There is no archive nowhere.tar.gz."),
     "empty": (3, "There is no result document under empty."),
-    "damaged": (4, "damaged/reports/run-0.json: is not a whole run report of ReFrame."),
+    "damaged": (4, "damaged/reports/run-0.json: this is not a complete run report of ReFrame."),
     "run-0@lumi:gpu": (3, "run-0 has no partition 'lumi:gpu'; it has local:host"),
 }
 

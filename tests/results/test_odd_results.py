@@ -159,7 +159,7 @@ def test_what_a_report_has_in_another_form_is_named(results_folder, place, value
     content["session_info"][place] = value
     report.write_text(json.dumps(content))
     [problem] = ResultsFolder(results_folder).problems
-    said = f"{report}: $.session_info.{place}: is not what a run report of ReFrame 4.10 has there."
+    said = f"{report}: $.session_info.{place}: this differs from the run reports of ReFrame 4.10."
     assert str(problem) == said
 
 
@@ -187,7 +187,7 @@ def test_a_key_that_stands_twice_is_refused(results_folder):
     text = report.read_text()
     report.write_text(text.replace('"result": "pass"', '"result": "fail",\n"result": "pass"'))
     [problem] = ResultsFolder(results_folder).problems
-    assert str(problem) == f"{report}: holds the key 'result' twice in one object."
+    assert str(problem) == f"{report}: contains the key 'result' twice in one object."
 
 
 def test_a_recorded_value_of_a_later_reframe_may_say_more(results_folder):

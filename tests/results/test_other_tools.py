@@ -80,30 +80,39 @@ def test_series_of_other_tools_load(series):
 @pytest.mark.parametrize(
     ("series", "said"),
     [
-        (of_rccl(engine="mpi"), "engine: is mpi, and the experiment is E11"),
-        (of_ranks(engine="rccl"), "engine: is rccl, and the experiment is E10"),
+        (of_rccl(engine="mpi"), "engine: is mpi, but the experiment is E11"),
+        (of_ranks(engine="rccl"), "engine: is rccl, but the experiment is E10"),
         (of_rccl(in_place=None), "in_place: must be set exactly when RCCL moves the data"),
         (of_ranks(in_place=True), "in_place: must be set exactly when RCCL moves the data"),
-        (of_rccl(bytes_counted="once"), "bytes_counted: is once, and bus is of RCCL's bandwidths"),
-        (of_ranks(bytes_counted="bus"), "bytes_counted: is bus, and bus is of RCCL's bandwidths"),
-        (of_rccl("us", bytes_counted="bus"), "bytes_counted: is bus, and"),
-        (of_ranks(ranks=None), "device: is null, and the role is single"),
+        (
+            of_rccl(bytes_counted="once"),
+            "bytes_counted: is once, but only RCCL's bandwidths count bus",
+        ),
+        (
+            of_ranks(bytes_counted="bus"),
+            "bytes_counted: is bus, but only RCCL's bandwidths count bus",
+        ),
+        (of_rccl("us", bytes_counted="bus"), "bytes_counted: is bus, but"),
+        (of_ranks(ranks=None), "device: is null, but the role is single"),
         (
             of_pair(ranks=None, device=0),
-            "ranks: is missing, and another tool measures between ranks",
+            "ranks: is missing, but a third-party tool measures between ranks",
         ),
-        (of_ranks(device=0), "device: is 0, and messages have none"),
-        (of_ranks(ranks=[0, 1, 2]), "device_set: has 2 devices, and there are 3 ranks"),
+        (of_ranks(device=0), "device: is 0, but messages have none"),
+        (of_ranks(ranks=[0, 1, 2]), "device_set: has 2 devices, but there are 3 ranks"),
         (of_ranks(device_set=[]), "device_set: is [], which does not fit the kinds of memory"),
         (of_ranks(source=ON_HOST), "device_set: is [0, 1], which does not fit the kinds of"),
-        (of_pair(destination=factories.place(device=0)), "device_set: is [0, 1], and the ends are"),
+        (
+            of_pair(destination=factories.place(device=0)),
+            "device_set: is [0, 1], but both ends are",
+        ),
         (
             of_ranks(verification=BY_TOOL | {"by": "program"}),
-            "verification.by: contradicts the document, which is of another tool",
+            "verification.by: contradicts the document, which is from another tool",
         ),
         (
             of_ranks() | {"samples": [12.5, 12.5]},
-            "samples: has 2 samples, and another tool tells one mean",
+            "samples: has 2 samples, but a third-party tool reports one mean",
         ),
     ],
 )

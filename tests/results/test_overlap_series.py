@@ -50,12 +50,15 @@ def test_noise_of_what_works_beside_something_else_ends_no_run():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"engine": "copy-engine", "block_size": None}, "engine: is copy-engine, and compute is k"),
-        ({"unit": "GB/s", "better": "higher"}, "unit: is GB/s, and compute is us"),
-        ({"direction": "one-way"}, "direction: is one-way, and compute is local"),
-        ({"source": factories.place("host-pinned", None)}, "compute uses no other"),
-        ({"destination": factories.place("device", 1)}, "compute uses no other"),
-        ({"movement": "zero-copy"}, "movement: is zero-copy, and the experiment is E3"),
+        (
+            {"engine": "copy-engine", "block_size": None},
+            "engine: is copy-engine, but compute requires k",
+        ),
+        ({"unit": "GB/s", "better": "higher"}, "unit: is GB/s, but compute requires us"),
+        ({"direction": "one-way"}, "direction: is one-way, but compute requires local"),
+        ({"source": factories.place("host-pinned", None)}, "which compute requires"),
+        ({"destination": factories.place("device", 1)}, "which compute requires"),
+        ({"movement": "zero-copy"}, "movement: is zero-copy, but the experiment is E3"),
     ],
 )
 def test_contradictions_of_a_kernel(changes, said):

@@ -128,13 +128,16 @@ def test_coverage(said):
     for sentence in (
         "13 of 15 experiments have results in this session.",
         f"E4 NUMA domain x device matrix {here}all of its cores are in one NUMA domain",
-        f"E14 best k devices {here}best_devices: nothing is to be chosen where all devices are",
+        f"E14 best k devices {here}best_devices: there is no choice where all devices are",
         f"12 series, 1 check (1 passed); {here}zero-copy of managed memory: its pages migrate",
         f"348 series, 7 checks (3 passed, 4 skipped); {here}pingpong_in_order, pingpong_half_right",
-        f"{here}with the copy engines off, as its engines cannot be switched off E8",
-        f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as its MPI cannot",
+        f"{here}with copy engines disabled, as its engines cannot be disabled E8",
+        (
+            f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as the partition's MPI "
+            "does not support"
+        ),
         f"by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped); {here}rccl_scaling: "
-        "between 2 and all of 2 devices there is no set",
+        "there is no set between 2 and all of 2 devices",
     ):
         assert sentence in text
 
@@ -278,13 +281,13 @@ def test_one_session_is_too_few_to_calibrate(said, tmp_path):
     asked = ("calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
     text = said(*asked, code=4)
     assert (
-        f"{PARTITION} has 1 session(s) in 1 campaign(s), and references need 5 in 2 (1 of at least "
-        "5 sessions): measure again, or record them with --report-only, which requires nothing."
+        f"{PARTITION} has 1 session(s) in 1 campaign(s); references need 5 in 2 (1 of at least 5 "
+        "sessions): measure again, or use --report-only, which requires nothing."
     ) in text
     for name in SKIPPED:
         assert f"not used: run-0: {name} @{PARTITION} was skipped." in text
     text = said(*asked, "--report-only")
     assert "session 1: 2026-11-21T22:52:50Z, campaign 1, devices A (GPU-2e87df46" in text
     assert "report only: p2p_kernel read_switch18_worst: 1 of at least 5 sessions." in text
-    assert "nothing was written: --write does." in text
+    assert "nothing was written: add --write to write." in text
     assert {file: file.read_bytes() for file in before} == before

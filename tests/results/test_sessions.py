@@ -173,7 +173,10 @@ def test_a_document_of_another_time_is_not_taken(one_session):
     )
     folder = ResultsFolder(one_session)
     [entry] = folder.entries(folder.latest())
-    assert "is of 2026-02-02T03:04:05.250Z, thus of another session" in str(entry.problem)
+    assert (
+        "was started at 2026-02-02T03:04:05.250Z, outside session run-0: it belongs to another "
+        "session"
+    ) in str(entry.problem)
     assert folder.unreported_paths() == [entry.path]
 
 
@@ -184,7 +187,7 @@ def test_a_document_in_the_folder_of_its_session_is_of_no_other(results_folder):
     factories.write(place / "result.json", factories.document(started=other, finished=other))
     folder = ResultsFolder(results_folder)
     [entry] = folder.entries(folder.latest())
-    assert "thus of another session" in str(entry.problem)
+    assert "it belongs to another session" in str(entry.problem)
     assert folder.unreported_paths() == []
 
 

@@ -55,21 +55,21 @@ def test_ranks_that_sit_right(document):
     ("rank", "changed", "said"),
     [
         (3, {"cores": []}, "Rank 3 may use no core."),
-        (3, {"cores": [24]}, "Rank 3 may use core 24, and core 25 was requested."),
+        (3, {"cores": [24]}, "Rank 3 may use core 24; core 25 was requested."),
         (
             3,
             {"cores": [25, 26]},
-            "Rank 3 may use 2 cores from 25 on, and core 25 was requested.",
+            "Rank 3 may use 2 cores from 25 on; core 25 was requested.",
         ),
         (
             3,
             {"numa_domain": 0},
-            "Rank 3 has its cores in NUMA domain 0, and core 25 is in domain 1.",
+            "Rank 3 has its cores in NUMA domain 0, but core 25 is in domain 1.",
         ),
         (
             3,
             {"memory_domain": None},
-            "Rank 3 has its memory in NUMA domain None, and core 25 is in domain 1.",
+            "Rank 3 has its memory in NUMA domain None, but core 25 is in domain 1.",
         ),
         (3, {"device": None}, "Rank 3 has no device."),
         (3, {"host": "nid2"}, "The ranks are on several nodes: nid1, nid2."),
@@ -83,15 +83,15 @@ def test_a_rank_that_sits_elsewhere(document, rank, changed, said):
 def test_a_rank_on_the_device_of_another(document):
     document["ranks"][3]["device"] = 2
     assert list(misplaced(document, WANTED)) == [
-        "Rank 3 has device 2, which rank 2 has already.",
-        "Rank 3 has device 2, and device 3 was requested.",
+        "Rank 3 has device 2, which rank 2 also has.",
+        "Rank 3 has device 2; device 3 was requested.",
     ]
 
 
 def test_a_rank_on_the_core_of_another(document):
     document["ranks"][3]["cores"] = [17]
     assert list(misplaced(document, WANTED)) == [
-        "Rank 3 may use core 17, and core 25 was requested.",
+        "Rank 3 may use core 17; core 25 was requested.",
         "Rank 3 shares core 17 with rank 2.",
     ]
 
@@ -107,7 +107,7 @@ def test_two_ranks_on_a_device_where_that_was_asked_for(document):
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_rank_that_is_missing(document, number):
     document["ranks"] = document["ranks"][:number]
-    said = f"Node nid1 has {number} rank(s), and 8 were started."
+    said = f"Node nid1 has {number} rank(s); 8 were started."
     assert list(misplaced(document, WANTED)) == [said]
 
 
@@ -116,9 +116,7 @@ def test_without_a_placement_each_rank_needs_a_core_and_a_device_of_its_own(docu
     document["ranks"][1] |= {"cores": list(range(64)), "numa_domain": None}
     assert list(misplaced(document, Wanted(2))) == []
     document["ranks"][1]["device"] = 0
-    assert list(misplaced(document, Wanted(2))) == [
-        "Rank 1 has device 0, which rank 0 has already."
-    ]
+    assert list(misplaced(document, Wanted(2))) == ["Rank 1 has device 0, which rank 0 also has."]
 
 
 def test_a_document_without_ranks_is_no_proof(document):

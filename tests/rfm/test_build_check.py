@@ -31,15 +31,15 @@ esac
 ENDS = {
     "good": None,
     "spack": None,
-    "error": "The build of the runtime host by CMake ended with exit code 2: stream.cpp:7:3: "
-    "error: 'device' was not declared. All it said is in",
-    "incomplete": "The build of the runtime host ended well, and there is no stream in",
+    "error": "The build of runtime host by CMake ended with exit code 2: stream.cpp:7:3: error: "
+    "'device' was not declared. The whole output is in",
+    "incomplete": "The build of runtime host succeeded, but there is no stream in",
     "gone": "by CMake ended with exit code 127: ",
-    "liar": "ran with the runtime cuda, and the environment names host.",
-    "old": f"was built from the commit {'0' * 40}, and the checkout is at",
+    "liar": "ran with runtime cuda, and the environment names host.",
+    "old": f"was built from commit {'0' * 40}, but the checkout is at",
     "wrong": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset",
-    "refused": "The build of the runtime host by Spack ended with exit code 3: "
-    "spack-env/install: no spack on the PATH; get commit abc. All",
+    "refused": "The build of the runtime host by Spack ended with exit code 3: spack-env/install: "
+    "no spack on the PATH; get commit abc. All",
     "elsewhere": "are those of /my/bin, which the Spack environment local does not build.",
     "none": None,
     "found": "ended with 0 (good), and without devices it has to end with 8 and say why.",
@@ -104,5 +104,5 @@ def test_a_build_host_without_devices(builds):
 def test_it_runs_only_if_requested(builds):
     outcome = builds("-r", "--system=builds:here", "-p", "good")
     assert outcome.status == 1
-    assert "Runs only if requested by -n or -t: build." in outcome
+    assert "These checks run only if requested by -n or -t: build." in outcome
     assert "Nothing to run" in outcome

@@ -47,7 +47,7 @@ def test_white_space_is_no_account_and_no_part_of_one(variable):
     assert clusters.reached("gpu", environment={variable: " "})["access"] == ["--partition=gpu"]
     padded = clusters.reached("gpu", environment={variable: " a "})["access"]
     assert padded[-1].endswith("=a")
-    with pytest.raises(InvalidInputError, match=f"^{variable}='a b' has white space in it.$"):
+    with pytest.raises(InvalidInputError, match=f"^{variable}='a b' contains white space.$"):
         clusters.reached("gpu", environment={variable: "a b"})
 
 
@@ -63,12 +63,12 @@ def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
     ("variable", "value", "sentence"),
     [
         ("FABRICHECK_NVIDIA_NODE", "h2000", "h2000: There is no node model 'h2000'"),
-        ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: that node has devices of amd."),
-        ("FABRICHECK_AMD_NODE", "h200", "h200: that node has devices of nvidia."),
+        ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: the devices of that node are amd's."),
+        ("FABRICHECK_AMD_NODE", "h200", "h200: the devices of that node are nvidia's."),
         (
             "FABRICHECK_JURECA_MI250",
             "typo",
-            "typo is none of jureca-mi250, jureca-mi250-ompi5.",
+            "typo must be one of jureca-mi250, jureca-mi250-ompi5.",
         ),
     ],
 )

@@ -71,21 +71,20 @@ def test_a_node_that_slurm_does_not_describe_whole_is_a_sentence(session, monkey
         (
             ("a:x", "a:y"),
             {},
-            "--distribute measures the nodes of one partition, and there are a:x, a:y: choose one, "
-            "as by --system=a:x.",
+            "--distribute measures the nodes of one partition, but there are a:x, a:y: choose "
+            "one, as by --system=a:x.",
         ),
         (
             ("a:x",),
             {"scheduler": "local"},
-            "--distribute submits jobs to all nodes of a:x, and this session is inside an "
-            "allocation: call it on a login node, or measure the nodes of the allocation by "
+            "--distribute submits jobs to all nodes of a:x, but this session is inside an "
+            "allocation: run it on a login node, or measure the nodes of the allocation with "
             "fabricheck every-node.",
         ),
         (
             ("a:x",),
             {"reached": ()},
-            "--distribute finds no node of a:x: Slurm knows none that --partition=q -C big "
-            "reaches.",
+            "--distribute found no node of a:x: Slurm has none that --partition=q -C big reaches.",
         ),
         (
             ("a:x",),

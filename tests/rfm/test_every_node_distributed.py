@@ -186,7 +186,9 @@ def test_reasons_name_the_node_and_what_happened(ended):
         "node4", "p2p_kernel"
     )
     # A node that is gone is not waited for.
-    gone = "DOWN+NOT_RESPONDING (Not responding): the job would wait for it, and was cancelled"
+    gone = (
+        "DOWN+NOT_RESPONDING (Not responding): the job would have waited for it and was cancelled"
+    )
     assert f"node node4 is {gone}" in ended.reason("node4", "stream_local")
     for check in CHECKS:
         said = r"node node5 is DOWN\S* \(fan 3 is broken\): the job would wait for it"

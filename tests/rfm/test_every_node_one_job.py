@@ -133,7 +133,7 @@ def test_the_file_says_how_each_node_ended(ended):
     assert {node: (one.status, one.said) for node, one in nodes.items()} == {
         "node1": (0, None),
         "node2": (1, None),
-        "node3": (None, "node3 did not end within 0.5 minutes, and was stopped."),
+        "node3": (None, "node3 did not end within 0.5 minutes and was stopped."),
         "node4": (
             None,
             "node4 ended without a run report: srun: error: Node failure on node4.",

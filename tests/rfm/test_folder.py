@@ -58,7 +58,7 @@ def test_a_full_disk_is_said_before_anything_is_written(tmp_path, variable, monk
     with pytest.raises(InvalidInputError) as error:
         host.results_folder(tmp_path)
     assert str(error.value) == (
-        f"The results folder {tmp_path} has 3 MB free, and a session needs 67 MB."
+        f"The results folder {tmp_path} has 3 MB free; a session needs 67 MB."
     )
 
 

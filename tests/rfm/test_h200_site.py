@@ -157,7 +157,9 @@ def test_a_simulated_node_is_no_part(suite):
     outcome = suite("--system=local:sim-mi250x", "--dry-run", "-n", "stream_local|p2p_kernel")
     assert outcome.status == 1
     assert "local:sim-mi250x: mi250x has 8 devices, and 4 were requested" in outcome
-    assert "mi250x.yaml does not say what a machine with some of them shows (key parts)" in outcome
+    assert (
+        "mi250x.yaml does not state what a machine with some of them shows (key parts)" in outcome
+    )
 
 
 def test_a_session_of_the_tools_on_two_devices(h200, monkeypatch):

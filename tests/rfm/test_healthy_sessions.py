@@ -33,7 +33,7 @@ def test_the_command_a_person_types(suite):
     assert outcome.status == 0
     assert "[ PASSED ] Ran 6/6 test case(s) from 6 check(s) (0 failure(s)" in outcome
     assert ran(outcome) == CHECKS
-    assert "Runs only if requested by -n or -t: build." in outcome
+    assert "These checks run only if requested by -n or -t: build." in outcome
     assert "P: triad_worst: 6.8744 GB/s" in outcome
     assert (
         "stream_concurrent: report only, without a limit on local:host: copy_one, copy_all_sum, "
@@ -190,7 +190,7 @@ def test_a_session_of_every_node_is_of_one_partition(suite):
     outcome = suite("--system=local", "-r", "--distribute=all", "-n", "stream_local")
     assert outcome.status == 1
     assert (
-        "--distribute measures the nodes of one partition, and there are local:host, "
+        "--distribute measures the nodes of one partition, but there are local:host, "
         "local:sim-mi250x: choose one, as by --system=local:host." in outcome
     )
     assert not list(suite.results.glob("output/*"))
@@ -226,7 +226,7 @@ def test_a_duration_in_which_no_check_ends(suite):
     (suite.programs / "stream").write_text("#!/bin/sh\nexec sleep 600\n")
     outcome = suite("-r", "-n", "stream_local", "--duration=1s")
     assert outcome.status == 1
-    assert "Nothing was run: no test case is left after those that were skipped or" in outcome
+    assert "Nothing was run: all test cases were skipped or" in outcome
 
 
 def test_the_pipeline_for_ci_runs_each_check(suite):
@@ -283,6 +283,6 @@ def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite):
     program.write_text(program.read_text().replace("exec", "mkdir metrics.json\nexec", 1))
     outcome = suite("-r", "-n", "stream_local", "-v")
     assert outcome.status == 0 and ran(outcome) == ["stream_local"]
-    assert "stream_local: which series its metrics are made of is lost:" in outcome
+    assert "stream_local: the series of its metrics were not recorded:" in outcome
     assert "metrics.json cannot be written (it is not a regular file)." in outcome
     assert {row.value is not None for row in read([str(suite.results)]).metrics} == {True}

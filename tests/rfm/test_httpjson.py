@@ -143,7 +143,7 @@ def test_a_bad_server_costs_a_session_little_and_is_told_once(suite, monkeypatch
         asked = {"absent": 0, 503: 3, "hangs": 2}[behaviour]
         assert (outcome.status, len(server.requests)) == (0, asked), outcome
     assert outcome.text.count(f"({httpjson.URL})") == 1
-    assert "This session's own results are whole." in outcome
+    assert "This session's own results are complete." in outcome
     assert len(suite.report()["runs"][0]["testcases"]) == 3
     [kept] = (suite.results / "logs").glob("httpjson-*.ndjson")
     # What was kept can be sent as it is.
@@ -210,8 +210,8 @@ def test_a_defect_in_a_document_fails_nothing(tmp_path, monkeypatch):
     [
         ({httpjson.URL: "ftp://host/_bulk"}, "is not an address of http or https"),
         ({httpjson.URL: "http://host:x/_bulk"}, "is not an address of http or https"),
-        ({httpjson.URL: "https://me:hidden@host/_bulk"}, "has a password in it"),
-        ({httpjson.URL: "https://host:9200/fabricheck/_doc"}, "has to end with /_bulk"),
+        ({httpjson.URL: "https://me:hidden@host/_bulk"}, "contains a password"),
+        ({httpjson.URL: "https://host:9200/fabricheck/_doc"}, "must end with /_bulk"),
         ({httpjson.URL: "https://h/f/_bulk", httpjson.FIELDS: "a"}, "not of the form name=value"),
     ],
 )

@@ -127,6 +127,6 @@ def test_a_command_whose_extra_is_missing_says_which(base_alone, command, packag
     ended = fabricheck(base_alone, *command)
     assert (ended.returncode, ended.stderr) == (
         3,
-        f"fabricheck: This needs the Python package {package}, which is not installed here: "
-        f"install fabricheck[{extra}], or copy the results to where it is.\n",
+        f"fabricheck: This command needs the Python package {package}, which is not installed: "
+        f"install fabricheck[{extra}], or copy the results to a machine that has it.\n",
     )

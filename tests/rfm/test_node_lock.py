@@ -85,7 +85,7 @@ def test_a_second_session_says_that_it_waits(other):
         assert process.wait() == 0
     (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
-    assert sentence.endswith(" is locked): waiting for its end.")
+    assert sentence.endswith(" is locked): waiting until it ends.")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, mon
     process.kill()
     process.wait()
     assert outcome.status == 0
-    assert "waiting for its end." in outcome
+    assert "waiting until it ends." in outcome
     word, _, moment = suite.log.read_text().splitlines()[0].split()
     assert word == "start"
     assert [float(moment)] > ends

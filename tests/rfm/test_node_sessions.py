@@ -53,16 +53,16 @@ def test_a_slow_pair_decides():
     assert figure.value == pytest.approx(50)
     assert where_measured(document, figure.decisive) == "pair 0-1, devices 0 and 1 of node node1"
     assert best(2).sentence(document) == (
-        "Metric best: the devices 0,1, predicted as the best 2, have 75.0 GB/s on average between "
-        "two of them, 50.0 % of the 150.0 GB/s of the devices 2,3; the least part of its peak has "
-        "pair 0-1, devices 0 and 1 of node node1: 75.0 of 200 GB/s."
+        "Metric best: devices 0,1, predicted as the best 2, have 75.0 GB/s on average between "
+        "two of them, 50.0 % of the 150.0 GB/s of devices 2,3; pair 0-1, devices 0 and 1 of "
+        "node node1 has the lowest share of its peak: 75.0 of 200 GB/s."
     )
 
 
 def test_a_pair_that_is_missing_or_in_another_unit_is_no_metric():
     document = pairs()
     document["series"][9]["unit"] = "us"
-    with pytest.raises(MetricError, match=r"declared in GB/s, and pair 1-3, .* reported us"):
+    with pytest.raises(MetricError, match=r"declared in GB/s, but pair 1-3, .* reported us"):
         best(3).figure(document, {})
     del document["series"][9]
     with pytest.raises(MetricError, match=r"no series for operation write, device_set \[1, 3\]"):
@@ -123,11 +123,11 @@ def test_a_healthy_node_passes(simulated):
             SELECTED,
             1,
             (
-                "Node mi250x (simulated) is not as its node model mi250x (differences: 1).",
+                "Node mi250x (simulated) differs from its node model mi250x (differences: 1).",
                 "Node mi250x (simulated): Pair 0-6: 2 links in mi250x, no direct link in the "
                 "simulated node with the overlay 'link 0-6 gone'.",
-                "Metric best_3_of_measured: the devices 0,1,6, predicted as the best 3, have",
-                "GB/s of the devices 2,3,4; the least part of its peak has pair 0-6, devices 0 "
+                "Metric best_3_of_measured: devices 0,1,6, predicted as the best 3, have",
+                "GB/s of devices 2,3,4; the least part of its peak has pair 0-6, devices 0 "
                 f"(0000:c1:00.0) and 6 {ON_NODE}",
             ),
         ),
@@ -148,7 +148,7 @@ def test_a_healthy_node_passes(simulated):
             SELECTED,
             0,
             (
-                "Metric best_2_of_measured: the devices 0,1, predicted as the best 2, have",
+                "Metric best_2_of_measured: devices 0,1, predicted as the best 2, have",
                 f"pair 0-1, devices 0 (0000:c1:00.0) and 1 {ON_NODE}",
             ),
         ),
@@ -209,4 +209,4 @@ def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
     (tools / "rocm-smi").write_text("#!/bin/sh\nexit 3\n")
     outcome = simulated("-r", "-n", "node_topology")
     assert outcome.status == 1
-    assert "topology ended with exit code 4 (a runtime error): No tool told anything" in outcome
+    assert "topology ended with exit code 4 (a runtime error): No tool reported anything" in outcome

@@ -119,14 +119,14 @@ def test_a_series_that_is_there_twice_is_no_metric():
 
 def test_a_series_in_another_unit_is_no_metric():
     metric = Metric("copy", COPY, unit="us")
-    with pytest.raises(MetricError, match="declared in us, and device 0 of node nid001 reported"):
+    with pytest.raises(MetricError, match="declared in us, but device 0 of node nid001 reported"):
         evaluate(document(*THREE), metric, {"device": [0]})
 
 
 def test_a_share_between_devices_is_no_metric():
     pairs = document(*factories.pair_series())
     both = {"operation": "engine-both"}
-    with pytest.raises(MetricError, match=r"engine is declared of shares .* of their sum\."):
+    with pytest.raises(MetricError, match=r"engine is declared for shares .* for their sum\."):
         evaluate(pairs, Metric("engine", both | {"role": "share", "device": 0}, ()), {})
     assert evaluate(pairs, Metric("engine", both | {"role": "sum"}, ()), {})
 
@@ -186,7 +186,7 @@ def ended(code=0, state=None, nodes=(), awaited=()):
         (ended(0, "NODE_FAIL", ["node3"], ["node3"]),
          "on node node3 was ended from outside: its node failed."),
         (ended(0, "CANCELLED", [], ["node3"]),
-         "was never started: its job waited for node node3, and was cancelled."),
+         "was never started: its job waited for node node3 and was cancelled."),
         (ended(6, "FAILED"), "ended with exit code 6 (the time limit)."),
         (ended(None), "was ended from outside, without an exit code."),
         (ended(99), "ended with exit code 99 (not one of its own exit codes)."),
@@ -260,7 +260,7 @@ def test_a_unit_without_a_bound():
     said = document(*THREE)
     figure = evaluate(said, Metric("m", COPY), {"device": [0]})
     (fault,) = bounds.figure_faults(said, [figure], lambda one: None)
-    assert fault.endswith("and the partition states no physical bound in that unit.")
+    assert fault.endswith("but the partition states no physical bound in that unit.")
 
 
 def cpu(folder, number, cache="32768K", shared="0-1", hertz="3700000"):
@@ -307,9 +307,12 @@ def test_the_bound_takes_the_frequency_of_the_system(tmp_path):
     [
         ("x = (", "bad.py cannot be read: SyntaxError"),
         ("import no_such", "bad.py cannot be read: ModuleNotFoundError: No module named"),
-        ("site_configuration = 1", "bad.py assigns no site_configuration made of lists"),
-        ("site_configuration = {'systems': {}}", "bad.py assigns no site_configuration made of"),
-        ("", "bad.py assigns no site_configuration made of lists"),
+        ("site_configuration = 1", "bad.py must assign site_configuration, a mapping of lists"),
+        (
+            "site_configuration = {'systems': {}}",
+            "bad.py must assign site_configuration, a mapping of",
+        ),
+        ("", "bad.py must assign site_configuration, a mapping of lists"),
     ],
 )
 def test_a_site_file_that_is_none_is_named(tmp_path, text, sentence):

@@ -109,4 +109,4 @@ def test_a_launcher_that_is_not_known_to_bind(with_mpi):
     )
     ended = run(with_mpi, HOST, checks=["affinity"])
     assert ended.status == 1
-    assert "local:host names no node model, and so no placement right" in ended
+    assert "local:host has no node model, so it has no placement right" in ended

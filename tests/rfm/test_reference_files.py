@@ -88,7 +88,7 @@ def test_a_missed_reference_says_where_and_keeps_the_values(suite):
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
     sentence = (
-        f"Metric triad_worst: {DEVICE} measured 6.8744 GB/s, and at least 95 GB/s is required "
+        f"Metric triad_worst: {DEVICE} measured 6.8744 GB/s; at least 95 GB/s is required "
         "(reference 100 GB/s)."
     )
     assert sentence in outcome
@@ -113,4 +113,4 @@ def test_a_value_above_an_upper_limit_is_missed_too(suite):
     )
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert "and at most 1.05 GB/s is required (reference 1 GB/s)." in outcome
+    assert "; at most 1.05 GB/s is required (reference 1 GB/s)." in outcome

@@ -81,11 +81,11 @@ def mismatched(**changes):
         ),
         (
             {"program": {"name": "memcpy", "runtime": "rocm"}},
-            "The result on node nid001 is of memcpy, and the check ran stream.",
+            "The result on node nid001 is from memcpy, but the check ran stream.",
         ),
         (
             {"program": {"name": "stream", "runtime": "cuda"}},
-            "stream on node nid001 ran with the runtime cuda, and the environment names rocm.",
+            "stream on node nid001 ran with runtime cuda; the environment requires rocm.",
         ),
         ({"clock": "simulated"}, "The times of stream on node nid001 are simulated, which"),
         (
@@ -118,29 +118,29 @@ def test_reasons_not_to_believe_a_document(wrong, sentence):
     [
         (
             {"started": "2026-05-04T03:01:50Z"},
-            "The result on node nid001 was started 11 s before stream was submitted: it is of "
-            "another run, or the node's clock is wrong.",
+            "The result on node nid001 was started 11 s before stream was submitted: it belongs "
+            "to another run, or the node's clock is wrong.",
         ),
         (
             {"arguments": ["stream", "--noise-limit", "0.1", "--devices", "0"]},
-            "The result on node nid001 is of '--noise-limit 0.1 --devices 0', and the check asked "
-            "stream for '--noise-limit 0.1'.",
+            "The result on node nid001 is from '--noise-limit 0.1 --devices 0', but the check "
+            "ran stream with '--noise-limit 0.1'.",
         ),
         (
             {"options": {"samples": 7, "noise_limit": 0.5}},
-            "stream on node nid001 used the noise limit 0.5, not 0.1.",
+            "stream on node nid001 used the noise limit 0.5; 0.1 was requested.",
         ),
         (
             {"devices": [factories.device(0, arch="gfx90a")]},
-            "Node nid001 has 1 device gfx90a, and the partition states 2 devices gfx90a.",
+            "Node nid001 has 1 device gfx90a; the partition states 2 devices gfx90a.",
         ),
         (
             {"devices": []},
-            "Node nid001 has no device, and the partition states 2 devices gfx90a.",
+            "Node nid001 has no device; the partition states 2 devices gfx90a.",
         ),
         (
             {"devices": [factories.device(0, arch="gfx90a"), factories.device(1, arch="gfx942")]},
-            "Node nid001 has 1 device gfx90a and 1 device gfx942, and the partition states 2 "
+            "Node nid001 has 1 device gfx90a and 1 device gfx942; the partition states 2 "
             "devices gfx90a.",
         ),
     ],
@@ -152,10 +152,10 @@ def test_a_document_of_another_run(changes, sentence):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified, and at least "
-         "268435456 must be."),
-        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were requested."),
-        ({"noisy": True}, f"Copy of {WHERE} is noisy, and the outcome is good."),
+        (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified; "
+            "at least 268435456 are required."),
+        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s); at least 7 are required."),
+        ({"noisy": True}, f"Copy of {WHERE} is noisy, but the outcome is good."),
         (clock(0.9), f"Copy of {WHERE}: the host's clock gives 0.9 of the device's 100 GB/s, so "
          "one of them is wrong."),
         (clock(1.11), f"Copy of {WHERE}: the host's clock gives 1.11 of the device's 100 GB/s, so "
@@ -170,10 +170,10 @@ def test_a_series_that_was_made_with_less_care(changes, sentence):
 
 def test_more_samples_can_be_asked_for_and_fewer_can_not():
     nine = {"samples": 9, "noise_limit": 0.1}
-    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s), and 9 were requested."]
+    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s); at least 9 are required."]
     one = {"samples": 1, "noise_limit": 0.1}
     assert said(good(samples=[100.0]), options=one) == [
-        f"Copy of {WHERE} has 1 sample(s), and 7 were requested."
+        f"Copy of {WHERE} has 1 sample(s); at least 7 are required."
     ]
 
 
@@ -182,7 +182,7 @@ def test_noise_is_no_fault_in_a_cache_or_where_the_outcome_says_it():
     # Of pairs of devices at once the sum is judged.
     share = {"noisy": True, "role": "share"}
     assert said(good(**share, experiment="E7")) == []
-    assert said(good(**share)) == [f"Copy of {WHERE} is noisy, and the outcome is good."]
+    assert said(good(**share)) == [f"Copy of {WHERE} is noisy, but the outcome is good."]
     noisy = {"status": "too-noisy", "message": None}
     assert said(good(noisy=True), outcome=noisy) == said(good(), outcome=noisy)
 
@@ -242,7 +242,7 @@ def test_a_sum_verified_all_its_shares():
     total = good(role="sum", device=None, device_set=[0, 1])
     assert said(*shares, total | checked(2 * SIZE)) == []
     (fault,) = said(*shares, total | checked(SIZE))
-    assert "only 268435456 bytes were verified, and at least 536870912 must be." in fault
+    assert "only 268435456 bytes were verified; at least 536870912 are required." in fault
 
 
 def test_a_simulated_transfer_verifies_its_slice_and_has_one_sample():
@@ -264,14 +264,14 @@ HALVED = NODE | {"overlay": {"name": "half-width", "content": {}}}
 @pytest.mark.parametrize(
     ("found", "wanted", "sentence"),
     [
-        (NODE, HALVED, "The result is of the simulated node mi250x (digest 0123456789ab), and the "
-         "check asked stream for the simulated node mi250x with the overlay half-width (digest "
-         "0123456789ab)."),
-        (NODE | {"digest": "f" * 64}, NODE, "The result is of the simulated node mi250x (digest "
-         "ffffffffffff), and the check asked stream for the simulated node mi250x (digest "
-         "0123456789ab)."),
-        (NODE, None, "The result is of the simulated node mi250x (digest 0123456789ab), and the "
-         "check asked stream for no simulated node."),
+        (NODE, HALVED, "The result is from the simulated node mi250x (digest 0123456789ab), but "
+            "the check requested the simulated node mi250x with the overlay half-width (digest "
+            "0123456789ab) of stream."),
+        (NODE | {"digest": "f" * 64}, NODE, "The result is from the simulated node mi250x "
+            "(digest ffffffffffff), but the check requested the simulated "
+            "node mi250x (digest 0123456789ab) of stream."),
+        (NODE, None, "The result is from the simulated node mi250x "
+            "(digest 0123456789ab), but the check requested no simulated node of stream."),
     ],
 )  # fmt: skip
 def test_a_document_of_another_simulated_node(found, wanted, sentence):
@@ -327,7 +327,7 @@ def test_copies_of_another_kind_than_asked(arguments, series, found):
     (fault,) = of("managed", *arguments, series=[series])
     name, (option, wanted) = series["operation"].capitalize(), arguments
     where = f"{name} of {COPIED}"
-    said = f"{where} is {found}, and the check asked managed for {option} {wanted}."
+    said = f"{where} is {found}, but the check ran managed with {option} {wanted}."
     assert fault == said
 
 
@@ -337,4 +337,4 @@ def test_a_sum_of_both_directions_verified_both():
     content = [*shares, *pageable, total]
     assert of("memcpy", series=content) == []
     (fault,) = of("memcpy", series=[*shares, total | checked(1 << 20)])
-    assert "only 1048576 bytes were verified, and at least 2097152 must be." in fault
+    assert "only 1048576 bytes were verified; at least 2097152 are required." in fault

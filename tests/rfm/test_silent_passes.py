@@ -25,23 +25,23 @@ CONVENTION = (
 FAULTS = {
     "above-physics": f"Metric copy_worst, copy_median, copy_alike: {DEVICE} reported 1e+09 GB/s, "
     "above the derived physical bound of",
-    "zero": "$.series[1].samples[0]: 0 GB/s is not above zero.",
-    "nan": "result.json: holds NaN, which is not a finite number.",
-    "nothing-verified": "verification.bytes_checked: is 0, and the outcome is good: no data was "
+    "zero": "$.series[1].samples[0]: 0 GB/s is not positive.",
+    "nan": "result.json: contains NaN, which is not a finite number.",
+    "nothing-verified": "verification.bytes_checked: is 0, but the outcome is good: no data was "
     "verified.",
-    "half-verified": f"Of copy of {SIZE} bytes by {DEVICE} only {SIZE // 2} bytes were verified, "
-    f"and at least {SIZE} must be.",
+    "half-verified": f"Of copy of {SIZE} bytes by {DEVICE} only {SIZE // 2} bytes were verified; "
+    f"at least {SIZE} are required.",
     # By how many seconds depends on how long the program took to start.
-    "stale": f"The result on node {NODE} was started ... s before stream was submitted: it is of "
-    "another run, or the node's clock is wrong.",
-    "other-command": f"The result on node {NODE} is of '--devices each",
-    "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5, not 0.75.",
-    "other-arch": f"Node {NODE} has 2 devices gfx90a, and the partition states 2 devices host.",
-    "device-missing": f"Node {NODE} has 1 device host, and the partition states 2 devices host.",
-    "device-hidden": f"ROCR_VISIBLE_DEVICES is 0 on node {NODE}: let every process see all "
-    "devices.",
-    "launches-block": f"HIP_LAUNCH_BLOCKING is 1 on node {NODE}, which the check does not ask for: "
-    "launches or copies wait for the device then. Unset it.",
+    "stale": f"The result on node {NODE} was started ... s before stream was submitted: it "
+    "belongs to another run, or the node's clock is wrong.",
+    "other-command": f"The result on node {NODE} is from '--devices each",
+    "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5; 0.75 was requested.",
+    "other-arch": f"Node {NODE} has 2 devices gfx90a; the partition states 2 devices host.",
+    "device-missing": f"Node {NODE} has 1 device host; the partition states 2 devices host.",
+    "device-hidden": f"ROCR_VISIBLE_DEVICES is 0 on node {NODE}: unset it so that "
+    "every process sees all devices.",
+    "launches-block": f"HIP_LAUNCH_BLOCKING is 1 on node {NODE}, but the check does not set "
+    "it: launches and copies then wait for the device. Unset it.",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
     "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were requested.",
@@ -53,10 +53,9 @@ FAULTS = {
     "device-lost": f"Metric copy_worst has no series for regime memory, {CONVENTION}, "
     f"experiment E1, role single, operation copy, device 1 in the result of {DEVICE}.",
     "incomplete": f"The result of stream on node {NODE} is incomplete: the run did not finish.",
-    "truncated": "result.json: is not JSON, or cut short",
-    "no-document": "stream left no result to believe: There is no result document",
-    "other-runtime": f"stream on node {NODE} ran with the runtime cuda, and the environment names "
-    "host.",
+    "truncated": "result.json: is not JSON, or cut off",
+    "no-document": "stream left no usable result: There is no result document",
+    "other-runtime": f"stream on node {NODE} ran with runtime cuda; the environment requires host.",
     "fault-injected": f"stream on node {NODE} ran with injected faults: flip-bit.",
     "exit-5": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset "
     "4096",
@@ -91,7 +90,7 @@ def test_a_result_that_was_there_before_the_program(suite):
     edit(file, '    descr = "STREAM over', LEFT_RESULT + '    descr = "STREAM over')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
-    assert "There is a result before stream ran:" in outcome
+    assert "A result existed before stream ran:" in outcome
     assert not suite.log.exists()
 
 
@@ -109,7 +108,7 @@ def test_a_result_among_the_sources_of_a_check_is_not_taken(suite):
     (sources / "result.json").write_text("{}")
     outcome = suite("-r", "-n", "stream_local", fault="no-document")
     assert outcome.status == 1
-    assert "stream left no result to believe: There is no result document" in outcome
+    assert "stream left no usable result: There is no result document" in outcome
 
 
 def test_an_ignored_exit_code_does_not_hide_behind_the_other_checks(suite):
@@ -123,7 +122,7 @@ def test_a_missing_program_is_named_with_the_command_that_builds_it(suite):
     program.unlink()
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert f"There is no program {program} for the environment host: build it with" in outcome
+    assert f"There is no program {program} for environment host: build it with" in outcome
     assert "'make build'." in outcome
     # A dry run measures nothing and needs no program.
     assert suite("--dry-run", "-n", "stream_local").status == 0
@@ -161,7 +160,7 @@ def test_a_lost_check(suite, action):
     edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
     outcome = suite(action)
     assert outcome.status == 1
-    assert "Partition local:host expects stream_scan, and no such check is there" in outcome
+    assert "Partition local:host requires stream_scan, but there is no such check" in outcome
     assert "[ RUN" not in outcome
 
 
@@ -174,7 +173,7 @@ def test_a_lost_check_is_missed_whatever_is_chosen_but_a_name(suite, selection):
     edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
     outcome = suite("-r", *selection)
     assert outcome.status == 1
-    assert "Partition local:host expects stream_scan, and no such check is there" in outcome
+    assert "Partition local:host requires stream_scan, but there is no such check" in outcome
     assert "[ RUN" not in outcome
     assert suite("--dry-run", "-n", "stream_local").status == 0
 
@@ -186,7 +185,7 @@ def test_a_lost_file(suite):
     outcome = suite("-r")
     assert outcome.status == 1
     # The one that is left has to be asked for.
-    assert "Runs only if requested by -n or -t: build." in outcome
+    assert "These checks run only if requested by -n or -t: build." in outcome
     assert "Nothing to run: no test case is there" in outcome
     (checks / "build" / "build.py").unlink()
     outcome = suite("-r")
@@ -210,7 +209,10 @@ def test_a_choice_that_does_not_exist(suite, action):
     for choice, sentence in (
         (("-n", "typo"), "-n typo names no check of system local: there are"),
         (("-p", "nosuch"), "-p nosuch names no environment of system local: there are host."),
-        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 7, and chosen"),
+        (
+            ("-t", "smok_"),
+            "Nothing to run: no test case was selected; system local has 7; the selection",
+        ),
     ):
         outcome = suite(action, *choice)
         assert outcome.status == 1
@@ -231,7 +233,10 @@ def test_a_name_that_does_not_exist_beside_one_that_does(suite):
 def test_a_tag_that_does_not_exist(suite):
     outcome = suite("-r", "-t", "smok_")
     assert outcome.status == 1
-    assert "Nothing to run: no test case is there; system local has 7, and chosen were" in outcome
+    assert (
+        "Nothing to run: no test case was selected; system local has 7; the selection was"
+        in outcome
+    )
     assert "tags=['smok_']" in outcome
 
 
@@ -244,7 +249,9 @@ def test_a_search_path_that_does_not_exist(suite):
 def test_a_search_path_without_checks(suite):
     outcome = suite("-r", checks=suite.programs)
     assert outcome.status == 1
-    assert f"Nothing to run: no test case is there; {suite.programs} holds no check." in outcome
+    assert (
+        f"Nothing to run: no test case was selected; {suite.programs} contains no check." in outcome
+    )
 
 
 def test_no_check_for_this_system(suite):
@@ -262,7 +269,7 @@ def test_every_test_case_skipped(suite):
     edit(file, '    program = "stream"\n', '    program = "stream"\n' + SKIP)
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert "no test case is left after those that were skipped" in outcome
+    assert "all test cases were skipped" in outcome
 
 
 def test_an_expected_check_skipped(suite):
@@ -270,7 +277,7 @@ def test_an_expected_check_skipped(suite):
     edit(file, '    descr = "STREAM over', SKIP + '    descr = "STREAM over')
     outcome = suite("-r", "-t", "full")
     assert outcome.status == 1
-    assert "expects stream_scan, and no such check is left after those that were skipped" in outcome
+    assert "requires stream_scan, but these checks were skipped" in outcome
     # What was measured is not lost.
     assert suite.report()["session_info"]["num_cases"] == 6
 
@@ -293,7 +300,9 @@ def test_a_pipeline_for_ci_without_jobs(suite):
 def test_a_session_without_judgement_is_refused(suite, option):
     outcome = suite("-r", "-n", "stream_local", option)
     assert outcome.status == 1
-    assert f"{option} is refused: a check that is not judged would pass without proof." in outcome
+    assert (
+        f"{option} cannot be used: a check that is not judged would pass without proof." in outcome
+    )
     assert not suite.log.exists()
 
 
@@ -334,7 +343,7 @@ def test_a_partition_that_does_not_state_what_a_check_needs(suite, tmp_path):
     suite.own_settings("local.py", '"noise_limit": 0.75,', "")
     outcome = suite("--dry-run")
     assert outcome.status == 1
-    assert "Partition local:host states no noise_limit in its extras." in outcome
+    assert "Partition local:host has no noise_limit in its extras." in outcome
 
 
 def test_a_partition_without_an_expected_set(suite):
@@ -342,8 +351,8 @@ def test_a_partition_without_an_expected_set(suite):
     outcome = suite("--dry-run", "-n", "stream_local")
     assert outcome.status == 1
     assert (
-        "Nothing lists the checks that local:host must have: write the list beside its site file, "
-        "with 'fabricheck sets --write'."
+        "Nothing lists the checks that local:host must have: write the list beside its site "
+        "file, with 'fabricheck sets --write'."
     ) in outcome
 
 
@@ -357,14 +366,14 @@ def test_a_program_that_an_environment_lost_is_missed(suite):
     outcome = suite("--dry-run")
     assert outcome.status == 1
     lost = "memcpy_near, memcpy_near_pageable, memcpy_scan"
-    assert f"Partition local:host expects {lost}, and no such check is there" in outcome
+    assert f"Partition local:host requires {lost}, but there is no such check" in outcome
 
 
 def test_a_results_folder_that_can_not_be_is_named(suite):
     suite.results = suite.programs / "stream" / "results"
     outcome = suite("-r")
     assert outcome.status == 1
-    sentence = f"The results folder {suite.results} cannot be made: Not a directory."
+    sentence = f"The results folder {suite.results} cannot be created: Not a directory."
     assert f"failed to load configuration: {sentence}" in outcome
 
 

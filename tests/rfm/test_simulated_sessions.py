@@ -216,7 +216,7 @@ def test_an_overlay_is_for_simulated_nodes(suite):
     overlay = f"overlay={node_directory() / 'overlays' / 'link-0-6-gone.yaml'}"
     outcome = suite("--system=local:host", "-r", "-n", "stream_local", "-S", overlay)
     assert outcome.status == 1
-    assert "changes a simulated node, and partition local:host measures a real one." in outcome
+    assert "changes a simulated node, but partition local:host measures a real one." in outcome
 
 
 @pytest.mark.slow

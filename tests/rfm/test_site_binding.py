@@ -81,8 +81,8 @@ def test_two_ranks_on_one_device(document):
     # Device 5 is seen by nobody, so it is not in the document.
     document["devices"].pop(1)
     assert list(misbound(document, MI250X)) == [
-        "The ranks see 7 different device(s) together, and node model mi250x has 8.",
-        "Rank 1 sees a device (0000:d1:00.0), as rank 0 does.",
+        "The ranks together see 7 different device(s); node model mi250x has 8.",
+        "Rank 1 sees a device (0000:d1:00.0), which rank 0 also sees.",
     ]
 
 
@@ -100,18 +100,18 @@ def test_a_device_whose_address_the_model_states_is_known_by_itself(document):
 def test_a_rank_that_sees_all_devices(document):
     see(document, 3, *range(8))
     assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 8 devices, and one of its own was requested.",
-        "Rank 4 sees device 6 (0000:d9:00.0), as rank 3 does.",
-        "Rank 5 sees device 7 (0000:de:00.0), as rank 3 does.",
-        "Rank 6 sees device 0 (0000:c1:00.0), as rank 3 does.",
-        "Rank 7 sees device 1 (0000:c6:00.0), as rank 3 does.",
+        "Rank 3 sees 8 devices; one of its own is required.",
+        "Rank 4 sees device 6 (0000:d9:00.0), which rank 3 also sees.",
+        "Rank 5 sees device 7 (0000:de:00.0), which rank 3 also sees.",
+        "Rank 6 sees device 0 (0000:c1:00.0), which rank 3 also sees.",
+        "Rank 7 sees device 1 (0000:c6:00.0), which rank 3 also sees.",
     ]
 
 
 def test_a_rank_that_sees_none(document):
     see(document, 3)
     assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 0 devices, and one of its own was requested."
+        "Rank 3 sees 0 devices; one of its own is required."
     ]
 
 
@@ -119,7 +119,7 @@ def test_a_rank_that_sees_none(document):
     ("cores", "said"),
     [
         ([], ["Rank 3 may use no core."]),
-        ([24, 25], ["Rank 3 may use core 24, kept for the system on mi250x."]),
+        ([24, 25], ["Rank 3 may use core 24, reserved for the system on mi250x."]),
         (
             [23, 25],
             [
@@ -147,14 +147,14 @@ def test_devices_without_addresses_are_not_taken_for_right(document):
         device["pci_address"] = None
     found = list(misbound(document, MI250X))
     assert len(found) == 8
-    assert found[0] == "Device 0 tells no PCI address, so nobody knows where it is."
+    assert found[0] == "Device 0 reports no PCI address, so its place is unknown."
 
 
 def test_a_rank_that_is_missing_and_one_on_another_node(document):
     document["ranks"].pop()
     document["ranks"][0]["host"] = "frontier00257"
     assert list(misbound(document, MI250X)) == [
-        "Node frontier00256 has 7 rank(s), and 8 were started.",
+        "Node frontier00256 has 7 rank(s); 8 were started.",
         "The ranks are on several nodes: frontier00256, frontier00257.",
     ]
 

@@ -86,12 +86,15 @@ FAULTS = [
     (
         (*P, "extras", "expected_checks"),
         ["stream_local"],
-        f"{PLACE}.extras: states expected_checks, which 'fabricheck sets --write' lists beside",
+        (
+            f"{PLACE}.extras: has expected_checks, which belong in the list that 'fabricheck sets "
+            "--write' makes beside"
+        ),
     ),
     (
         (*P, "extras", "physical_bounds"),
         ...,
-        f"{PLACE}.extras: states neither a node model (node) nor physical_bounds.",
+        f"{PLACE}.extras: has neither a node model (node) nor physical_bounds.",
     ),
     ((*GBS, "value"), math.inf, f"{PLACE}.extras.physical_bounds.GB/s.value: input should be a fi"),
     ((*GBS, "value"), math.nan, f"{PLACE}.extras.physical_bounds.GB/s.value: input should be "),
@@ -99,7 +102,7 @@ FAULTS = [
     ((*GBS, "value"), ..., f"{PLACE}.extras.physical_bounds.GB/s.value: this key is missing."),
     ((*GBS, "origin"), "guessed", f"{PLACE}.extras.physical_bounds.GB/s.origin: input should be"),
     ((*GBS, "how"), ..., f"{PLACE}.extras.physical_bounds.GB/s.how: this key is missing."),
-    ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: there is no such key."),
+    ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: this key is unknown."),
     ((*P, "extras", "scan_kernels"), ["x"], f"{PLACE}.extras.scan_kernels[0]: input should be 'c"),
     ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: input should be less than"),
     *(
@@ -166,7 +169,7 @@ def test_more_devices_than_the_partition_states(suite):
     suite.own_settings("local.py", '"num_devices": DEVICES', '"num_devices": DEVICES + 1')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
-    assert "has 2 devices host, and the partition states 3 devices host." in outcome
+    assert "has 2 devices host; the partition states 3 devices host." in outcome
 
 
 def test_what_python_says_of_a_site_file_is_cut(tmp_path):

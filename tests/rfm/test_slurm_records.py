@@ -70,7 +70,7 @@ def test_an_end_that_nobody_knows_fails_the_job(controller, text, status, reason
     job = ended_job()
     assert job._exitcode is None
     sentence = str(job._exception)
-    assert "Slurm does not say how the job ended" in sentence
+    assert "Slurm does not report how the job ended" in sentence
     assert reason in sentence
 
 
@@ -92,7 +92,7 @@ def test_an_allocation_of_its_own_is_taken(controller, monkeypatch):
         (
             "12",
             record(shared="OK"),
-            "may share its node .OverSubscribe=OK., and partition lumi:gpu",
+            "may share its node .OverSubscribe=OK., but partition lumi:gpu",
         ),
         ("12", "nothing", "Slurm does not know the allocation 12"),
     ],
@@ -114,7 +114,7 @@ def test_a_job_number_left_over_is_one_line_and_what_to_do(controller, monkeypat
     with pytest.raises(ReframeError) as error:
         slurm.require_allocation(["lumi:gpu"])
     assert str(error.value) == (
-        "Slurm does not know the allocation 12: Invalid job id specified. Where this session is in "
+        "Slurm does not know the allocation 12: Invalid job id specified. If this session is in "
         "none, the variable is left over: unset SLURM_JOB_ID."
     )
 
@@ -138,8 +138,8 @@ def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
     with pytest.raises(ReframeError) as error:
         slurm.require_nodes_of_one_kind(two)
     assert str(error.value) == (
-        "The partitions jureca:mi250, jureca:a100 have different nodes (mi250, a100), and all of "
-        f"them would run on {where}: choose one of them, as by --system=jureca:mi250."
+        "The partitions jureca:mi250, jureca:a100 have different nodes (mi250, a100), but all "
+        f"of them would run on {where}: choose one of them, as by --system=jureca:mi250."
     )
 
 
@@ -165,8 +165,8 @@ def test_a_queue_that_shares_all_nodes_is_refused(controller):
     with pytest.raises(ReframeError) as error:
         slurm.require_own_nodes(queue)
     assert str(error.value) == (
-        "Slurm's partition q gives no job its node alone (OverSubscribe=FORCE:4), and jureca:mi250 "
-        "measures it: another partition is needed."
+        "Slurm's partition q gives no job its node exclusively (OverSubscribe=FORCE:4), but "
+        "jureca:mi250 measures it: another partition is needed."
     )
     # Steps are of an allocation, which is looked at itself.
     slurm.require_own_nodes([partition("mi250", "mi250")])
@@ -224,7 +224,7 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
     # One that runs and one that asks for no node are ReFrame's to judge.
     assert judged == [["n2", "n3", "n5", "unknown", "running", "any"]]
     said = {one.jobid: str(one._exception) for one in jobs if one._exception}
-    end = "the job would wait for it, and was cancelled"
+    end = "the job would have waited for it and was cancelled"
     assert said["n2"] == f"[jobid=n2] node n2 is DOWN+NOT_RESPONDING (no power): {end}"
     assert said["n3"] == f"[jobid=n3] node n3 is IDLE+DRAIN: {end}"
     assert said["unknown"] == "[jobid=unknown] ReFrame's words"
@@ -263,7 +263,7 @@ def test_a_record_that_is_cut_is_none(monkeypatch):
         slurm.record("1")
     for end in (len(whole), whole.index("12] Over"), 3):
         monkeypatch.setattr(slurm, "_shown", lambda *_, cut=whole[:end]: cut)
-        with pytest.raises(LookupError, match="what scontrol prints is cut"):
+        with pytest.raises(LookupError, match="the output of scontrol is cut off"):
             slurm.record("12")
 
 
@@ -276,7 +276,7 @@ def test_a_job_of_an_array_is_the_one_of_its_number(monkeypatch):
 
 def test_what_a_record_does_not_tell_is_said(controller):
     controller("JobId=12 JobState=COMPLETED")
-    assert "scontrol tells no ExitCode" in str(ended_job()._exception)
+    assert "scontrol reports no ExitCode" in str(ended_job()._exception)
 
 
 @pytest.mark.parametrize(
@@ -284,14 +284,14 @@ def test_what_a_record_does_not_tell_is_said(controller):
     [
         (
             f"{LINE.format(name='n1', state='IDLE')} {LINE.format(name='n2', state='DOWN')}\n",
-            "tells no NodeName, or tells it twice",
+            "reports no NodeName, or reports it twice",
         ),
         (f"{LINE.format(name='n1', state='IDLE')}\n" * 2, "a node twice"),
         (LINE.format(name="n1", state="DO"), "is cut"),
         (f"{LINE.format(name='n3', state='IDLE')}\n", "that it was not asked for"),
         (f"{LINE.format(name='n1', state='7')}\n", "a damaged state of node n1"),
-        ("NodeName=n1 Gres=gpu:8\n", "tells no State"),
-        ("State=IDLE\n", "tells no NodeName"),
+        ("NodeName=n1 Gres=gpu:8\n", "reports no State"),
+        ("State=IDLE\n", "reports no NodeName"),
     ],
 )
 def test_nodes_are_whole_lines_of_their_own(monkeypatch, shown, reason):
@@ -303,7 +303,7 @@ def test_nodes_are_whole_lines_of_their_own(monkeypatch, shown, reason):
 def test_a_word_that_another_one_became_is_not_taken_for_it(controller):
     """A blank in ExcNodeList=(null) gives a second NodeList, before that of the job."""
     controller(record("COMPLETED").replace("ExcNodeList", "Exc NodeList"))
-    assert "tells no NodeList, or tells it twice" in str(ended_job()._exception)
+    assert "reports no NodeList, or reports it twice" in str(ended_job()._exception)
 
 
 def test_bytes_that_are_no_text_are_no_crash(controller):

@@ -233,8 +233,8 @@ def test_jobs_of_a_real_site_are_started_and_no_stand_in_passes(noting, system, 
     assert outcome.status == 1
     assert "Ran 2/2 test case(s) from 2 check(s) (2 failure(s)" in outcome
     # What ran is no ROCm program, and the other left nothing.
-    assert "ran with the runtime host, and the environment names rocm" in outcome
-    assert "affinity left no result to believe" in outcome
+    assert "ran with runtime host; the environment requires rocm" in outcome
+    assert "affinity left no usable result" in outcome
     _, environment = noted(noting, "stream", 0)
     assert environment["LOADED"].split() == loaded.split()
     assert environment["MPICH_GPU_SUPPORT_ENABLED"] == "1"
@@ -252,7 +252,7 @@ def test_the_binding_of_frontier_is_taken_by_srun(noting):
     # That of LUMI needs Slurm 24.05, which is not here.
     outcome = noting("--system=frontier", "-r", "-n", "^affinity_site$")
     assert outcome.status == 1
-    assert "affinity left no result to believe" in outcome
+    assert "affinity left no usable result" in outcome
     for rank in range(8):
         arguments, environment = noted(noting, "affinity", rank)
         assert arguments == "--time-limit 120 --output result.json"
@@ -263,7 +263,7 @@ def test_the_same_partition_is_steps_inside_an_allocation(noting):
     run = noting.start("--system=lumi", "-r", "-n", "^affinity$", inside=ALLOCATION)
     outcome = noting.ended(run)
     assert outcome.status == 1
-    assert "affinity left no result to believe" in outcome
+    assert "affinity left no usable result" in outcome
     assert [noted(noting, "affinity", rank)[1]["SLURM_NTASKS"] for rank in range(8)] == ["8"] * 8
     # Of the allocation, not of a job of its own.
     jobs = {noted(noting, "affinity", rank)[1]["SLURM_JOB_NAME"] for rank in range(8)}
@@ -274,9 +274,9 @@ def test_outside_an_allocation_nothing_is_started(cluster):
     outcome = cluster("--system=cluster:allocation", "-r", "-n", "stream_local")
     assert outcome.status == 1
     assert (
-        "Partition cluster:allocation runs the whole suite inside one allocation, and this session "
-        "is in none (SLURM_JOB_ID is not set): start it by salloc or sbatch, with --exclusive."
-        in outcome
+        "Partition cluster:allocation runs the whole suite inside one allocation, but this "
+        "session is in none (SLURM_JOB_ID is not set): start it by salloc or sbatch, with "
+        "--exclusive." in outcome
     )
 
 
@@ -285,7 +285,7 @@ def test_an_allocation_that_may_share_its_node_is_refused(cluster):
     run = cluster.start("--system=cluster:allocation", "-r", "-n", "stream_local", inside=shared)
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "may share its node (OverSubscribe=OK), and partition cluster:allocation" in outcome
+    assert "may share its node (OverSubscribe=OK), but partition cluster:allocation" in outcome
 
 
 def test_a_second_start_is_refused_by_a_sentence(slurm):

@@ -76,9 +76,9 @@ def test_missed_reference_is_told_with_what_slowed_its_device(suite):
     file.write_text(text.replace(old, "    triad_worst: [100, -0.05, null, GB/s]", 1))
     outcome, found = session(suite, HOT, "")
     joined = (
-        f"Metric triad_worst: device 1 (0000:c1:00.0) of node {NODE} measured 6.8744 GB/s, and at "
-        "least 95 GB/s is required (reference 100 GB/s); device 1 was throttled by power meanwhile "
-        "(4 of 0 s, 1,310 of 1,980 MHz)."
+        f"Metric triad_worst: device 1 (0000:c1:00.0) of node {NODE} measured 6.8744 GB/s; at "
+        "least 95 GB/s is required (reference 100 GB/s); device 1 was throttled by power "
+        "meanwhile (4 of 0 s, 1,310 of 1,980 MHz)."
     )
     assert joined in outcome
     (reason,) = found.reasons

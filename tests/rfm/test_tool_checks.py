@@ -163,13 +163,13 @@ def test_one_thread_with_all_devices_is_not_a_thread_for_each(node):
     node.variables |= {"FAKE_TOOL": "one-thread", "FAKE_AT": "0,1"}
     outcome = node("-r", "-n", "rccl_threads")
     assert outcome.status == 1
-    assert "1 threads have the devices, and 2 were requested" in outcome
+    assert "1 threads have the devices, but 2 were requested" in outcome
 
 
 @pytest.mark.parametrize("check", ["rccl_in_order", "osu_collectives_in_order"])
 def test_where_the_first_devices_are_the_best_they_are_not_measured_twice(node, check):
     outcome = node("-r", "-n", f"{check}$")
-    assert "The first devices are the best ones, which others measure." in outcome
+    assert "The first devices are the best ones, which other checks measure." in outcome
     assert "(0 failure(s), 0 expected failure(s), 1 skipped" in outcome
 
 
@@ -198,8 +198,8 @@ def test_collectives_of_nccl(node):
             "host-memory",
             None,
             "osu ended with exit code 3 (no such device, or not supported): Node node1: "
-            "osu_bw-0-1.out (osu_bw on devices 0 and 1): the banner says 'MPI', not 'MPI-CUDA', so "
-            "osu_bw did not measure device buffers of cuda.",
+            "osu_bw-0-1.out (osu_bw on devices 0 and 1): the banner has 'MPI', not 'MPI-CUDA', "
+            "so osu_bw did not measure device buffers of cuda.",
         ),
         (
             "osu_device_0",
@@ -222,7 +222,7 @@ def test_collectives_of_nccl(node):
             "other-device",
             "0,1",
             "nccl-tests ended with exit code 4 (a runtime error): Node node1: reduce-0-1.out "
-            "(reduce on devices 0 and 1): rank 0 is on 0000:c7:00, and device 0 is 0000:c0:00.0.",
+            "(reduce on devices 0 and 1): rank 0 is on 0000:c7:00, but device 0 is 0000:c0:00.0.",
         ),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_missing_program_is_named(node):
     missing.unlink()
     outcome = node("-r", "-n", "osu_collectives$")
     assert outcome.status == 1
-    assert f"There is no program {missing} for the environment cuda" in outcome
+    assert f"There is no program {missing} for environment cuda" in outcome
 
 
 def test_host_memory_is_measured_where_a_machine_has_an_osu(suite, monkeypatch):
@@ -257,7 +257,7 @@ def test_host_memory_is_measured_where_a_machine_has_an_osu(suite, monkeypatch):
     assert "Ran 2/2 test case(s)" in outcome
     document = document_of(suite, "osu_device_0")
     assert document["options"]["buffers"] == "host"
-    assert "the messages lie in host memory, and no device has a part in them" in document["notes"]
+    assert "the messages are in host memory, and no device takes part" in document["notes"]
     (command, *_) = [launch["command"] for launch in document["options"]["launches"]]
     assert command.startswith(f"mpiexec -n 2 {suite.folder}/osu/mpi/pt2pt/osu_bw -m 1048576:")
     plan = json.loads(

@@ -101,8 +101,8 @@ def limit():
 @pytest.mark.parametrize(
     ("full_after", "what", "lost"),
     [
-        ("babelstream-1GiB", "p2p-test of round 1 is not in it", 1),
-        ("p2p-test", "it does not say how the rounds ended", 0),
+        ("babelstream-1GiB", "p2p-test of round 1 is missing from it", 1),
+        ("p2p-test", "it does not state how the rounds ended", 0),
     ],
 )
 def test_a_full_disk_leaves_what_was_recorded(

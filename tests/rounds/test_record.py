@@ -57,8 +57,8 @@ def test_a_set_has_all_other_devices(programs):
     ("fault", "launch", "code", "said"),
     [
         ("nvbandwidth:crash", "nvbandwidth", 4, "ended with exit code 1: the driver is gone"),
-        ("nvbandwidth:killed", "nvbandwidth", 4, "was ended by signal 9: it said nothing"),
-        ("nvbandwidth:one-more", "nvbandwidth", 4, "of 3 devices, and our programs see 2"),
+        ("nvbandwidth:killed", "nvbandwidth", 4, "was ended by signal 9: it printed nothing"),
+        ("nvbandwidth:one-more", "nvbandwidth", 4, "it has 3 devices, but our programs see 2"),
         ("cuda-stream:empty", "babelstream-512MiB", 4, "the text is empty"),
         ("p2p-test:empty", "p2p-test", 4, "the text is empty"),
         ("stream-1:noisy", "stream", 7, "device 0 is too noisy"),
@@ -66,7 +66,7 @@ def test_a_set_has_all_other_devices(programs):
         ("stream-1:empty", "stream", 4, "left no result document"),
         ("p2p-1:crash", "p2p", 4, "ended with exit code 1: the driver is gone"),
         ("p2p-1:lost-series", "p2p", 4, "has 0 series of engine"),
-        ("p2p-to-all-1:other-device", "p2p-to-all", 4, "is of other devices"),
+        ("p2p-to-all-1:other-device", "p2p-to-all", 4, "has other devices"),
     ],
 )
 def test_a_failure_is_recorded_and_the_rest_goes_on(
@@ -109,7 +109,7 @@ def test_the_limit_of_all_rounds(programs, tools, tmp_path, monkeypatch):
     found = one_round(programs, tools, tmp_path / "out", limit_s=5)
     assert exit_code(found) == 6
     assert len(found.launches) == len(found.failures) == 12
-    assert "was over before it" in found.failures[-1].sentence
+    assert "passed before it" in found.failures[-1].sentence
 
 
 def test_one_device(programs, tools, tmp_path, monkeypatch):
@@ -117,7 +117,7 @@ def test_one_device(programs, tools, tmp_path, monkeypatch):
     found = one_round(programs, tools, tmp_path / "out")
     assert exit_code(found) == 0, found.failures
     assert [one.name for one in found.launches] == OURS[:4] + THEIRS[:3]
-    assert found.left_out == {"p2pBandwidthLatencyTest": "there is one device only"}
+    assert found.left_out == {"p2pBandwidthLatencyTest": "there is only one device"}
     rows = table.read(tmp_path / "out").rows
     assert [row.comparison.name for row in rows if row.ratio is not None] == [
         row.comparison.name for row in rows[:7]
@@ -179,7 +179,7 @@ def test_a_program_that_can_not_be_executed_is_found_before_anything_starts(
 def test_a_folder_that_can_not_be_made(programs, tmp_path):
     (tmp_path / "file").touch()
     ended = run(tmp_path / "file", "--programs", programs)
-    assert (ended.exit_code, "cannot be made or read" in ended.stderr) == (3, True)
+    assert (ended.exit_code, "cannot be created or read" in ended.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(

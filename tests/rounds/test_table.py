@@ -151,7 +151,7 @@ def test_a_damaged_file_is_an_error_that_names_it(recorded, tmp_path, file):
 
 
 def test_no_rounds(tmp_path):
-    with pytest.raises(FabricheckError, match="holds no rounds") as caught:
+    with pytest.raises(FabricheckError, match="contains no recorded rounds") as caught:
         table.read(tmp_path)
     assert caught.value.exit_code == 3
 
@@ -242,7 +242,7 @@ def test_a_launch_of_another_name_is_refused(recorded, tmp_path):
         found["name"] = "babelstream-9"
 
     folder = changed(recorded, tmp_path / "other", rename)
-    with pytest.raises(FabricheckError, match=r"rounds\.json: .*babelstream-9 is no launch of"):
+    with pytest.raises(FabricheckError, match=r"rounds\.json: .*babelstream-9 is not a launch of"):
         table.read(folder)
 
 
@@ -298,7 +298,7 @@ def test_markers_that_are_not_once_each_in_order(recorded, tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text(text)
     ended = CliRunner().invoke(app, ["tools", "table", str(recorded[0]), "--write", str(page)])
-    assert ended.exit_code == 4 and "each once" in ended.stderr
+    assert ended.exit_code == 4 and "must each occur once" in ended.stderr
     assert page.read_text() == text
 
 
@@ -352,5 +352,5 @@ def test_documents_of_devices_are_read(file, launch, first):
 def test_a_manifest_with_a_key_twice_is_refused(recorded, tmp_path):
     text = (recorded[0] / manifest.FILE).read_text()
     (tmp_path / manifest.FILE).write_text(text.replace('"rounds":', '"rounds": 1, "rounds":', 1))
-    with pytest.raises(FabricheckError, match="holds the key 'rounds' twice"):
+    with pytest.raises(FabricheckError, match="contains the key 'rounds' twice"):
         manifest.load(tmp_path)

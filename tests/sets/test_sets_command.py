@@ -91,7 +91,7 @@ def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(r
 
 def test_a_session_that_took_longer_than_its_set_may_is_named(results_folder):
     session(results_folder, [case("a", 10, 70.5)], "-t", "smoke")
-    sentence = f"The set smoke took 60.5 s on {HERE}, and may take 60 s on a node."
+    sentence = f"The set smoke took 60.5 s on {HERE}; its limit is 60 s on a node."
     assert f"{sentence} (run-0)" in run()
     CliRunner().invoke(app, ["verdict"])
     verdict = json.loads((results_folder / "verdicts/run-0/verdict.json").read_text())
@@ -145,7 +145,7 @@ def test_a_page_has_all_sessions_between_its_markers(tmp_path):
     )
     assert f"{checks}<!--" in page.read_text()
     assert page.read_text().startswith("Before.\n") and page.read_text().endswith("\nAfter.\n")
-    assert "--page and --json cannot be given together" in run("--page", "x", "--json", code=2)
+    assert "--page and --json cannot be combined" in run("--page", "x", "--json", code=2)
 
 
 def test_a_page_keeps_the_times_of_sets_that_no_session_ran(tmp_path):
@@ -170,7 +170,7 @@ def test_a_page_that_lacks_a_marker_stays_as_it_is(monkeypatch, tmp_path):
     text = f"<!-- sets of {HERE} -->\nas before\n<!-- end of sets of {HERE} -->\n"
     page.write_text(text)
     said = run("--page", str(page), str(tmp_path), code=4)
-    assert "does not have the lines <!-- sets of other:x -->" in said and "wrote" not in said
+    assert "the lines <!-- sets of other:x -->" in said and "wrote" not in said
     assert page.read_text() == text
 
 

@@ -150,7 +150,9 @@ def test_a_node_without_that_limit_has_none(tmp_path):
     def half(content):
         del content["simulation"]["pageable_far_cost"]
 
-    with pytest.raises(InvalidFile, match="pageable_host_gbs and pageable_far_cost belong"):
+    with pytest.raises(
+        InvalidFile, match="pageable_host_gbs and pageable_far_cost require each other"
+    ):
         load(str(written(tmp_path, half)))
 
     def cheap(content):
@@ -359,10 +361,8 @@ def test_what_can_not_be_simulated_is_refused_in_a_sentence(tmp_path):
         peak = {"value": None, "kind": "unknown", "note": "a test"}
         content["domains"]["memory_peak_gbs"] = peak
 
-    assert refused(load("mi250")) == (
-        "mi250.yaml: simulation: without this key it cannot be simulated."
-    )
-    assert "domains.memory_peak_gbs: its value is unknown" in refused(
+    assert refused(load("mi250")) == ("mi250.yaml: simulation: a simulation needs this key.")
+    assert "domains.memory_peak_gbs: a simulation needs its value" in refused(
         load(str(written(tmp_path, unknown)))
     )
 

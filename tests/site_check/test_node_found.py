@@ -37,7 +37,7 @@ def test_a_node_as_it_should_be(tree):
     assert {status for status, _ in found} == {"ok"}
     assert found[0][1] == "The node has 8 devices, as lumi:gpu states."
     assert "(8 gfx90a)" in found[1][1]
-    assert found[2][1] == "This process may use all 56 cores that mi250x counts on."
+    assert found[2][1] == "This process may use all 56 cores that mi250x needs."
     more = said(node.check(target(), tree.machine(cores=USABLE | {0, 8})))
     assert more[2][1].endswith("of those that it reserves 0,8 may be used too.")
 
@@ -46,19 +46,19 @@ def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     login = Tree(tmp_path)
     found = said(node.check(target(), login.machine()))
     assert len(found) == 5
-    assert found[0] == ("not seen", "The number of devices: not seen on a login node.")
+    assert found[0] == ("not seen", "The number of devices: not visible on a login node.")
     assert {status for status, _ in found} == {"not seen"}
     # A job, or who runs it, says otherwise; then nothing is excused.
     assert login.machine().because.startswith("because SLURM_JOB_ID is not set and no driver has")
     login.environ["SLURM_JOB_ID"] = "1"
-    assert login.machine().because == "because SLURM_JOB_ID is set; --login says otherwise"
+    assert login.machine().because == "because SLURM_JOB_ID is set; --login overrides this"
     assert "missing" in {status for status, _ in said(node.check(target(), login.machine()))}
     del login.environ["SLURM_JOB_ID"]
     assert login.machine(compute=True).is_compute
     there = Tree_with_devices(login)
-    assert there.machine().because == "because a driver has devices; --login says otherwise"
+    assert there.machine().because == "because a driver has devices; --login overrides this"
     assert not there.machine(compute=False).is_compute
-    assert there.machine(compute=False).because == "as --login says"
+    assert there.machine(compute=False).because == "as --login states"
 
 
 def Tree_with_devices(tree):
@@ -69,20 +69,20 @@ def Tree_with_devices(tree):
 def test_another_number_and_architecture_of_devices(tree):
     stated = [{"type": "gpu", "arch": "gfx942", "num_devices": 4}]
     found = lacks(tree, devices=stated, extras={})
-    assert found[0].startswith("The node shows 8 devices, and lumi:gpu states 4: ask for all")
-    assert found[1].startswith("The devices are 8 gfx90a, and lumi:gpu states gfx942: choose")
+    assert found[0].startswith("The node shows 8 devices, but lumi:gpu states 4: request all")
+    assert found[1].startswith("The devices are 8 gfx90a, but lumi:gpu states gfx942: choose")
 
 
 def test_devices_are_counted_by_the_driver_where_no_tool_is(tree):
     (tree.bin / "rocm-smi").unlink()
     found = lacks(tree)
     assert len(found) == 1
-    assert found[0].startswith("The devices' own tools tell nothing: This machine has none of")
+    assert found[0].startswith("The devices' own tools reported nothing: This machine has none of")
 
 
 def test_cores_that_a_job_lacks(tree):
     (sentence,) = lacks(tree, cores=USABLE - {9, 10, 11})
-    assert sentence.startswith("This process may not use the cores 9-11, which mi250x counts on")
+    assert sentence.startswith("This process may not use cores 9-11, which mi250x needs")
 
 
 def test_numa_domains_and_balancing(tree):
@@ -126,7 +126,7 @@ def test_an_nvidia_node(tmp_path):
     # Without its matrix only the driver counts them.
     (tree.bin / "topo").unlink()
     found = said(node.check(target(environment, **about), machine))
-    assert found[0][1].startswith("The devices' own tools tell nothing: nvidia-smi --query-gpu")
+    assert found[0][1].startswith("The devices' own tools reported nothing: nvidia-smi --query-gpu")
     assert [status for status, _ in found[1:3]] == ["ok", "ok"]
 
 
@@ -136,7 +136,7 @@ def test_a_simulated_partition_has_no_node(tree):
 
 
 def test_a_site_that_is_not_known():
-    with pytest.raises(UsageError, match=r"There is no site 'lumix'; there are .*local, lumi"):
+    with pytest.raises(UsageError, match=r"There is no site 'lumix'; the sites are .*local, lumi"):
         choose("lumix")
     with pytest.raises(UsageError, match=r"The site lumi has no partition 'cpu'; it has gpu\."):
         choose("lumi:cpu")
@@ -158,11 +158,11 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     assert "local:host: 7 ok, 0 missing, 0 not seen." in good.output
     stray = CliRunner().invoke(app, ["site-check", "local:host"], env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
-    assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login says otherwise)")
+    assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login overrides this)")
     (tmp_path / "programs" / "stream").unlink()
     bad = CliRunner().invoke(app, ["site-check", "local:host", "--json", "--login"])
     assert bad.exit_code == 3
     answer = json.loads(bad.output)
-    assert (answer["kind"], answer["because"]) == ("login", "as --login says")
+    assert (answer["kind"], answer["because"]) == ("login", "as --login states")
     statuses = [one["status"] for one in answer["partitions"]["local:host"]]
     assert statuses == ["ok", "missing", "ok", "ok", "ok", "ok"]

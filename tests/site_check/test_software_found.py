@@ -35,7 +35,7 @@ def test_commands_of_scheduler_and_launcher(tree):
     *found, srun, account = said(launching.check(target(), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert srun[0] == "missing"
-    assert srun[1].startswith("There is no command srun on the PATH, and lumi:gpu starts programs")
+    assert srun[1].startswith("The command srun is not on the PATH, but lumi:gpu starts programs")
     assert account == ("ok", "Jobs have an account (FABRICHECK_ACCOUNT).")
     inside = target(scheduler="local", extras={"mpi_launcher": "mpirun-openmpi"})
     tree.tool("mpirun")
@@ -46,7 +46,7 @@ def test_commands_of_scheduler_and_launcher(tree):
 
 
 def test_jobs_without_an_account(tree):
-    sentence = "No account is stated for the jobs of lumi:gpu: export FABRICHECK_ACCOUNT=PROJECT."
+    sentence = "The jobs of lumi:gpu have no account: export FABRICHECK_ACCOUNT=PROJECT."
     for empty in ({}, {"FABRICHECK_ACCOUNT": " "}):
         tree.environ |= empty
         assert said(launching.check(target(), tree.machine()))[-1] == ("missing", sentence)
@@ -72,7 +72,7 @@ def test_modules_are_loaded_one_after_the_other(tree):
 def test_no_module_system(tree):
     wanted = {**environment_of("/my/bin"), "modules": ["rocm"]}
     ((status, says),) = said(modules.check(target(), wanted, tree.machine()))
-    assert (status, says[:32]) == ("missing", "There is no command module here,")
+    assert (status, says[:35]) == ("missing", "The command module is missing here,")
     tree.environ["LMOD_PKG"] = str(tree.root / "lmod")
     tree.put("lmod/init/bash", f"module {MODULE}\n")
     assert said(modules.check(target(), wanted, tree.machine()))[0][0] == "ok"
@@ -138,7 +138,7 @@ def test_what_builds_is_there(tree, lumi):
             "The folders of all 3 externals of the lock are there, and the programs of gmake. "
             "Not looked for inside / or /usr: numactl.",
         ),
-        ("ok", "The compilers of the lock are there: /usr/bin/gcc-12, /usr/bin/g++-12."),
+        ("ok", "The compilers of the lock exist: /usr/bin/gcc-12, /usr/bin/g++-12."),
     ]
 
 
@@ -179,19 +179,19 @@ def take_away(tree, name):
 
 
 MISSING = {
-    "spack": "There is no spack on the PATH, and spack-env/install lumi needs it: get Spack 0.23.0",
-    "old": "Spack is of version 0.20, and the lock of lumi (format 5) needs 0.21 or newer.",
-    "broken": "'spack --version' does not tell a version, but: no python.",
+    "spack": "Spack is not on the PATH, but spack-env/install lumi needs it: get Spack 0.23.0",
+    "old": "Spack has version 0.20, but the lock of lumi (format 5) needs 0.21 or newer.",
+    "broken": "'spack --version' reports no version, but: no python.",
     "lock": "The Spack environment lumi has no lock: there is no",
-    "format": "The lock of the Spack environment lumi cannot be used: ",
+    "format": "The lock of Spack environment lumi cannot be used: ",
     "view": "The Spack environment lumi is not installed, ",
-    "external": "The lock takes cray-mpich@8.1.28 from /opt/cray/mpich/8.1.28/ofi/gnu/12.3, and",
-    "program": "The lock takes gmake@1 from /usr, and there is no program /usr/bin/gmake or "
+    "external": "The lock uses cray-mpich@8.1.28 from /opt/cray/mpich/8.1.28/ofi/gnu/12.3, but",
+    "program": "The lock uses gmake@1 from /usr, but there is no program /usr/bin/gmake or "
     "/usr/bin/make: install it, or the site has",
-    "compiler": "The lock takes the compiler gcc@12.2.0 from /usr/bin/g++-12, and there is no such "
+    "compiler": "The lock uses compiler gcc@12.2.0 from /usr/bin/g++-12, but there is no such "
     "program: install it, or",
     **dict.fromkeys(
-        ("no compiler", "no include", "yaml"), "Where the compilers of the lock are is not known: "
+        ("no compiler", "no include", "yaml"), "The place of the lock's compilers is unknown: "
     ),
     "gtl": "Cray MPICH has no libmpi_gtl_hsa.so in ",
 }
@@ -231,12 +231,10 @@ def test_all_programs_are_there(tree, tmp_path):
 
 
 OTHERS = {
-    f"{__version__} (abc, runtime cuda)": (
-        "is of the runtime cuda, and the environment rocm of rocm."
-    ),
-    "0.0.9 (abc, runtime rocm)": f"is of version 0.0.9, and this is {__version__}: build with "
+    f"{__version__} (abc, runtime cuda)": "has runtime cuda, but environment rocm has rocm.",
+    "0.0.9 (abc, runtime rocm)": f"has version 0.0.9, but this is {__version__}: build with "
     "'make it'.",
-    "stream: libamdhip64.so.6: no such library": "--version tells no version, but: stream: lib",
+    "stream: libamdhip64.so.6: no such library": "--version reports no version, but: stream: lib",
 }
 
 
@@ -254,13 +252,13 @@ def test_programs_that_are_not_there(tree, tmp_path):
     (folder / "all_reduce_perf").unlink()
     (folder / "osu/mpi/pt2pt/osu_bw").unlink()
     lacks = [one[1] for one in said(programs.check(environment, tree.machine())) if one[0] != "ok"]
-    assert lacks[0] == f"{folder} has no mpi that can be started: build with 'make it'."
-    assert "osu_bw: build OSU Micro-Benchmarks, or name" in lacks[1]
+    assert lacks[0] == f"{folder} has no executable mpi: build with 'make it'."
+    assert "osu_bw: build OSU Micro-Benchmarks, or set" in lacks[1]
     assert "There is no all_reduce_perf in" in lacks[2]
     del environment["extras"]["rccl_folder"]
     last = said(programs.check(environment, tree.machine()))[-1]
     assert last[0] == "missing"
-    assert last[1].startswith("No folder of rccl-tests is stated, so their checks are not there")
+    assert last[1].startswith("No folder of rccl-tests is stated, so their checks are left out")
 
 
 def test_osu_without_devices(tree, tmp_path):

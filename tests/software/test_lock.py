@@ -26,12 +26,14 @@ def test_every_format_gives_the_same_concrete_specs(number):
 
 
 REFUSED = {
-    locks.text()[:200]: "x.lock: is not a Spack lock: the file: it is not valid JSON (",
-    "[]": "x.lock: is not a Spack lock: the file: ",
-    locks.text(8): "x.lock: has the lock format 8, and known are 5, 6, 7.",
-    locks.text(4): "x.lock: has the lock format 4, and known are 5, 6, 7.",
-    locks.text(5, roots=[]): "x.lock: is not a Spack lock: roots: ",
-    locks.text(5, concrete_specs={}): "x.lock: has no concrete spec of its root fabricheck+rocm.",
+    locks.text()[:200]: "x.lock: this is not a Spack lock: the file: it is not valid JSON (",
+    "[]": "x.lock: this is not a Spack lock: the file: ",
+    locks.text(8): "x.lock: the lock format 8 is unknown; supported are 5, 6, 7.",
+    locks.text(4): "x.lock: the lock format 4 is unknown; supported are 5, 6, 7.",
+    locks.text(5, roots=[]): "x.lock: this is not a Spack lock: roots: ",
+    locks.text(
+        5, concrete_specs={}
+    ): "x.lock: there is no concrete spec of its root fabricheck+rocm.",
     locks.text(5, concrete_specs={locks.OURS: {"name": "x"}}): "concrete_specs.abcdefgh",
     locks.text(5, _meta={"file-type": "spec", "lockfile-version": 5}): "_meta.file-type: ",
 }
@@ -52,5 +54,5 @@ def test_a_lock_that_is_not_there(tmp_path):
 
 def test_a_key_that_stands_twice_is_refused():
     text = locks.text().replace('"version"', '"version": "9.9", "version"', 1)
-    with pytest.raises(InvalidInputError, match=r"x\.lock: holds the key 'version' twice"):
+    with pytest.raises(InvalidInputError, match=r"x\.lock: contains the key 'version' twice"):
         lock.parse(text, "x.lock")

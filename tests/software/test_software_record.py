@@ -34,9 +34,9 @@ def used(view, **extras):
 def test_the_lock_and_its_specs_are_kept_once_for_each_environment(view, tmp_path):
     said = record.write(tmp_path / "out", [used(view), used(view)])
     assert said == [
-        "lumi rocm: the programs and the OSU Micro-Benchmarks are of the Spack environment lumi: "
-        "fabricheck@0.1.0/abcdefg, osu-micro-benchmarks@7.4/ijklmno (3 specs, 1 of them external, "
-        "in software/lumi.rocm.specs.txt)."
+        "lumi rocm: the programs and the OSU Micro-Benchmarks are from the Spack environment "
+        "lumi: fabricheck@0.1.0/abcdefg, osu-micro-benchmarks@7.4/ijklmno (3 specs, 1 of them "
+        "external, in software/lumi.rocm.specs.txt)."
     ]
     kept = tmp_path / "out" / "software"
     assert (kept / "lumi.rocm.spack.lock").read_text() == locks.text()
@@ -51,7 +51,7 @@ def test_a_view_that_is_named_by_a_link_is_of_the_environment(view, tmp_path):
     (tmp_path / "link").symlink_to(view)
     (sentence,) = record.tell(used(view, programs=str(tmp_path / "link" / "bin"))).says
     assert sentence.startswith(
-        "lumi rocm: the programs and the OSU Micro-Benchmarks are of the Spack environment"
+        "lumi rocm: the programs and the OSU Micro-Benchmarks are from the Spack environment"
     )
 
 
@@ -59,11 +59,11 @@ def test_what_is_not_of_the_environment_is_said(view):
     told = record.tell(used(view, programs="/my/bin", rccl_folder="/my/rccl"))
     first, *rest = told.says
     assert first.startswith(
-        "lumi rocm: the OSU Micro-Benchmarks are of the Spack environment lumi: "
+        "lumi rocm: the OSU Micro-Benchmarks are from the Spack environment lumi: "
     )
     assert rest == [
-        "lumi rocm: the programs of /my/bin are not of the Spack environment lumi.",
-        "lumi rocm: the collectives tests of /my/rccl are not of the Spack environment lumi.",
+        "lumi rocm: the programs of /my/bin are not from the Spack environment lumi.",
+        "lumi rocm: the collectives tests of /my/rccl are not from the Spack environment lumi.",
     ]
     told = record.tell(used(view, programs="/my/bin", osu_folder=""))
     assert list(told.says) == rest[:1]
@@ -73,15 +73,15 @@ def test_what_is_not_of_the_environment_is_said(view):
 def test_programs_without_a_spack_environment():
     extras = {"programs": "/my/bin", "osu_folder": "/my/osu"}
     assert record.tell(record.Used("local", "host", extras)).says == [
-        "local host: the programs of /my/bin and the OSU Micro-Benchmarks of /my/osu are not of a "
-        "Spack environment."
+        "local host: the programs of /my/bin and the OSU Micro-Benchmarks of /my/osu are not "
+        "from a Spack environment."
     ]
 
 
 def test_a_lock_that_can_not_be_read_is_a_sentence_and_kept(view):
     (view.parent / "spack.lock").write_text(locks.text(9))
     told = record.tell(used(view))
-    assert told.says[0].endswith("spack.lock: has the lock format 9, and known are 5, 6, 7.")
+    assert told.says[0].endswith("spack.lock: the lock format 9 is unknown; supported are 5, 6, 7.")
     assert list(told.files) == ["lumi.rocm.spack.lock"]
     (view.parent / "spack.lock").unlink()
     told = record.tell(used(view))
@@ -94,7 +94,7 @@ def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view)
     del other["concrete_specs"][locks.OURS]
     other["roots"] = other["roots"][1:]
     (view.parent / "spack.lock").write_text(json.dumps(other))
-    assert "the lock has no fabricheck, so it does not say" in record.tell(used(view)).says[0]
+    assert "the lock has no fabricheck, so it does not state" in record.tell(used(view)).says[0]
 
 
 def test_results_show_says_it_of_its_own_session_only(view, results_folder):
@@ -110,8 +110,8 @@ def test_results_show_says_it_of_its_own_session_only(view, results_folder):
         file.write_text(json.dumps({**kept, "written": written}))
         return CliRunner().invoke(app, ["results", "show"]).output
 
-    assert "Micro-Benchmarks are of the Spack environment" in shown(start + 0.5)
+    assert "Micro-Benchmarks are from the Spack environment" in shown(start + 0.5)
     assert "Spack environment" not in shown(start - 60)
     file.write_text("{")
     output = CliRunner().invoke(app, ["results", "show"]).output
-    assert "is no record of a session's software" in " ".join(output.split())
+    assert "this is not a record of a session's software" in " ".join(output.split())

@@ -148,7 +148,7 @@ def test_launches_whose_state_after_them_is_not_told_keep_their_values(tmp_path)
     document = recorded(*bandwidth(), tmp_path=tmp_path, facts=facts)
     assert document["outcome"]["status"] == "good" and document["series"]
     assert document["state"]["after"] is None
-    assert any("the state after the launches is not known" in one for one in document["notes"])
+    assert any("the state after the launches is unknown" in one for one in document["notes"])
     assert load(tmp_path / "facts.json")["state"]["after"] is not None
 
 
@@ -219,10 +219,10 @@ def test_the_node_is_the_one_whose_facts_were_told(tmp_path, monkeypatch):
 def test_what_a_library_must_be(tmp_path):
     assert nccl(tmp_path, library="2.27") == (
         4,
-        f"{ALL_REDUCE}the library is of version 2.28.9, and 2.27 is required.",
+        f"{ALL_REDUCE}the library's version is 2.28.9, but 2.27 is required.",
     )
     # 2.2 is no beginning of 2.28: parts of a version are whole.
-    assert "and 2.2 is required" in nccl(tmp_path, library="2.2")[1]
+    assert "but 2.2 is required" in nccl(tmp_path, library="2.2")[1]
     assert nccl(tmp_path, tool="rccl-tests") == (
         4,
         f"{ALL_REDUCE}this is nccl-tests 2.19.6, not rccl-tests.",
@@ -234,33 +234,33 @@ def test_what_carries_the_data_between_nodes(tmp_path):
     across = text.replace("on         vm device  1", "on      other device  1")
     assert across != text
     assert nccl(tmp_path, across)[1] == (
-        f"{ALL_REDUCE}the ranks are on 2 nodes, and no network is named to be required."
+        f"{ALL_REDUCE}the ranks are on 2 nodes, but no network is required between them."
     )
     told = "vm:1:2 [0] NCCL INFO Using network Socket\n"
     code, message = nccl(tmp_path, told + across, network="AWS Libfabric")
     assert (code, message) == (
         4,
-        f"{ALL_REDUCE}the network is AWS Libfabric where required, and the library tells Socket.",
+        f"{ALL_REDUCE}the network must be AWS Libfabric, but the library reports Socket.",
     )
-    assert "tells none." in nccl(tmp_path, across, network="Socket")[1]
+    assert "reports none." in nccl(tmp_path, across, network="Socket")[1]
 
 
 def test_other_devices_and_wrong_data_of_nccl(tmp_path):
     text = (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text()
     assert nccl(tmp_path, text.replace("0000:00:07", "0000:00:09"))[1] == (
-        f"{ALL_REDUCE}rank 1 is on 0000:00:09, and device 1 is 0000:00:07.0."
+        f"{ALL_REDUCE}rank 1 is on 0000:00:09, but device 1 is 0000:00:07.0."
     )
     code, message = nccl(tmp_path, text.replace("72.01       0 ", "72.01       5 "))
     assert code == 5
     assert "5" in message
     assert nccl(tmp_path, launch={"batch": 20})[1] == (
-        f"{ALL_REDUCE}50 operations are in a mean, and 20 were requested."
+        f"{ALL_REDUCE}50 operations are in a mean, but 20 were requested."
     )
     assert nccl(tmp_path, launch={"threads": 2})[1] == (
-        f"{ALL_REDUCE}1 threads have the devices, and 2 were requested."
+        f"{ALL_REDUCE}1 threads have the devices, but 2 were requested."
     )
     assert nccl(tmp_path, launch={"devices": [0, 5]})[1] == (
-        f"{ALL_REDUCE.replace('1)', '5)')}device 5 is none of the node's."
+        f"{ALL_REDUCE.replace('1)', '5)')}device 5 is not one of the node's."
     )
 
 
@@ -270,7 +270,7 @@ DEVICES = {"buffers": "device", "accelerator": "rocm"}
 @pytest.mark.parametrize(
     ("command", "code", "sentence"),
     [
-        ("cat OSU/osu_bw_scan.txt", 3, ": the banner says 'MPI', not 'MPI-ROCM', so"),
+        ("cat OSU/osu_bw_scan.txt", 3, ": the banner has 'MPI', not 'MPI-ROCM', so"),
         (
             "cat OSU/osu_bw_rocm_not_built.err >&2; cat OSU/osu_bw_rocm_not_built.txt; exit 1",
             3,
@@ -302,7 +302,7 @@ DEVICES = {"buffers": "device", "accelerator": "rocm"}
             "sed 's/MPI /MPI-ROCM /' OSU/osu_bw_scan.txt;"
             "echo 'Warning: OMB could not identify the local rank of the process.' >&2",
             3,
-            ": osu_bw found no local rank, so that all ranks took one device.",
+            ": osu_bw found no local rank, so all ranks used one device.",
         ),
         ("/no/such/program", 4, ": it ended with exit code 127: "),
     ],
@@ -349,8 +349,9 @@ def test_wrong_data_outweighs_and_the_other_launches_still_run(tmp_path):
     code, message = failure(*launches, tmp_path=tmp_path)
     assert code == 5
     assert message == (
-        "Node node1: osu_bw-c.out (osu_bw of 2 ranks), line 9: OSU found wrong data in messages of "
-        "16777216 B. osu_bw.out (osu_bw of 2 ranks): it ended with exit code 1: it said nothing."
+        "Node node1: osu_bw-c.out (osu_bw of 2 ranks), line 9: OSU found wrong data in messages "
+        "of 16777216 B. osu_bw.out (osu_bw of 2 ranks): it ended with exit code 1: it printed "
+        "nothing."
     )
     document = load(tmp_path / "result.json")
     assert document["complete"]
@@ -361,8 +362,8 @@ def test_other_iterations_than_asked_for(tmp_path):
     launches = reduction()
     launches[0]["batch"] = 50
     assert failure(*launches, tmp_path=tmp_path)[1] == (
-        "Node node1: osu_reduce.out (osu_reduce of 2 ranks): 100 iterations of 1024 B, and 50 "
-        "requested."
+        "Node node1: osu_reduce.out (osu_reduce of 2 ranks): 100 iterations of 1024 B were run, "
+        "but 50 were requested."
     )
 
 
@@ -377,8 +378,8 @@ def test_two_versions_of_osu(tmp_path):
     launches = bandwidth()
     launches[1]["command"] += " | sed 's/v7.4/v7.5/'"
     assert failure(*launches, tmp_path=tmp_path)[1] == (
-        "Node node1: osu_bw-c.out (osu_bw of 2 ranks): osu is of version 7.5, and of 7.4 in other "
-        "launches."
+        "Node node1: osu_bw-c.out (osu_bw of 2 ranks): the version of osu is 7.5, but 7.4 in "
+        "other launches."
     )
 
 
@@ -395,7 +396,7 @@ def test_the_time_of_all_launches(tmp_path):
     launches[0] |= {"command": "sleep 600"}
     document = record(a_plan(*launches, tmp_path=tmp_path), tmp_path / "result.json", 0.5)
     assert document["outcome"]["exit_code"] == 6
-    assert "The time limit of 0.5 s was over before osu_bw of 2 ranks." in str(
+    assert "The time limit of 0.5 s had passed before osu_bw of 2 ranks." in str(
         document["outcome"]["message"]
     )
 
@@ -444,12 +445,18 @@ def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path):
     ("change", "sentence"),
     [
         (lambda plan: plan["launches"].pop(), "no launch verifies what osu_bw measures"),
-        (lambda plan: plan["launches"][0].update(program="osu_hello"), "osu_hello is no program"),
-        (lambda plan: plan["launches"][0].update(ranks=3), "has 3 ranks, and osu_bw is of two"),
-        (lambda plan: plan["launches"][0].update(devices=[0, 1]), "are not those of its ranks"),
+        (
+            lambda plan: plan["launches"][0].update(program="osu_hello"),
+            "osu_hello of osu has no parser",
+        ),
+        (lambda plan: plan["launches"][0].update(ranks=3), "has 3 ranks, but osu_bw needs two"),
+        (
+            lambda plan: plan["launches"][0].update(devices=[0, 1]),
+            "the devices differ from those of its ranks",
+        ),
         (lambda plan: plan.update(buffers="device"), "osu_bw names no devices"),
         (lambda plan: plan["launches"][1].update(name="osu_bw"), "have the same name"),
-        (lambda plan: plan.update(tool="other"), "the tool other is none of osu, "),
+        (lambda plan: plan.update(tool="other"), "the tool other is unknown; known are osu, "),
         (lambda plan: plan["launches"][0].update(name="../x"), "launches[0].name: "),
         (lambda plan: plan.update(launches=[]), "launches: "),
     ],
@@ -471,7 +478,7 @@ def test_a_plan_with_a_key_twice_is_refused(tmp_path):
     path = tmp_path / "plan.json"
     text = a_plan(tmp_path=tmp_path).model_dump_json()
     path.write_text(text.replace('"ranks":', '"ranks":1,"ranks":', 1))
-    with pytest.raises(FabricheckError, match=f"{path}: holds the key 'ranks' twice"):
+    with pytest.raises(FabricheckError, match=f"{path}: contains the key 'ranks' twice"):
         read_plan(path)
 
 

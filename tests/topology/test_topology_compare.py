@@ -124,8 +124,8 @@ def test_devices_are_matched_by_pci_address():
 
 def test_what_is_not_told_is_said():
     outcome = compare(MAP_A, report(texts.showtoponuma(MAP_A)))
-    assert "links are not told" in outcome.notes
-    assert "NUMA domains are not told" in compare(MAP_A, report(texts.shownodesbw(MAP_A))).notes
+    assert "links are not reported" in outcome.notes
+    assert "NUMA domains are not reported" in compare(MAP_A, report(texts.shownodesbw(MAP_A))).notes
 
 
 def test_a_draft_keeps_what_was_seen_and_marks_the_rest(tmp_path):
@@ -137,10 +137,10 @@ def test_a_draft_keeps_what_was_seen_and_marks_the_rest(tmp_path):
     assert [entry["index"] for entry in content["domains"]["list"]] == [0, 1, 2, 3]
     assert content["devices"]["pci"]["addresses"][7] == "0000:de:00.0"
     assert "devices.memory_peak_gbs" in to_fill(content)
-    assert verdict.startswith("mine.yaml: title: it is still to be filled in (and ")
+    assert verdict.startswith("mine.yaml: title: it must still be filled in (and ")
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(InvalidFile, match="still to be filled in"):
+    with pytest.raises(InvalidFile, match="still be filled in"):
         load(str(path))
 
 
@@ -169,7 +169,7 @@ def test_many_nvlinks_are_drafted_as_a_switch():
 
 
 def test_a_draft_needs_links():
-    with pytest.raises(InvalidInputError, match="The number of links is not told in the tools"):
+    with pytest.raises(InvalidInputError, match="The number of links is not reported in the tools"):
         write_draft(report(texts.showtopo(MAP_A)), "x")
     content = yaml.safe_load(write_draft(report(texts.shownodesbw(MAP_A)), "x")[0])
     assert content["domains"]["list"] == "to fill"

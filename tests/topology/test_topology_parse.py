@@ -126,7 +126,9 @@ def test_nvidia_addresses_belong_to_a_matrix(tmp_path):
     with pytest.raises(InvalidInputError, match="8 nvidia devices in"):
         parse_files([matrix, query])
     query.write_text("1, 00000000:1D:00.0\n")
-    with pytest.raises(GarbledOutput, match=f"{query}, line 1: here belongs .* of GPU 0"):
+    with pytest.raises(
+        GarbledOutput, match=f"{query}, line 1: the PCI address of GPU 0 is expected here"
+    ):
         parse_files([matrix, query])
 
 
@@ -174,7 +176,7 @@ def test_rocm_smi_whose_driver_tells_no_bandwidth(cell):
     report = parse_text(text, "rocm-smi --shownodesbw")
     assert (report.links, report.link_peak_gbs) == (None, None)
     assert report.silent == (
-        "the driver tells no bandwidth of links: rocm-smi --shownodesbw prints 0 for every pair"
+        "the driver reports no bandwidth of links: rocm-smi --shownodesbw prints 0 for every pair"
     )
     # One pair without is damage: a tool that knows the others knows this one.
     with pytest.raises(GarbledOutput, match="is not a bandwidth range"):
@@ -200,7 +202,7 @@ def test_amd_smi_whose_driver_tells_no_bandwidth():
 
 def test_amd_smi_whose_tables_contradict_each_other():
     text = COMPOSED["amd-smi"].replace("XGMI", "PCIE")
-    with pytest.raises(GarbledOutput, match="has XGMI bandwidth and type PCIE"):
+    with pytest.raises(GarbledOutput, match="has XGMI bandwidth but type PCIE"):
         parse_text(text, "x")
 
 
@@ -210,35 +212,40 @@ def damaged(text: str, *, old: str, new: str) -> str:
 
 
 DAMAGES = [
-    ("shownodesbw", "\nGPU3  ", "\nGPU9  ", "'GPU9' stands where the table 'Bandwidth' has GPU3"),
+    (
+        "shownodesbw",
+        "\nGPU3  ",
+        "\nGPU9  ",
+        "'GPU9' is in the place of GPU3 in the table 'Bandwidth'",
+    ),
     ("shownodesbw", "50000-100000", "50000-120000", "one link and a multiple of it"),
     ("shownodesbw", "50000-100000", "50000-200000", "the way back is"),
     ("shownodesbw", "50000-100000", "zebra", "'zebra' (GPU0 to GPU6) is not a bandwidth range"),
     ("shownodesbw", "Units: mps", "Units: gbps", "the unit of the bandwidths is not mps"),
-    ("shownodesbw", " Bandwidth ", " Bandwith ", "is no kind of connection"),
+    ("shownodesbw", " Bandwidth ", " Bandwith ", "is not a kind of connection"),
     ("shownodesbw", " GPU7  ", " ", "the row of GPU6|more rows|is out of place|has 8 cells"),
     ("showtopo", "Weight between", "Wait between", "unknown title 'Wait between two GPUs'"),
-    ("showtopo", "Hops between", "Weight between", "is there twice"),
+    ("showtopo", "Hops between", "Weight between", "occurs twice"),
     ("showtopo", "XGMI", "XGML", "'XGML' (GPU0 to GPU1) is not a link type"),
     ("showtopo", "15  ", "x5  ", "'x5' (GPU0 to GPU1) is not a number"),
-    ("showtopo", "GPU[2]", "GPU[3]", "here belongs a line about GPU[2]"),
+    ("showtopo", "GPU[2]", "GPU[3]", "a line about GPU[2] is expected here"),
     ("showtoponuma", "Numa Affinity: 3", "Numa Node: 3", "'(Topology) Numa Affinity' of GPU[0]"),
     ("showtoponuma", "Numa Node: 3", "Numa Node: three", "is not the number of a NUMA domain"),
     ("showbus", "0000:C1:00.0", "0000:C1", "'PCI Bus' of GPU[0] is not a PCI address"),
     ("showbus", "0000:C1:00.0", "0000:C6:00.0", "two devices have the same PCI address"),
-    ("amd-smi", "NUMA BW TABLE", "Numa BW TABLE", "a table of devices stands without its title"),
-    ("amd-smi", "HOPS TABLE", "WEIGHT TABLE", "the table 'WEIGHT TABLE' is there twice"),
+    ("amd-smi", "NUMA BW TABLE", "Numa BW TABLE", "a table of devices has no title"),
+    ("amd-smi", "HOPS TABLE", "WEIGHT TABLE", "the table 'WEIGHT TABLE' occurs twice"),
     ("amd-smi", "XGMI", "XGML", "'XGML' (0000:c1:00.0 to 0000:c6:00.0) is not a link type"),
     ("amd-smi", "0000:ce:00.0 ", "0000:c9:00.0 ", "names a device twice"),
     ("amd-smi", "XGMI", "PCIE", "the way back is"),
-    ("topo -m", "NV4", "NVX", "'NVX' (GPU0 to GPU1) is no kind of connection"),
+    ("topo -m", "NV4", "NVX", "'NVX' (GPU0 to GPU1) is not a kind of connection"),
     ("topo -m", "NV4", "NV3", "GPU1 to GPU0 is 'NV4', the way back is 'NV3'"),
-    ("topo -m", "\nGPU2\t", "\nGPU3\t", "'GPU3' stands where the row of GPU2 belongs"),
+    ("topo -m", "\nGPU2\t", "\nGPU3\t", "'GPU3' is in the place of the row of GPU2"),
     ("topo -m", "0-15", "15-0", "the CPU affinity is damaged: the range 15-0 descends"),
-    ("topo -m", "\t0\t\tN/A", "\tfoo\t\tN/A", "'foo' is no NUMA affinity"),
+    ("topo -m", "\t0\t\tN/A", "\tfoo\t\tN/A", "'foo' is not a NUMA affinity"),
     ("topo -m", "\tGPU1\t", "\tGPU5\t", "the columns are not GPU0, GPU1 and so on"),
-    ("topo -m", "CPU Affinity", "Affinity", "is no known end of the header"),
-    ("topo -m", "Legend:", "", "the text ends without the legend, so it may be cut"),
+    ("topo -m", "CPU Affinity", "Affinity", "is not a known end of the header"),
+    ("topo -m", "Legend:", "", "the text ends without the legend, so it may be cut off"),
 ]
 
 
@@ -254,7 +261,7 @@ def test_damage_is_one_sentence(name, old, new, reason):
 
 def test_tables_that_disagree_about_the_number_of_devices():
     short = texts.rocm_table("Bandwidth", ["GPU0"], lambda a, b: "N/A")
-    with pytest.raises(GarbledOutput, match="'Numa Nodes' has 8 devices, 'Bandwidth' has 1"):
+    with pytest.raises(GarbledOutput, match="'Numa Nodes' has 8 devices, but 'Bandwidth' has 1"):
         parse_text(f"{short}\n{COMPOSED['showtoponuma']}", "x")
     other = texts.amd_smi(MAP_A, texts.PCI[::-1]).split("\n\n")[3]
     text = damaged(COMPOSED["amd-smi"], old=COMPOSED["amd-smi"].split("\n\n")[3], new=other)
@@ -270,7 +277,7 @@ def test_an_indirect_pair_with_two_widths_of_a_link():
 
 @pytest.mark.parametrize("text", ["", "hello\n", "GPU 0: NVIDIA H200\n", '{"card0": {}}\n'])
 def test_a_text_of_no_tool(text):
-    with pytest.raises(GarbledOutput, match="x: this holds no topology table"):
+    with pytest.raises(GarbledOutput, match="x: it contains no topology table"):
         parse_text(text, "x")
 
 
@@ -361,7 +368,7 @@ def test_texts_of_two_tools_are_refused():
         ("amd-smi", "shownodesbw"),
         ("showbus", "topo -m"),
     ):
-        with pytest.raises(GarbledOutput, match="x: this holds topology tables of several tools"):
+        with pytest.raises(GarbledOutput, match="x: it contains topology tables of several tools"):
             parse_text(COMPOSED[first] + COMPOSED[second], "x")
 
 
@@ -369,7 +376,7 @@ def test_addresses_beside_the_matrix_in_one_text_are_refused():
     """They would be passed over."""
     query = texts.query(texts.PCI)
     for text in (query + COMPOSED["topo -m"], COMPOSED["topo -m"] + query):
-        with pytest.raises(GarbledOutput, match="addresses stand in the text of the matrix"):
+        with pytest.raises(GarbledOutput, match="addresses are in the text of the matrix"):
             parse_text(text, "x")
 
 
@@ -385,18 +392,22 @@ FIELDS = {
         r"GPU2\t\1\tN/A",
         "another number of",
     ),
-    "all rows lack it": ("\t0-15\t0\t\tN/A", "\t0-15\tN/A", "as many fields as the header"),
+    "all rows lack it": (
+        "\t0-15\t0\t\tN/A",
+        "\t0-15\tN/A",
+        "another number of fields than the header",
+    ),
     "all rows have the cores twice": (
         "\t0-15\t",
         "\t0-15\t0-15\t\t",
-        "as many fields as the header",
+        "another number of fields than the header",
     ),
     "NUMA domain and memory of a device": (
         "GPU2\t(.*)\t0\t\tN/A",
         r"GPU2\t\1\tN/A\t\t0",
         "GPU NUMA",
     ),
-    "cores and NUMA domain": ("\t0-15\t0\t", "\t0\t0-15\t", "more than the cores 0"),
+    "cores and NUMA domain": ("\t0-15\t0\t", "\t0\t0-15\t", "outnumber the cores 0"),
 }
 
 

@@ -88,18 +88,18 @@ def test_record_by_the_command(tmp_path, machine):
 def test_best_gpus():
     assert run("best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
     said = run("best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
-    assert "h200 (4 of 8 devices) has 4 devices, 5 cannot be chosen from them." in said
+    assert "h200 (4 of 8 devices) has 4 devices; 5 cannot be chosen from them." in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not say what"),
+        (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not state what"),
         (["topology", "show", "h200", "--devices", "9"], "8 devices, and 9 were requested"),
-        (["best-gpus", "-k", "1", "--devices", "2"], "--devices is of a node model, and none is"),
+        (["best-gpus", "-k", "1", "--devices", "2"], "--devices requires a node model."),
         (
             ["topology", "record", "mi250x", "--simulated", "x", "--devices", "8", "--output", "y"],
-            "A simulated node has all devices of its model: leave --devices out.",
+            "A simulated node has all devices of its model: omit --devices.",
         ),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_healthy_simulated_node_has_no_difference(tmp_path):
         "compared with mi250x: devices, links, peak of a link, NUMA domains, NUMA domains and "
         "cores of the host"
     )
-    assert "not told: NUMA balancing" in found["notes"]
+    assert "not reported: NUMA balancing" in found["notes"]
     assert not (tmp_path / "result.json.partial").exists()
 
 
@@ -149,7 +149,7 @@ def test_numa_balancing_alone_is_a_setting(tmp_path, outputs):
         "exit_code": 8,
         "status": "setting",
         "message": f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), "
-        "which moves pages while devices use them: switch it off (sysctl kernel.numa_balancing=0).",
+        "which moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0).",
     }
     assert found["differences"] is None and not found["complete"]
 
@@ -177,7 +177,7 @@ def test_a_driver_that_tells_no_links_is_named(tmp_path, outputs):
     (root / "sys/module/amdgpu/version").write_text("6.2.4\n")
     found = recorded(tmp_path, outputs, (silent, texts.showtoponuma(NODE)), root)
     assert found["outcome"]["status"] == "unsupported" and found["differences"] is None
-    assert "the driver tells no bandwidth of links: " in found["outcome"]["message"]
+    assert "the driver reports no bandwidth of links: " in found["outcome"]["message"]
     assert "tool0 prints 0 for every pair; amdgpu 6.2.4), so they" in found["outcome"]["message"]
 
 
@@ -194,8 +194,8 @@ def test_a_system_that_tells_nothing_is_noted(tmp_path, outputs):
     printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
     found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
     assert found["differences"] == []
-    assert "not told: NUMA balancing" in found["notes"]
-    assert "not told: NUMA domains and cores of the host" in found["notes"]
+    assert "not reported: NUMA balancing" in found["notes"]
+    assert "not reported: NUMA domains and cores of the host" in found["notes"]
     assert found["host"]["cpu_model"] == "unknown" and found["versions"]["driver"] == "unknown"
 
 
@@ -213,7 +213,7 @@ def test_links_that_nobody_tells_are_no_silent_pass(tmp_path, outputs):
     found = record("mi250x", "rocm", tmp_path / "result.json", files=[path], root=root)
     assert found["outcome"]["exit_code"] == 3 and found["outcome"]["status"] == "unsupported"
     assert found["outcome"]["message"].endswith(
-        f"are not told in {path}, so they cannot be compared with mi250x."
+        f"are not reported in {path}, so they cannot be compared with mi250x."
     )
     assert found["outcome"]["message"].startswith("The links of node ")
     assert found["differences"] is None and not found["complete"]
@@ -261,10 +261,13 @@ def test_no_balancing_is_no_setting_to_speak_of():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--output", "r"], "Give --runtime, rocm or cuda, or a simulated node."),
-        (["--output", "r", "--runtime", "sim"], "Give --runtime sim with --simulated, and only"),
-        (["--output", "r", "--simulated", "n", "--runtime", "rocm"], "Give --runtime sim with"),
-        (["--output", "r", "--simulated", "n", "--from", "f"], "Give either a simulated node or"),
+        (["--output", "r"], "--runtime must be rocm or cuda, or give a simulated node."),
+        (
+            ["--output", "r", "--runtime", "sim"],
+            "--runtime sim and --simulated require each other.",
+        ),
+        (["--output", "r", "--simulated", "n", "--runtime", "rocm"], "--runtime sim and"),
+        (["--output", "r", "--simulated", "n", "--from", "f"], "A simulated node and"),
     ],
 )
 def test_bad_usage(arguments, said):
@@ -287,9 +290,9 @@ def test_a_failed_run_leaves_a_document(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("[]", 4, "it is not the platform of a simulated node."),
-        ('{"node": {"name": "mi250x"}}', 4, "it is not the platform of a simulated node."),
-        ("{", 4, "it is not the platform of a simulated node."),
+        ("[]", 4, "this is not the platform of a simulated node."),
+        ('{"node": {"name": "mi250x"}}', 4, "this is not the platform of a simulated node."),
+        ("{", 4, "this is not the platform of a simulated node."),
     ],
 )
 def test_no_platform(tmp_path, text, code, said):
@@ -310,7 +313,7 @@ def test_a_platform_of_an_older_model(tmp_path):
     path.write_text(json.dumps(content))
     result = run("mi250x", *arguments)
     assert result.exit_code == 4
-    assert "it is not the platform of the node model mi250x as that is now" in result.stderr
+    assert "this is not the platform of the present node model mi250x" in result.stderr
     path.unlink()
     gone = run("mi250x", *arguments)
     assert (gone.exit_code, gone.stderr) == (3, f"fabricheck: There is no file {path}.\n")

@@ -169,7 +169,7 @@ def test_engines_that_the_environment_switches_off(tmp_path, simulated):
     assert code == 0
     asked = [{"engine": "copy-engine", "source.memory": "host-pinned"}]
     (said,) = settings.disturbing(found, {}, asked)
-    assert said.startswith("HSA_ENABLE_SDMA is 0 on node mi250x (simulated), which the check does")
+    assert said.startswith("HSA_ENABLE_SDMA is 0 on node mi250x (simulated), but the check does")
     assert not list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "0"}, asked)), "it is meant"
     assert list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "1"}, asked)), "somebody undid it"
     failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
@@ -232,6 +232,7 @@ def test_fewer_devices_are_hardware_unless_a_setting_hides_them(tmp_path):
         verdict, lines = judged(folder, one | {"settings": told}, where="h200:x2")
         assert (verdict.status, made.rules(verdict)) == (status, {rule})
         assert ("scontrol" in lines) == (status == "HW-FAIL")
-    assert "ROCR_VISIBLE_DEVICES is 0 on node node1: let every process see all devices" in (
-        settings.hiding_devices(factories.document() | {"settings": hidden}) or ""
+    assert (
+        "ROCR_VISIBLE_DEVICES is 0 on node node1: unset it so that every process sees all devices"
+        in (settings.hiding_devices(factories.document() | {"settings": hidden}) or "")
     )

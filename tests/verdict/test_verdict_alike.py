@@ -61,7 +61,7 @@ def test_rarer_value_is_named_with_its_nodes(tmp_path, what, change, usual):
     assert total.notes == [
         f"The nodes differ in {what}: {value} on node[2-3], {usual} on the other 3 nodes."
     ]
-    said = [f"Its {what} is {value}, and that of others is {usual} on 3 nodes."]
+    said = [f"Its {what} is {value}; that of others is {usual} on 3 nodes."]
     assert {node: differing(one) for node, one in found.items()} == {
         "node1": [], "node2": said, "node3": said, "node4": [], "node5": [],
     }  # fmt: skip

@@ -78,7 +78,7 @@ def test_a_simulated_node_says_so_and_is_not_drained(results):
 def test_what_a_pass_does_not_rest_on_is_told_once(results):
     made.write(results, [case("node1", perfvalues={}), case("node2", perfvalues={})])
     said = run().stdout
-    assert said.count("No metric was recorded: nothing judges") == 1
+    assert said.count("No metric was recorded, so its speed") == 1
     assert "Caveat on node[1-2]: No metric was recorded" in said
 
 
@@ -98,7 +98,7 @@ def test_what_is_asked_for_wrongly_is_one_sentence(results, tmp_path):
         (line,) = run(*arguments, code=code).stderr.splitlines()
         assert line.startswith("fabricheck: ") and words in line
     (results / "reports" / "run-1.json").write_text("{")
-    assert "run-1.json: is not a whole run report" in run(code=INVALID).stderr
+    assert "run-1.json: this is not a complete run report" in run(code=INVALID).stderr
     assert not (results / "verdicts").exists()
 
 
@@ -117,7 +117,7 @@ def test_nodes_of_which_the_same_holds_are_told_once(results):
     said = run(code=OPEN).stdout
     (told,) = [line for line in said.splitlines() if line.endswith(": INCOMPLETE")]
     assert told == "node[1-2]: INCOMPLETE"
-    sentence = "a: The session ended before the check did: its time (--duration) was over."
+    sentence = "a: The session ended before the check did: its time limit (--duration) had passed."
     assert said.count(f"  INCOMPLETE (cancelled): {sentence}\n") == 1
 
 
@@ -138,4 +138,4 @@ def test_a_cut_report_leads_to_what_its_session_left(results):
     (results / "reports/run-0.json").write_text("")
     for said in (run(code=OPEN).stdout, run(results, code=OPEN).stdout):
         assert f"Verdict on {name}" in said
-        assert "reports/run-0.json: is not a whole run report" in said
+        assert "reports/run-0.json: this is not a complete run report" in said

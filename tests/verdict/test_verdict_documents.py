@@ -61,7 +61,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
     path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
     path.write_text(path.read_text().replace('"exit_code"', '"exit_code": 0, "exit_code"'))
-    with pytest.raises(InvalidInputError, match="holds the key 'exit_code' twice"):
+    with pytest.raises(InvalidInputError, match="contains the key 'exit_code' twice"):
         documents.read(path)
 
 
@@ -69,7 +69,7 @@ def test_what_is_left_of_a_date_is_no_number_of_seconds(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
     path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
     path.write_text(re.sub('"made": "[^"]*"', '"made": "20261"', path.read_text()))
-    with pytest.raises(InvalidInputError, match="made: it is no date and time"):
+    with pytest.raises(InvalidInputError, match="made: it is not a date and time"):
         documents.read(path)
 
 

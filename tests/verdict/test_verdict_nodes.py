@@ -200,7 +200,7 @@ def test_a_session_that_failed_without_a_check_that_did_is_no_pass(tmp_path):
         results = made.write(tmp_path / str(number), [(case, factories.document())])
         found = made.judge(asked_of(results, status=status))["node1"]
         assert made.rules(found) == rules
-    slow = RequestedNode(said="node1 did not end within 9 minutes, and was stopped.")
+    slow = RequestedNode(said="node1 did not end within 9 minutes and was stopped.")
     found = made.judge(asked_of(results, said=slow.said))["node1"]
     assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.said]
 
@@ -210,7 +210,7 @@ def test_what_ended_all_of_a_node_is_told_before_each_check(tmp_path):
     results = made.write(tmp_path, [(made.good() | cut, None)])
     found = made.judge(asked_of(results, said="node1 was stopped."))["node1"]
     assert [one.rule for one in found.reasons] == ["session", "cancelled"]
-    assert found.reasons[1].sentence.endswith("it was told to end by a signal.")
+    assert found.reasons[1].sentence.endswith("a signal ended it.")
 
 
 def test_a_killed_session_is_of_the_set_that_its_nodes_were_asked_for(tmp_path):

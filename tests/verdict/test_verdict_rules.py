@@ -77,7 +77,7 @@ OF_A_CHECK = {
     "ended": (
         made.failed("sanity", "stream was ended from outside: its node failed.", job_exitcode=0),
         factories.killed_document(),
-        "was killed, or still runs",
+        "was killed, or is still running",
     ),
     "cancelled": (
         made.failed("sanity", "its job was cancelled", "EndedBySchedulerError"),
@@ -221,10 +221,10 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     checks._why_no_site.cache_clear()
     found = made.only(tmp_path, made.good(node=None, system="h200", partition="x2"), GOOD)
     checks._why_no_site.cache_clear()
-    (said,) = [one for one in found.caveats if "Nothing says" in one]
+    (said,) = [one for one in found.caveats if "are unknown" in one]
     why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
     assert found.status == "PASS"
-    assert said == f"Nothing says which checks and devices h200:x2 should have. {why}"
+    assert said == f"The checks and devices that h200:x2 should have are unknown. {why}"
 
 
 def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
@@ -232,8 +232,8 @@ def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
     monkeypatch.setattr(partitions, "extras", lambda where: {})
     (said,) = checks.unknown(["h200:x2"], "smoke")
     assert said == (
-        "Nothing lists the checks that h200:x2 should have: write the list beside its site file, "
-        "with 'fabricheck sets --write'."
+        "The checks that h200:x2 should have are not listed: write the list beside its site "
+        "file, with 'fabricheck sets --write'."
     )
 
 
@@ -250,7 +250,7 @@ def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
     case = made.good("stream_local", None, **here)
     found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
     assert (found.status, found.set) == ("PASS", "-n stream_local")
-    assert any("nothing says what is missing" in one for one in found.caveats)
+    assert any("missing checks are unknown" in one for one in found.caveats)
     assert made.judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
 
 

@@ -172,7 +172,7 @@ def test_pass_after_it_leaves_a_caveat(tmp_path):
                        start=factories.SESSION_START + 3)  # fmt: skip
     found = made.judge(first, again)["node1"]
     assert found.status == "PASS"
-    assert f"An attempt before did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
+    assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
 
 
 def test_slow_device_is_told_with_what_slowed_it(tmp_path):

@@ -201,8 +201,8 @@ int main(int argc, char** argv) {
     line.add(
         {"--memory", "managed (hipMallocManaged), pinned (hipHostMalloc, by zero-copy), or both"},
         options.memory);
-    line.add({"--expect", "end with 3 when a device would do the other"}, options.expected,
-             {movement::zero_copy, movement::page_migration});
+    line.add({"--expect", "the required movement; exit with 3 when a device uses the other"},
+             options.expected, {movement::zero_copy, movement::page_migration});
     line.add({"--operations", "what to measure, in order"}, options.operations);
     line.add({"--sizes",
               "bytes of the array: 1GiB, a list 1MiB,1GiB, or a doubling range 4KiB:1GiB; "

@@ -5,10 +5,11 @@
 namespace fabricheck::mpi {
 
 void MpiOptions::define(CommandLine& line) {
-  line.add({"--buffers",
-            "where messages lie: device or host; default: device, in a simulation where the rank "
-            "was put"},
-           buffers, {"device", "host"});
+  line.add(
+      {"--buffers",
+       "memory of the messages: device or host; default: device, in a simulation where the rank "
+       "was put"},
+      buffers, {"device", "host"});
   line.add({"--pairs", "all, none, or ordered pairs of ranks as in 0-1,0-6"}, pairs);
   line.add({"--together",
             "disjoint pairs at the same time: rounds (each pair once, as in a tournament), none, "
@@ -27,9 +28,8 @@ void MpiOptions::define(CommandLine& line) {
             "none, or in order: bcast, allgather, reduce, allreduce, reduce_scatter, or reductions "
             "for the last three"},
            collectives);
-  line.add(
-      {"--ranks", "how many ranks collectives are on: each number from 2, all, or as in 2,4,8"},
-      ranks);
+  line.add({"--ranks", "numbers of ranks for collectives: each from 2 on, all, or as in 2,4,8"},
+           ranks);
   line.add({"--collective-sizes", "bytes of each rank's message, as --sizes"}, collective_sizes);
   line.add({"--collective-type", "type of the elements of timed collectives"}, collective_type);
   line.add({"--types",
@@ -37,7 +37,7 @@ void MpiOptions::define(CommandLine& line) {
            types);
   line.add({"--counts", "numbers of elements that they are verified with"}, counts);
   line.add({"--without",
-            "collectives that this MPI is known not to do, as --collectives: they are noted as "
+            "collectives that this MPI does not support, as --collectives: they are recorded as "
             "skipped"},
            without);
   line.add({"--trial",

@@ -128,7 +128,7 @@ void measure(const Options& options, Run& run) {
         if (by_kernel) {
           throw Failure(Status::unsupported, *obstacle + ", which " + copy.text() + " needs");
         }
-        run.note(*obstacle + ": copies by engine from device " + std::to_string(pair.from) +
+        run.note(*obstacle + ": copy-engine transfers from device " + std::to_string(pair.from) +
                  " to device " + std::to_string(pair.to) + " are staged through the host");
       }
       add(run, copy, bytes, options.block, nullptr);

@@ -65,7 +65,7 @@ std::vector<Job> possible_jobs(std::vector<Job> jobs, const PeerAccess& access, 
         continue;
       }
       if (!job.what.by_kernel()) {
-        run.note(*obstacle + ": copies by engine from device " + std::to_string(pair.from) +
+        run.note(*obstacle + ": copy-engine transfers from device " + std::to_string(pair.from) +
                  " to device " + std::to_string(pair.to) + " are staged through the host");
       } else if (by_name) {
         throw Failure(Status::unsupported, *obstacle + ", which " + job.text() + " needs");
@@ -179,10 +179,11 @@ int main(int argc, char** argv) {
   program.rules.batch_seconds = 0.003;  // all pairs of eight devices in well under 20 s
   program.table = print_pairs;
   program.define_options = [&options](CommandLine& line) {
-    line.add({"--pairs",
-              "all, or ordered pairs as in 0-1,0-6; self, or 0-0, for copies by engine within the "
-              "memory of a device; default: all, and none with --together"},
-             options.pairs);
+    line.add(
+        {"--pairs",
+         "all, or ordered pairs as in 0-1,0-6; self, or 0-0, for copy-engine transfers within the "
+         "memory of a device; default: all, and none with --together"},
+        options.pairs);
     line.add({"--together",
               "pairs at work at the same time, as in 0-1,2-3 or, to one device, 1-0,2-0,3-0: "
               "each one's share, and their sum; may be given several times"},

@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
               "bytes of each copy: 128MiB, a list 4,1MiB, or a doubling range 4:128MiB; default: "
               "at least 128 MiB, past the caches"},
              options.sizes);
-    line.add({"--placement", "how the place of the ranks is called: a name of the node model's"},
-             options.placement, placement_names());
+    line.add({"--placement", "name of the ranks' placement in the node model"}, options.placement,
+             placement_names());
   };
   program.body = [&options, &group](Run& run) { measure_ranks(options, group, run); };
   return run_program(program, argc, argv);

@@ -142,7 +142,7 @@ void RankGroup::define_options(CommandLine& line) {
        "the device of each rank, as 3,1,0; default: the only one that a rank sees, else that of "
        "its number on its machine, in a simulation the one it was put on"},
       map_text_);
-  line.add({"--bind", "a core for each rank, as 49,57,17; default: as the launcher bound it"},
+  line.add({"--bind", "a core for each rank, as 49,57,17; default: the launcher's binding"},
            bind_text_);
   line.heading("Options");
 }

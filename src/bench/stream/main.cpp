@@ -118,8 +118,8 @@ int main(int argc, char** argv) {
               "default: at least four times the largest cache"},
              options.sizes);
     line.add({"--block-sizes", "threads per block, 1 to 1024: 64,256,1024"}, options.blocks);
-    line.add({"--source", "where a and b lie: device, host or peer:N"}, options.source);
-    line.add({"--destination", "where c lies: device, host or peer:N"}, options.destination);
+    line.add({"--source", "memory of a and b: device, host or peer:N"}, options.source);
+    line.add({"--destination", "memory of c: device, host or peer:N"}, options.destination);
     line.add({"--stores",
               "plain or streaming (which caches should not keep); auto tries both on a CPU "
               "with arrays past its caches, else it is plain"},

@@ -1,4 +1,4 @@
-"""The command line `fabricheck`: it reads and shows results, and measures nothing itself."""
+"""The command line `fabricheck`: it reads and shows results; it measures nothing itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHERS = (f"{code} {said}" for code, said in COMMAND_EXITS.items() if code != E
 EXIT_CODES = f"Exit codes: {'; '.join(_OTHERS)}. {EXIT_DEFECT} is {COMMAND_EXITS[EXIT_DEFECT]}."
 
 
-#: The extra of pyproject.toml that brings a package which not every command needs.
+#: The extra of pyproject.toml that installs a package which only some commands need.
 EXTRAS = {
     "altair": "report",
     "jinja2": "report",
@@ -29,7 +29,7 @@ EXTRAS = {
     "vl_convert": "report",
 }
 
-#: The commands in the order of the help, and the module of each, which adds it to `commands`.
+#: The commands in the order of the help, each with the module that adds it to `commands`.
 COMMANDS = {
     "summary": "summary",
     "results": "results",
@@ -53,15 +53,15 @@ COMMANDS = {
 }
 
 
-#: Where the modules below add their commands; `app`, at the end, is the command line.
+#: The group to which the modules below add their commands; `app`, at the end, is the command line.
 commands = typer.Typer(rich_markup_mode=None)
 
 
 class OneSentenceGroup(TyperGroup):
     """A group of commands whose errors are one sentence on stderr and an exit code.
 
-    A command's module is imported when it is asked for: all of them take the better part of a
-    second, and checks call `topology` and `tools` on the node that they measure.
+    A command's module is imported when the command is used: all of them take most of a second, and
+    checks call `topology` and `tools` on the node that they measure.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -100,8 +100,9 @@ class OneSentenceGroup(TyperGroup):
             if package not in EXTRAS:
                 raise
             say(
-                f"This needs the Python package {package}, which is not installed here: install "
-                f"fabricheck[{EXTRAS[package]}], or copy the results to where it is."
+                f"This command needs the Python package {package}, which is not installed: "
+                f"install fabricheck[{EXTRAS[package]}], or copy the results to a machine that "
+                "has it."
             )
             sys.exit(NotFoundError.exit_code)
         except OSError as error:
@@ -120,7 +121,7 @@ class OneSentenceGroup(TyperGroup):
 
 app = typer.Typer(
     cls=OneSentenceGroup,
-    help="Read and show what fabricheck's checks measured.",
+    help="Read and show the results of fabricheck's checks.",
     epilog=EXIT_CODES,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -138,9 +139,11 @@ def main(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """Read and show what fabricheck's checks measured."""
+    """Read and show the results of fabricheck's checks."""
     if context.invoked_subcommand is None:
         importlib.import_module("fabricheck.cli.today").show()

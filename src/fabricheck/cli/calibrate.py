@@ -30,42 +30,53 @@ def calibrate(
     sessions: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results folders or archives of first-hour, all of whose sessions count, or "
+            help="Results folders or first-hour archives (all their sessions are used), or "
             "sessions: run-3, a run report."
         ),
     ] = None,
     system: Annotated[
-        str, typer.Option("--system", help="Partition, as h200:x2.", autocompletion=partition_names)
+        str,
+        typer.Option(
+            "--system", help="Partition, such as h200:x2.", autocompletion=partition_names
+        ),
     ] = "",
     output: Annotated[Path, typer.Option("--output", help="Folder of the reference files.")] = Path(
         "reference_values"
     ),
     write: Annotated[
-        bool, typer.Option("--write", help="Write the record, not only show what it changes.")
+        bool,
+        typer.Option("--write", help="Write the record; by default its changes are only shown."),
     ] = False,
     accept_looser: Annotated[
-        bool, typer.Option("--accept-looser", help="Let references become looser.")
+        bool, typer.Option("--accept-looser", help="Accept references that become looser.")
     ] = False,
     accept_slow: Annotated[
-        bool, typer.Option("--accept-slow", help="Let them be far from published values.")
+        bool, typer.Option("--accept-slow", help="Accept references far from published values.")
     ] = False,
     without: Annotated[
-        str, typer.Option("--without", help="Leave these nodes out, as node[3,7-9].")
+        str, typer.Option("--without", help="Leave these nodes out, such as node[3,7-9].")
     ] = "",
     report_only: Annotated[
         bool,
-        typer.Option("--report-only", help="Go on with too few sessions; nothing is required."),
+        typer.Option(
+            "--report-only",
+            help="Continue with too few sessions, as report only: no limit is required.",
+        ),
     ] = False,
     pause: Annotated[
         float | None,
         typer.Option(
-            "--pause", min=0, help=f"Minutes between two campaigns, {PAUSE_MINUTES:g} by default."
+            "--pause",
+            min=0,
+            help=f"Least pause between two campaigns in minutes; {PAUSE_MINUTES:g} by default.",
         ),
     ] = None,
     like: Annotated[
-        str, typer.Option("--like", help="Take the record of this measured partition.")
+        str, typer.Option("--like", help="Use the record of this measured partition ...")
     ] = "",
-    other: Annotated[str, typer.Option("--for", help="... for this one, not measured.")] = "",
+    other: Annotated[
+        str, typer.Option("--for", help="... for this partition, which was not measured.")
+    ] = "",
     show_noise: Annotated[
         bool, typer.Option("--noise", help="Write the table of noise, in Markdown.")
     ] = False,
@@ -73,10 +84,9 @@ def calibrate(
         Path | None, typer.Option("--page", help="... between its markers in this page.")
     ] = None,
 ) -> None:
-    """Make references of a partition from its own repeated sessions (docs/calibration.md).
+    """Calibrate references of a partition from its own repeated sessions (docs/calibration.md).
 
-    Without --write the changes are shown and nothing is written. Without sessions, --noise reads
-    the record that was written before.
+    Without --write the changes are only shown. Without sessions, --noise reads the existing record.
     """
     of_sessions: dict[str, object] = {
         "sessions": sessions,
@@ -87,7 +97,7 @@ def calibrate(
     }
     if like or other:
         if not (like and other):
-            raise UsageError("--like and --for go together.")
+            raise UsageError("--like and --for require each other.")
         of_noise = {"--noise": show_noise, "--page": page is not None}
         _refuse("--like and --for", {"--system": system} | of_sessions | of_noise)
         _check_partition("--like", like)
@@ -96,7 +106,7 @@ def calibrate(
         return
     _check_partition("--system", system)
     if page is not None and not show_noise:
-        raise UsageError("--page goes with --noise.")
+        raise UsageError("--page requires --noise.")
     if show_noise:
         of_writing = {"--write": write, "--accept-looser": accept_looser}
         of_writing |= {"--accept-slow": accept_slow, "--report-only": report_only}
@@ -106,7 +116,7 @@ def calibrate(
         _noise(read_of(output, system), page)
         return
     if not sessions:
-        raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
+        raise UsageError("There is nothing to calibrate: name results folders or run reports.")
     runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause, _nodes(without))
     for sentence in silent(sessions, runs):
         say(sentence)
@@ -122,8 +132,8 @@ def calibrate(
 
 
 def _nodes(names: str) -> frozenset[str]:
-    """Return the nodes of a list as schedulers write it."""
-    # A part of the distribution that not every command needs.
+    """Expand a list of nodes as schedulers write it."""
+    # A package that only some commands need.
     from ClusterShell.NodeSet import NodeSet, NodeSetException
 
     try:
@@ -133,16 +143,18 @@ def _nodes(names: str) -> frozenset[str]:
 
 
 def _refuse(command: str, given: Mapping[str, object]) -> None:
-    """Refuse options that a use of the command would ignore."""
+    """Refuse options that would have no effect."""
     ignored = [name for name, value in given.items() if value]
     if ignored:
-        raise UsageError(f"{', '.join(ignored)} cannot be given with {command}.")
+        raise UsageError(f"{', '.join(ignored)} cannot be combined with {command}.")
 
 
 def _check_partition(option: str, name: str) -> None:
-    # The name becomes one of a file.
+    # The name becomes part of a file name.
     if not re.fullmatch(r"\w[\w.+-]*:\w[\w.+-]*", name):
-        raise UsageError(f"{option} {name or 'is missing: it'} names no partition, as h200:x2.")
+        raise UsageError(
+            f"{option} {name or 'is missing: it'} must name a partition, such as h200:x2."
+        )
 
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
@@ -152,9 +164,9 @@ def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
     if said is not None and not allowed:
         several = f" of {len(set(nodes))} nodes" if len(set(nodes)) > 1 else ""
         raise InvalidInputError(
-            f"{partition} has {len(used)} session(s) in {len(set(when))} campaign(s){several}, and "
+            f"{partition} has {len(used)} session(s) in {len(set(when))} campaign(s){several}; "
             f"references need {rule.LEAST_SESSIONS} in {rule.LEAST_CAMPAIGNS} ({said}): measure "
-            "again, or record them with --report-only, which requires nothing."
+            "again, or use --report-only, which requires nothing."
         )
 
 
@@ -167,8 +179,9 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
     if any(one.reason == "missed its reference" for one in unused):
         say(
-            "what missed its present reference is left out, so what remains was chosen by that "
-            "reference: measure with report-only references for a value of its own."
+            "sessions that missed their present reference are left out, so the rest was "
+            "selected by that reference: measure with report-only references for an independent "
+            "value."
         )
     lacking: dict[tuple[str, str], list[str]] = {}
     for (check, metric), numbers in missing(runs).items():
@@ -189,36 +202,39 @@ def _end(
     for one in proposal.changes:
         if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
             say(f"report only: {one.check} {one.metric}: {one.why}.")
-    # All of them, accepted or not: who accepts one is told what else it is that is accepted.
+    # All of them, accepted or not: whoever accepts one is told what else that accepts.
     if not write or accept_looser:
         for sentence in changes.looser(proposal):
             say(f"looser: {sentence}")
     if not write or accept_slow:
         for sentence in proposal.slow:
-            say(f"far from what was published: {sentence}")
+            say(f"far from published values: {sentence}")
     if write:
         typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
     else:
-        say("nothing was written: --write does.")
+        say("nothing was written: add --write to write.")
 
 
 def _say_slow_nodes(found: Record) -> None:
-    """Name nodes that are slow in a metric, and therefore in no reference of it."""
+    """Name nodes that are slow in a metric and therefore excluded from its reference."""
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():
             for node in one.aside:
                 own = (one.by_devices or {})[node].median
                 say(
-                    f"{check} {metric}: node {node} is set aside, with {own:.5g} {one.unit} it is "
-                    f"apart from the others ({one.min:.5g} to {one.max:.5g} of all)."
+                    f"{check} {metric}: node {node} is excluded: its {own:.5g} {one.unit} "
+                    f"differs from the others ({one.min:.5g} to {one.max:.5g} of all)."
                 )
 
 
 def _show_sessions(found: Record, runs: list[Run]) -> None:
-    """Show sessions with the names of their nodes, which no record has, and what they are of."""
+    """Show sessions with the names of their nodes, which no record contains, and their contents."""
     names = {run.number: run.named for run in runs}
     if found.clock == "simulated":
-        typer.echo(f"All values of {found.partition} are simulated: a rehearsal, of no machine.")
+        typer.echo(
+            f"All values of {found.partition} are simulated: this is a rehearsal, not a "
+            "calibration of a machine."
+        )
     for session in found.sessions:
         ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
         typer.echo(

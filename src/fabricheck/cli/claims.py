@@ -1,4 +1,4 @@
-"""`fabricheck claims`: which findings of the documents a session's results reproduce."""
+"""`fabricheck claims`: which published findings a session's results reproduce."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fabricheck.judge.claims import CLAIMS, Claim, Verdict, evaluate
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.results.observed import Observed, observe
 
-#: The sentence has what is left of a line.
+#: The sentence gets the rest of the line.
 COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11)
 
 
@@ -35,13 +35,13 @@ def claims(
     as_json: AsJson = False,
     show_all: Annotated[
         bool,
-        typer.Option("--all", help="Claims that are not testable one by one, not by their reason."),
+        typer.Option("--all", help="List claims that are not testable one by one, not by reason."),
     ] = False,
     rules: Annotated[
-        bool, typer.Option("--rules", help="The claims and their rules; no session is read.")
+        bool, typer.Option("--rules", help="List the claims and their rules; no session is read.")
     ] = False,
 ) -> None:
-    """Show which findings of the documents are reproduced here; any outcome ends with 0.
+    """Show which published findings are reproduced here; any outcome ends with 0.
 
     Ends with 4 when a document is unreadable, with 3 when there is none.
     """
@@ -109,8 +109,10 @@ def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
 def _name(observed: Observed) -> str:
     node = f", node {observed.node.name}" if observed.node else ""
     overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
-    # Those of no session can be of several runtimes, each by itself.
-    where = observed.where or f"documents of no session ({', '.join(sorted(observed.runtimes))})"
+    # Documents outside any session can have several runtimes, each judged by itself.
+    where = (
+        observed.where or f"documents outside any session ({', '.join(sorted(observed.runtimes))})"
+    )
     on = f" on {observed.on}" if observed.on else ""
     return f"{where}{on}, {_kind(observed)}{node}{overlay}"
 
@@ -131,7 +133,7 @@ def _why(one: Verdict) -> str:
     if one.kind == "simulated" and one.claim.built_in and one.outcome != NOT_TESTABLE:
         said.append(f"The simulated node assumes that {one.claim.built_in}.")
     if one.noisy:
-        said.append("A series of it is noisy.")
+        said.append("One of its series is noisy.")
     return " ".join(said)
 
 

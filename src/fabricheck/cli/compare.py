@@ -1,4 +1,4 @@
-"""The command ``fabricheck compare``: two sessions against each other."""
+"""The command ``fabricheck compare``: two sessions compared."""
 
 from __future__ import annotations
 
@@ -21,34 +21,36 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="Session, job, document, folder of them, results folder, archive of first-hour or "
-            "report; @PARTITION, @NODE or both.",
+            help="Session, job, document, folder of documents, results folder, first-hour "
+            "archive or report; @PARTITION, @NODE or both may follow.",
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same, set against A.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
     floor: Annotated[
         float | None,
         typer.Option(
             "--floor",
             min=0,
-            help="Least change that counts, in %, for every series; else by what it is.",
+            help="Least change that counts, in %, for all series; by default it depends on the "
+            "kind.",
         ),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Every value, not the worst of each group.")
+        bool, typer.Option("--all", help="Show every value, not only the worst of each group.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON with every value.")] = False,
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Write a few lines of Markdown.")
+        bool, typer.Option("--markdown", help="Write a short summary in Markdown.")
     ] = False,
 ) -> None:
-    """Say what is worse, better, missing or not comparable in B against A (docs/compare.md).
+    """Show what is worse, better, missing or not comparable in B relative to A (docs/compare.md).
 
     Ends with 10 when something is worse beyond noise, 4 when a document cannot be read or is
-    incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated.
+    incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated
+    results.
     """
     if as_json and as_markdown:
-        raise UsageError("--json and --markdown do not go together.")
+        raise UsageError("--json and --markdown cannot be combined.")
     one, other = pairing.named(a), pairing.named(b)
     least = None if floor is None else floor / 100
     pairs = pairing.pair_up(one, other)
@@ -67,18 +69,18 @@ def compare(
         each = "it" if len(elsewhere) == 1 else "each"
         output.say(
             f"{', '.join(elsewhere)}: {each} ran on other nodes in B than in A, so nothing of it "
-            "is compared. @NODE behind A and B sets two nodes against each other."
+            "is compared. Add @NODE to A and B to compare two nodes."
         )
     for sentence in (*unread, *(each for comparison in found for each in comparison.unread)):
         output.say(sentence)
     if code == NotFoundError.exit_code:
-        raise NotFoundError(f"There is nothing in {a} and {b} that can be judged against another.")
+        raise NotFoundError(f"{a} and {b} have nothing comparable.")
     if code != EXIT_GOOD:
         raise typer.Exit(code)
 
 
 def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
-    """Return the exit code of all partitions together: worse, unread, missing, nothing, good.
+    """Return the exit code for all partitions: worse, unread, missing, nothing, good.
 
     :param unread: whether a whole session of either side cannot be read.
     """

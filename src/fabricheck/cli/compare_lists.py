@@ -1,4 +1,4 @@
-"""A comparison as JSON, with every value, and as a few lines of Markdown."""
+"""A comparison as JSON, with every value, and as a short summary in Markdown."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from fabricheck.results.table import Series
 
 Item = TypeVar("Item")
 
-#: Nodes of which each is shown, whatever came out.
+#: Up to so many nodes are all shown, whatever the result.
 MOST_NODES = 4
 
-#: Groups of values that Markdown names, of each judgement.
+#: Groups of values per judgement in Markdown.
 MOST_LINES = 10
 
-#: Things that differ, and characters of one of their values, that Markdown names.
+#: Differing settings, and characters of each value, in Markdown.
 MOST_DIFFERENCES = 15
 LONGEST = 60
 
-#: Characters of the reason of a check that failed.
+#: Characters shown of a failed check's reason.
 LONGEST_REASON = 160
 
-#: How a comparison is called whose two sides have other clocks.
-INFORMS = "measured against simulated: this informs and judges nothing"
+#: The heading of a comparison whose two sides have different clocks.
+INFORMS = "measured against simulated: informs only, judges nothing"
 
 
 def as_json(a: Named, b: Named, found: Sequence[Comparison], code: int) -> dict[str, Any]:
-    """Return everything."""
+    """Return everything as JSON values."""
     return {
         "a": {"name": a.name, "title": a.title, "software": list(a.says)},
         "b": {"name": b.name, "title": b.title, "software": list(b.says)},
@@ -90,9 +90,10 @@ def _value(one: Compared) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Alike(Generic[Item]):
-    """Values of one check, kind and unit, the first of which stands for them; of so many in all.
+    """Values of one check, kind and unit, represented by the first one; ``of`` is their total
+    number.
 
-    key: what the first one is of.
+    key: the key of the first one.
     """
 
     key: Key
@@ -106,11 +107,11 @@ def alike(
     everything: Iterable[Key],
     apart: bool = False,
 ) -> list[Alike[Item]]:
-    """Return items in groups, in the order of their first ones.
+    """Group items, in the order of their first ones.
 
-    :param key: gives what an item is of.
-    :param everything: of what the groups are a part.
-    :param apart: each item is a group of its own.
+    :param key: returns the key of an item.
+    :param everything: the set that the groups are part of.
+    :param apart: whether each item is a group of its own.
     """
     totals = Counter(map(_group, everything))
     found: dict[tuple[object, ...], list[Item]] = {}
@@ -128,13 +129,13 @@ def _group(key: Key) -> tuple[str, str, str]:
 
 
 def groups_of(found: Comparison, judgement: str, apart: bool = False) -> list[Alike[Compared]]:
-    """Return the values with a judgement in groups, the worst, or the best, first."""
+    """Return the values with a judgement in groups, the worst or the best first."""
     everything = [one.key for one in found.compared]
     return alike(found.judged(judgement), lambda one: one.key, everything, apart)
 
 
 def missing_in(found: Comparison, side: str, apart: bool = False) -> list[Alike[Key]]:
-    """Return the values that A or B lacks, but for those of checks that it lacks altogether."""
+    """Return the values missing in A or B, except those of checks that are missing completely."""
     some, checks = (
         (found.in_a, found.checks_in_a) if side == "B" else (found.in_b, found.checks_in_b)
     )
@@ -162,17 +163,17 @@ def where(key: Key) -> str:
 
 
 def words(found: Comparison) -> tuple[str, str]:
-    """Return how worse and better are called: not so where nothing is judged."""
+    """Return the words for worse and better; neutral ones where nothing is judged."""
     return ("slower", "faster") if found.informs else ("worse", "better")
 
 
 def cut(reason: str) -> str:
-    """Return the beginning of why a check failed."""
+    """Return the beginning of a failed check's reason."""
     return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
 
 
 def counts(found: Comparison) -> str:
-    """Return how many values there are of each kind."""
+    """Return the number of values of each kind."""
     unchanged = found.judged("unchanged")
     below = sum(one.decision.in_floor for one in unchanged)
     floor = f" ({below} differ by less than their floor)" if below else ""
@@ -189,16 +190,16 @@ def counts(found: Comparison) -> str:
 
 
 def partitions(found: Comparison) -> str:
-    """Return which partitions are compared, by which clock."""
+    """Return which partitions are compared, and by which clock."""
     a, b = (f"{part.name or 'documents'}, {part.clock}" for part in (found.a, found.b))
     text = f"{a}, against {b}" if a != b else a
     return f"{text} ({INFORMS})" if found.informs else text
 
 
 def split(found: Sequence[Comparison], show_all: bool = False) -> tuple[list[Comparison], str]:
-    """Return the comparisons to show one by one, and the nodes of the others as one list.
+    """Split comparisons into those to show one by one, and the nodes of the others.
 
-    Of many nodes those are left out of which nothing is worse, better or missing.
+    With many nodes those without anything worse, better or missing are left out.
     """
     if show_all or len(found) <= MOST_NODES:
         return list(found), ""
@@ -208,7 +209,7 @@ def split(found: Sequence[Comparison], show_all: bool = False) -> tuple[list[Com
 
 
 def as_markdown(a: Named, b: Named, found: Sequence[Comparison]) -> str:
-    """Return what a comment on a merge request needs."""
+    """Return the text for a comment on a merge request."""
     lines = [f"A: {_plain(a.title)}  ", f"B: {_plain(b.title)}", ""]
     shown, unchanged = split(found)
     if unchanged:
@@ -237,7 +238,7 @@ def as_markdown(a: Named, b: Named, found: Sequence[Comparison]) -> str:
 
 
 def causes_of(one: Comparison) -> list[tuple[str, str]]:
-    """Return the letter of the side and the sentence of each cause that a state shows."""
+    """Return the letter of the side and the sentence of each cause in a state."""
     sides = (("A", one.causes_in_a), ("B", one.causes_in_b))
     return [(letter, said) for letter, causes in sides for said in causes]
 
@@ -266,7 +267,7 @@ def _outcomes(one: Comparison) -> Iterator[str]:
 
 
 def _rows(found: Comparison, judgement: str) -> Iterator[str]:
-    # Of undetermined values those that changed beyond noise; of the others the number is enough.
+    # Of undetermined values those that changed beyond noise; for the others their number is enough.
     some = [one for one in groups_of(found, judgement) if _changed(one.items[0])]
     word = dict(zip(("worse", "better"), words(found), strict=True)).get(judgement, judgement)
     for one in some[:MOST_LINES]:
@@ -286,7 +287,7 @@ def _changed(one: Compared) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return text of a document as one line that Markdown shows as it is."""
+    """Return a document's text as one line of literal Markdown."""
     for sign in "\\`*_|[]#":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(html.escape(text, quote=False).split())

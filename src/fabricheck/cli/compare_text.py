@@ -1,4 +1,4 @@
-"""The tables of a comparison, for people: what got worse first."""
+"""The tables of a comparison as text: what got worse first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Item = TypeVar("Item")
 #: Rows of one list without --all.
 MOST_ROWS = 15
 
-#: Values of one thing that differs, and their characters, that are written out without --all.
+#: Differing values, and their characters, that are shown without --all.
 MOST_VALUES = 3
 LONGEST = 36
 
@@ -67,16 +67,16 @@ def show(a: Named, b: Named, found: Sequence[Comparison], show_all: bool) -> Non
         _by_chance(console, one)
     if unchanged:
         console.print()
-        console.print(output.plain(f"Unchanged, and shown by --all: {unchanged}."))
+        console.print(output.plain(f"Unchanged, shown with --all: {unchanged}."))
     if not show_all:
-        console.print("Of each group the first value is shown; every one: --all.")
+        console.print("The first value of each group is shown; --all shows every one.")
 
 
 def _by_chance(console: Console, one: Comparison) -> None:
     if one.by_chance:
         console.print(
-            f"Were nothing changed, at most {one.by_chance:.2g} of these series would differ by "
-            "chance alone."
+            f"If nothing had changed, at most {one.by_chance:.2g} of these series would differ "
+            "by chance."
         )
 
 

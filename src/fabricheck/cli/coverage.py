@@ -20,7 +20,7 @@ def coverage(
         str,
         typer.Argument(
             metavar="[SESSION|JOB]",
-            help="A session's id, or the number of a job over many nodes; the latest by default.",
+            help="A session's id, or the number of a job over many nodes; default: the latest.",
         ),
     ] = "latest",
     as_json: AsJson = False,
@@ -36,9 +36,9 @@ def coverage(
     console = output.console()
     console.print(f"Coverage of session {name}" if name else "Coverage: no session yet")
     if sites is None:
-        console.print("The sites were not found: run this in the repository.")
+        console.print("The sites were not found: change to the root of the repository.")
     output.print_table(
-        ("", "Experiment", "Ran in this session, or why not and how to get it"),
+        ("", "Experiment", "Ran in this session, or why not and how to run it"),
         [(row.experiment.id, row.experiment.title, row.sentence) for row in rows],
     )
     ran = sum(row.measured_anything for row in rows)
@@ -51,14 +51,12 @@ def _read(name: str) -> Results | None:
     try:
         found = read([name])
     except NotFoundError:
-        # Before the first session the table still says what there is and how to get it.
+        # Before the first session the table still lists the experiments and how to run them.
         if name != LATEST:
             raise
         return None
     if found.together is None:
-        raise NotFoundError(
-            f"There is no run report of {found.title}, so nobody says which checks ran."
-        )
+        raise NotFoundError(f"{found.title} has no run report, so it is unknown which checks ran.")
     return found
 
 

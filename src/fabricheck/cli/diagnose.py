@@ -1,4 +1,4 @@
-"""`fabricheck diagnose`: which component of a node explains the limits that it missed."""
+"""`fabricheck diagnose`: the components of a node that explain its missed limits."""
 
 from __future__ import annotations
 
@@ -36,24 +36,23 @@ def diagnose(
         list[str] | None,
         typer.Argument(
             metavar="[SESSION|JOB|FOLDER...]",
-            help="As of `fabricheck verdict`: the latest session by default; several are taken "
-            "together.",
+            help="As for `fabricheck verdict`: default the latest session; several are combined.",
         ),
     ] = None,
     measure: Annotated[
         bool,
         typer.Option(
             "--measure",
-            help="Run the checks that would tell what explains as much, then diagnose again; of "
-            "one node.",
+            help="Run the checks that distinguish equal explanations, then diagnose again; one "
+            "node only.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say which degraded components of a node explain the limits that it missed; ends with 0.
+    """Show which degraded components of a node explain its missed limits; ends with 0.
 
-    Names the smallest set that does, how far each is down, what speaks for it and against it, and
-    what else would explain as much. Ends with 3 when there is no session.
+    Names the smallest set that does, how far each component is down, the evidence for and against
+    it, and other explanations of equal weight. Ends with 3 when there is no session.
     """
     results = reading.read(what or ())
     verdicts = judging.judge(results)
@@ -62,7 +61,7 @@ def diagnose(
         results = reading.read([*(what or dict.fromkeys(name for _, name in before)), "latest"])
         verdicts = judging.judge(results)
         if before == _sessions(verdicts):
-            raise NotFoundError("ReFrame left no session of these checks; above is what it said.")
+            raise NotFoundError("ReFrame left no session of these checks; its output is above.")
     if as_json:
         output.write_json([_json(one) for one in verdicts])
         return
@@ -98,7 +97,7 @@ def _show(one: NodeVerdict, told: Diagnosis) -> None:
         _listed(f"For {degraded.component}", degraded.supporting)
         _listed(f"Against {degraded.component}", degraded.contradicting)
         if degraded.next:
-            _say(f"  Would tell it from the others: {' '.join(_command(one, degraded.next))}")
+            _say(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
     _listed("Not explained", told.unexplained)
     for sentence in told.lacking:
         _say(f"  {sentence}")
@@ -120,7 +119,7 @@ def _say(text: str) -> None:
 
 
 def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
-    """Return the sessions of some verdicts: the folder of results and the id of each."""
+    """Return the sessions of some verdicts: the results folder and the id of each."""
     return {(session.results, session.id) for one in verdicts for session in one.sessions}
 
 
@@ -132,13 +131,13 @@ def _command(one: NodeVerdict, checks: Iterable[str]) -> list[str]:
 
 
 def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
-    """Run the checks that tell components apart; return whether there were any.
+    """Run the checks that distinguish components; return whether there were any.
 
-    :raises UsageError: for several nodes, and for what an overlay changed.
-    :raises NotFoundError: when ReFrame, or its checks, are not here.
+    :raises UsageError: for several nodes, and for a node changed by an overlay.
+    :raises NotFoundError: when ReFrame or its checks are not found.
     """
     if len(verdicts) != 1:
-        raise UsageError(f"--measure is of one node, and there are {len(verdicts)}.")
+        raise UsageError(f"--measure needs exactly one node; there are {len(verdicts)}.")
     (one,) = verdicts
     if one.diagnosis is None:
         return False
@@ -153,9 +152,11 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
         )
     reframe = Path(sys.executable).with_name("reframe")
     if not (ROOT / "reframe_checks").is_dir() or not reframe.exists():
-        raise NotFoundError("ReFrame and the checks are not here: run this in the repository.")
+        raise NotFoundError(
+            "ReFrame and the checks were not found: change to the root of the repository."
+        )
     command = _command(one, checks)
-    # Standard output is that of the diagnosis.
+    # Standard output is for the diagnosis.
     typer.echo(f"Runs {' '.join(command)}", err=True)
     subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)
     return True

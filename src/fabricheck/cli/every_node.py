@@ -1,4 +1,4 @@
-"""`fabricheck every-node`: one job over many nodes, each measured for itself."""
+"""`fabricheck every-node`: one job over many nodes, each measured by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from fabricheck.cli import commands, verdict
 from fabricheck.core.errors import NotFoundError, UsageError
 
-#: What is measured where nothing is said.
+#: The selection of checks by default.
 CHOSEN = ("-t", "smoke")
 
 SETTINGS = "RFM_CONFIG_FILES"
@@ -25,32 +25,38 @@ def every_node(
         list[str] | None,
         typer.Argument(
             metavar="-- REFRAME ARGUMENTS",
-            help="What each session is given beside -r; by default -t smoke.",
+            help="Arguments of each session besides -r; default: -t smoke.",
             show_default=False,
         ),
     ] = None,
     nodes: Annotated[
         str | None,
-        typer.Option("--nodes", metavar="LIST", help="Of the allocation, as node[1-4,7]; all."),
+        typer.Option(
+            "--nodes",
+            metavar="LIST",
+            help="Nodes of the allocation, such as node[1-4,7]; default: all.",
+        ),
     ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
-            "--minutes", min=0.001, help="The most a session may take; what the job has left."
+            "--minutes",
+            min=0.001,
+            help="Time limit of a session in minutes; default: the rest of the job.",
         ),
     ] = None,
     at_once: Annotated[
         int,
         typer.Option(
-            "--at-once", min=1, help="So many sessions read their files from a file system at once."
+            "--at-once", min=1, help="Number of sessions that read their files at the same time."
         ),
     ] = 32,
 ) -> None:
-    """Run a session on each node of the allocation, all at the same time, each for itself.
+    """Run a session on each node of the allocation, all at the same time.
 
-    Inside sbatch or salloc, with --nodes=N --exclusive. Ends as `fabricheck verdict` does: with 12
-    when a node failed, 13 when one is unstable or incomplete; and with 128 and its number when a
-    signal ended the run.
+    Use it inside sbatch or salloc, with --nodes=N --exclusive. Ends as `fabricheck verdict` does:
+    with 12 when a node failed, 13 when one is unstable or incomplete; and with 128 plus its number
+    when a signal ended the run.
     """
     from fabricheck.rfm import host
     from fabricheck.run.every_node import allocation, driver
@@ -58,7 +64,7 @@ def every_node(
     found = allocation.around(nodes)
     reframe = shutil.which("reframe")
     if reframe is None:
-        raise NotFoundError("There is no command reframe on the PATH: source env.sh first.")
+        raise NotFoundError("The command reframe is not on the PATH: source env.sh first.")
     if not os.environ.get(SETTINGS):
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
     results = host.results_folder(default=Path("results").absolute())

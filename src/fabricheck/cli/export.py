@@ -26,26 +26,28 @@ def export(
         list[str] | None,
         typer.Argument(
             metavar="[SESSION|FOLDER|FILE|unreported]...",
-            help="As of `fabricheck report` (the latest session by default), and folders of jobs "
+            help="As for `fabricheck report` (default: the latest session), and folders of jobs "
             "over many nodes (RESULTS/every-node/JOB).",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A .csv or .parquet file; CSV to standard output else."),
+        typer.Option(
+            metavar="FILE", help="A .csv or .parquet file; default: CSV to standard output."
+        ),
     ] = None,
     metrics: Annotated[
         Path | None,
         typer.Option("--openmetrics", metavar="FILE", help="Write the metrics as OpenMetrics."),
     ] = None,
-    samples: Annotated[bool, typer.Option("--samples", help="A row for each sample, too.")] = False,
+    samples: Annotated[bool, typer.Option("--samples", help="Add a row for each sample.")] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="All sessions of results folders, not the latest one.")
+        bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
     ] = False,
 ) -> None:
     """Write results as one table: a row is one value, a column one variable (docs/export.md).
 
-    Ends with 4 when the table was written and lacks something that cannot be read.
+    Ends with 4 when the table was written but lacks something that cannot be read.
     """
     if output is not None:
         writing.require_format(output)
@@ -76,5 +78,5 @@ def _to_stdout(rows: Iterable[Cells]) -> None:
         writing.to_csv(sys.stdout, rows)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads has seen enough, as `head` does; Python would flush once more.
+        # The reader stopped early, as `head` does; Python would flush once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The command ``fabricheck fidelity``: a simulated node beside published values."""
+"""The command ``fabricheck fidelity``: a simulated node compared with published values."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def fidelity(
         ),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option("--write", help="Write the page of the documentation there.")
+        Path | None, typer.Option("--write", help="Write the documentation page to this file.")
     ] = None,
     matrices: Annotated[
         bool, typer.Option("--matrices", help="Print only the matrices of pairs.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Simulate a node, and compare it with published values of real ones.
+    """Simulate a node and compare it with published values of real nodes.
 
-    Runs the simulated programs. Nothing is measured: every number that is printed is either
-    published or simulated.
+    Runs the simulated programs. Nothing is measured: every printed number is either published or
+    simulated.
     """
     found = compare(load(node), programs)
     if write is not None:

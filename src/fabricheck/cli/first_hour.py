@@ -1,4 +1,4 @@
-"""`fabricheck first-hour`: ten commands on a node that nobody has measured, in one archive."""
+"""`fabricheck first-hour`: ten commands on an unmeasured node, and one archive of their output."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ def first_hour(
     system: Annotated[
         str,
         typer.Argument(
-            metavar="SYSTEM:PARTITION", help="As in config/sites.", autocompletion=partition_names
+            metavar="SYSTEM:PARTITION",
+            help="A partition or system of config/sites.",
+            autocompletion=partition_names,
         ),
     ],
     output: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The archive (.tar.gz); first-hour-NODE-TIME.tar.gz by default."
+            metavar="FILE", help="The archive (.tar.gz); default: first-hour-NODE-TIME.tar.gz."
         ),
     ] = None,
     limit_s: Annotated[
         float | None,
-        typer.Option("--time-limit", min=0.001, help="For each command at most, in s."),
+        typer.Option("--time-limit", min=0.001, help="Time limit of each command in s."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the commands and their time limits alone.")
+        bool, typer.Option("--dry-run", help="Only print the commands and their time limits.")
     ] = False,
 ) -> None:
-    """Run the ten commands of docs/first-hour.md, and write one archive of all that they say.
+    """Run the ten commands of docs/first-hour.md, and write one archive of their output.
 
-    Goes on when a command fails. The archive has no secrets; results show, verdict, calibrate and
-    compare take it as they take a results folder. Ends with 4 when a command failed or reached its
-    time limit, with 3 when there are no devices or the archive cannot be written, and with 128
-    and its number when a signal ended it.
+    Continues after a failed command. The archive contains no secrets; results show, verdict,
+    calibrate and compare accept it like a results folder. Ends with 4 when a command failed or
+    reached its time limit, with 3 when there are no devices or the archive cannot be written, and
+    with 128 plus its number when a signal ended it.
     """
-    # Read ReFrame, which other commands do without.
+    # These read ReFrame, which other commands do without.
     from fabricheck.run.first_hour import running, steps
 
     place = steps.place(system)
@@ -66,11 +68,11 @@ def first_hour(
         _require_node()
     target = (output or Path(_name())).absolute()
     if not archive.is_archive(target):
-        raise UsageError(f"{target} is not the name of an archive: it ends with .tar.gz.")
+        raise UsageError(f"{target} must end with .tar.gz: it is the name of an archive.")
     folder = target.with_name(archive.stem(target))
     for path in (target, folder):
         if path.exists():
-            raise UsageError(f"{path} is there already: name another --output.")
+            raise UsageError(f"{path} already exists: name another --output.")
     hour = running.FirstHour(place, folder, limit_s, typer.echo)
     typer.echo(f"The first hour of {place.target.name} on {platform.node()}, in {folder}")
     hour.collect(target)
@@ -88,20 +90,20 @@ def _require_node() -> None:
     """Require that this process runs on a node with devices, of an allocation if there is one.
 
     :raises NotFoundError: outside an allocation, where no driver has devices.
-    :raises UsageError: on a login node, with the command to type.
+    :raises UsageError: on a login node, with the command to run.
     """
     from fabricheck.rfm import steps
     from fabricheck.run.site_check import Machine
 
     if not Machine().is_compute:
         raise NotFoundError(
-            "No driver has devices here, and SLURM_JOB_ID is not set: type this on the node, "
+            "No driver has devices here, and SLURM_JOB_ID is not set: run this on the node, "
             "inside an allocation (docs/first-hour.md)."
         )
     node, here = steps.node(os.environ)
     if node is not None and not here:
         raise UsageError(
-            f"This shell is not on {node}, the node of the allocation: type srun --overlap "
+            f"This shell is not on {node}, the node of the allocation: run srun --overlap "
             f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck first-hour ..."
         )
 

@@ -25,25 +25,25 @@ from fabricheck.tools.topology import (
 )
 from fabricheck.tools.topology.render import model_json, model_text, reframe_devices, report_text
 
-#: Where the context keeps what follows "--".
+#: The key in the context for what follows "--".
 _COMMAND = "fabricheck.command"
 
 Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
 Overlay = Annotated[
-    Path | None, typer.Option("--overlay", help="A YAML file that changes the node.")
+    Path | None, typer.Option("--overlay", help="An overlay: a YAML file that changes the node.")
 ]
 Part = Annotated[
     int | None,
-    typer.Option("--devices", help="How many of its devices the machine has, the first ones."),
+    typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
 ]
 From = Annotated[
     list[Path] | None,
-    typer.Option("--from", help="Output of rocm-smi, amd-smi or nvidia-smi; may be repeated."),
+    typer.Option("--from", help="Output file of rocm-smi, amd-smi or nvidia-smi; may be repeated."),
 ]
 
 
 topology_app = typer.Typer(
-    help="Show node models, read what a node's tools say, and compare the two.",
+    help="Show node models, parse the output of a node's tools, and compare both.",
     no_args_is_help=True,
 )
 commands.add_typer(topology_app, name="topology")
@@ -55,7 +55,7 @@ def _load(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
 
 
 def _report(files: list[Path] | None) -> Reported:
-    """Read files, or the tools of this machine where there are none."""
+    """Parse files, or run the tools of this machine if there are none."""
     if files:
         return parse_files(files)
     found = detect()
@@ -71,7 +71,7 @@ def show(
     node: Node,
     overlay: Overlay = None,
     devices: Part = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
     model = _load(node, overlay, devices)
@@ -80,15 +80,15 @@ def show(
 
 @topology_app.command()
 def parse(
-    files: Annotated[list[Path], typer.Argument(help="Outputs of tools, of one node.")],
+    files: Annotated[list[Path], typer.Argument(help="Output files of tools on one node.")],
 ) -> None:
-    """Read the output of rocm-smi, amd-smi or nvidia-smi from files."""
+    """Parse the output of rocm-smi, amd-smi or nvidia-smi from files."""
     typer.echo(report_text(parse_files(files)))
 
 
 @topology_app.command("detect")
 def detect_command() -> None:
-    """Run the tools that this machine has, and show what they say."""
+    """Run the tools installed on this machine, and show their report."""
     typer.echo(report_text(_report(None)))
 
 
@@ -96,7 +96,7 @@ def detect_command() -> None:
 def compare_command(
     node: Node, files: From = None, overlay: Overlay = None, devices: Part = None
 ) -> None:
-    """Compare a node model with what the tools say, here or in files.
+    """Compare a node model with the tools' report, from this machine or files.
 
     Prints one sentence per difference; exit code 8 means that there is one.
     """
@@ -118,27 +118,27 @@ def record_command(
     node: Node,
     target: Annotated[Path, typer.Option("--output", help="The result document.")],
     runtime: Annotated[
-        Runtime | None, typer.Option(help="What the programs of this node were built for.")
+        Runtime | None, typer.Option(help="The runtime that this node's programs were built for.")
     ] = None,
     simulated: Annotated[
-        Path | None, typer.Option(help="Ask a simulated node: what 'export' printed.")
+        Path | None, typer.Option(help="A simulated node: the output of 'export'.")
     ] = None,
     files: From = None,
     devices: Part = None,
     limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 120,
 ) -> None:
-    """Compare this node with a node model and write what differs to a result document (E13).
+    """Compare this node with a node model and write the differences to a result document (E13).
 
-    Judges nothing: it ends with 0 also where something differs, as the document says it.
+    It judges nothing: differences are in the document, and the exit code is 0.
     """
     if simulated is not None and files:
-        raise UsageError("Give either a simulated node or files, not both.")
+        raise UsageError("A simulated node and files cannot be combined.")
     if simulated is not None and devices is not None:
-        raise UsageError("A simulated node has all devices of its model: leave --devices out.")
+        raise UsageError("A simulated node has all devices of its model: omit --devices.")
     if (simulated is not None) != (runtime == "sim") and not (simulated and runtime is None):
-        raise UsageError("Give --runtime sim with --simulated, and only then.")
+        raise UsageError("--runtime sim and --simulated require each other.")
     if runtime is None and simulated is None:
-        raise UsageError("Give --runtime, rocm or cuda, or a simulated node.")
+        raise UsageError("--runtime must be rocm or cuda, or give a simulated node.")
     document = record(
         node,
         runtime or "sim",
@@ -163,10 +163,13 @@ def write(
     name: Annotated[str, typer.Argument(help="The name of the new node model.")],
     files: From = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="Write NAME.yaml there, not to stdout.")
+        Path | None,
+        typer.Option(
+            "--folder", help="Write NAME.yaml into this folder; default: standard output."
+        ),
     ] = None,
 ) -> None:
-    """Draft a node model from what the tools say; what they do not tell is marked."""
+    """Draft a node model from the tools' report; values that they do not report are marked."""
     text, verdict = write_draft(_report(files), name)
     if folder is None:
         typer.echo(text, nl=False)
@@ -176,7 +179,7 @@ def write(
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except FileExistsError:
-            raise UsageError(f"{path} exists already.") from None
+            raise UsageError(f"{path} already exists.") from None
         except OSError as error:
             raise NotFoundError(f"{path} cannot be written ({error.strerror}).") from None
         typer.echo(f"wrote {path}", err=True)
@@ -185,7 +188,7 @@ def write(
 
 @topology_app.command()
 def export(node: Node, overlay: Overlay = None) -> None:
-    """Print a node for the sim runtime, which reads it from the file FABRICHECK_NODE names."""
+    """Print the platform of a node for the sim runtime, which reads the file in FABRICHECK_NODE."""
     typer.echo(platform_json(load(node, overlay)), nl=False)
 
 
@@ -196,7 +199,7 @@ def reframe_devices_command(node: Node, devices: Part = None) -> None:
 
 
 class CommandAfterDashes(typer.core.TyperCommand):
-    """Keeps what follows "--" apart from the command's own arguments, as it is."""
+    """Keeps what follows "--" apart from the command's own arguments, unchanged."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put what follows "--" into the context, and parse the rest."""
@@ -210,22 +213,20 @@ class CommandAfterDashes(typer.core.TyperCommand):
 @commands.command("best-gpus", cls=CommandAfterDashes)
 def best_gpus(
     context: typer.Context,
-    k: Annotated[int, typer.Option("-k", help="How many devices to choose.")],
-    node: Annotated[
-        str | None, typer.Argument(help="A node model; this machine by default.")
-    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of devices to choose.")],
+    node: Annotated[str | None, typer.Argument(help="A node model; default: this machine.")] = None,
     files: From = None,
     devices: Part = None,
 ) -> None:
     """Print the best K devices of a node for HIP_VISIBLE_DEVICES, or run a command on them.
 
-    The node is a model, the outputs of tools in files, or else this machine. With "-- COMMAND..."
-    at the end, the command runs with HIP_VISIBLE_DEVICES (and CUDA_VISIBLE_DEVICES on NVIDIA) set,
-    and its exit code is passed on.
+    The node is a model, outputs of tools in files, or this machine. With "-- COMMAND..." at the
+    end, the command runs with HIP_VISIBLE_DEVICES (and CUDA_VISIBLE_DEVICES on NVIDIA) set, and its
+    exit code is returned.
     """
     command: list[str] | None = context.meta.get(_COMMAND)
     if command == []:
-        raise UsageError('After "--" belongs a command.')
+        raise UsageError('A command is required after "--".')
     chosen, vendor = _choose(k, node, files, devices)
     listed = ",".join(map(str, chosen))
     if command is None:
@@ -238,7 +239,7 @@ def best_gpus(
         code = subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:
         raise NotFoundError(f"'{command[0]}' cannot be run ({error.strerror}).") from None
-    # A command that a signal ended has a negative code; the shell's convention is 128 + signal.
+    # A command ended by a signal has a negative code; the shell's convention is 128 + signal.
     raise typer.Exit(128 - code if code < 0 else code)
 
 
@@ -246,16 +247,16 @@ def _choose(
     k: int, node: str | None, files: list[Path] | None, devices: int | None
 ) -> tuple[tuple[int, ...], str]:
     if node is not None and files:
-        raise UsageError("Give either a node model or files, not both.")
+        raise UsageError("A node model and files cannot be combined.")
     if node is None and devices is not None:
-        raise UsageError("--devices is of a node model, and none is given.")
+        raise UsageError("--devices requires a node model.")
     if node is not None:
         model = _load(node, None, devices)
         return model.best_subsets(k)[0], model.vendor
     report = _report(files)
     peaks = report.direct_peaks_gbs
     if peaks is None:
-        raise UsageError(f"The number of links is not told in {report.origin}.")
+        raise UsageError(f"The number of links is not reported in {report.origin}.")
     if report.pci is None and report.vendor == "amd":
-        typer.echo("note: numbered as rocm-smi does, HIP may number otherwise", err=True)
+        typer.echo("note: numbered as by rocm-smi; HIP may number differently", err=True)
     return best_subsets(peaks, k, report.origin)[0], report.vendor

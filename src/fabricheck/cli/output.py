@@ -1,4 +1,4 @@
-"""How the command line writes: tables that fit 100 columns, numbers, and JSON."""
+"""Output of the command line: tables of 100 columns, numbers, and JSON."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
-#: Columns of a table when the output is no terminal.
+#: Columns of a table when the output is not a terminal.
 PIPED_WIDTH = 100
 
 
 def console() -> Console:
-    """Return the console of standard output; without colours and 100 wide when it is a pipe."""
+    """Return the console of standard output; in a pipe without colours and 100 columns wide."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPED_WIDTH
@@ -32,7 +32,7 @@ def console() -> Console:
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """Return an empty table with one line under its head; ``right`` are aligned to the right."""
+    """Return an empty table with one line below its header; ``right`` columns are right-aligned."""
     from rich.table import Table
 
     result = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
@@ -47,9 +47,10 @@ def print_table(
     right: Sequence[str] = (),
     widths: Sequence[int | None] = (),
 ) -> None:
-    """Write a table, with every cell as it is.
+    """Print a table, with every cell as it is.
 
-    :param right: the columns that are aligned to the right. widths: the most of the first columns.
+    :param right: the columns that are right-aligned. widths: the greatest widths of the first
+        columns.
     """
     shown = table(*columns, right=tuple(right))
     for column, width in zip(shown.columns, widths, strict=False):
@@ -60,19 +61,19 @@ def print_table(
 
 
 def plain(text: str) -> Text:
-    """Return text that is shown as it is: no markup, and nothing that controls a terminal."""
+    """Return a text shown literally: no markup, and no control characters."""
     from rich.text import Text
 
     return Text(printable(text))
 
 
 def say(sentence: str) -> None:
-    """Write a sentence to standard error, in one line."""
+    """Print a sentence to standard error, in one line."""
     said = naming_archives(" ".join(sentence.split()))
     print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 def write_json(value: Any) -> None:
-    """Write a value to standard output as JSON."""
+    """Print a value to standard output as JSON."""
     json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")

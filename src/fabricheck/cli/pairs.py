@@ -1,4 +1,4 @@
-"""Matrices between devices, or NUMA domains and devices: one per operation, not its rows."""
+"""Matrices between devices, or between NUMA domains and devices: one for each operation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fabricheck.core import amounts
 from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.table import Pair, Series
 
-#: More pairs of one operation than this are a matrix.
+#: More pairs of one operation than this become a matrix.
 FEW_PAIRS = 3
 
-#: A matrix of more devices than this does not fit 100 columns; its summary is all that is shown.
+#: A matrix of more devices does not fit 100 columns; only its summary is shown.
 MOST_COLUMNS = 10
 
 
@@ -24,9 +24,9 @@ MOST_COLUMNS = 10
 class Matrix:
     """One operation at its largest size between pairs of devices, with the best block size.
 
-    ``cells`` are by row and column: source and destination, but for ``copy`` the device that
-    executes and the one that holds both arrays; a device with itself is on the diagonal. A sum of
-    both directions is in both cells. With ``domains`` the rows are NUMA domains.
+    ``cells`` are by row and column: source and destination, except for ``copy``: executing device,
+    and the device of both arrays; a device with itself is on the diagonal. A sum of both directions
+    is in both cells. With ``domains`` the rows are NUMA domains.
     """
 
     title: str
@@ -40,21 +40,21 @@ class Matrix:
 
     @property
     def across(self) -> list[tuple[Pair, Series]]:
-        """What the summary is of, worst first: every pair once, no device with itself."""
+        """The pairs of the summary, worst first: each pair once, no device with itself."""
         if self.domains:
             found = list(self.cells.items())
         else:
-            # Of a sum both cells are the same series: the pair is named in its own order.
+            # Both cells of a sum are the same series: the pair is named in its own order.
             ordered = {id(one): one for pair, one in sorted(self.cells.items()) if len({*pair}) > 1}
             found = [((one.devices[0], one.devices[-1]), one) for one in ordered.values()]
         return sorted(found, key=lambda item: goodness(item[1]))
 
 
 def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
-    """Return the matrices of series of one unit, and the series that are of no matrix.
+    """Split the series of one unit into matrices and the remaining series.
 
-    What a matrix does not show of its operation (smaller sizes, the shares of its sums) is in
-    neither, unless its data is wrong or was not verified, or it is noisy beyond the caches.
+    Smaller sizes and the shares of sums of a matrix's operation are in neither, unless their data
+    is wrong or was not verified, or they are noisy beyond the caches.
     """
     groups: dict[tuple[str, str], list[Series]] = {}
     for series in all_series:
@@ -102,7 +102,7 @@ def _by_domain(series: Series) -> bool:
 
 
 def _memory(series: Series) -> str:
-    """Return the kind of the memory at one end that is of no device; else ``device``."""
+    """Return the kind of memory at the end that is not a device's; otherwise ``device``."""
     kinds = (series.source_memory, series.destination_memory)
     return next((kind for kind in kinds if kind not in ("device", "peer")), "device")
 
@@ -112,7 +112,7 @@ def _by_domains(group: Sequence[Series]) -> Matrix | None:
         return None
     largest = max(series.bytes for series in group)
     cells = {
-        # A series of E4 without the domain of its host memory is no valid one.
+        # A series of E4 without the domain of its host memory is invalid.
         (series.host_domain or 0, series.devices[0]): series
         for series in group
         if series.bytes == largest
@@ -128,14 +128,14 @@ def goodness(series: Series) -> float:
 
 
 def is_remarkable(series: Series) -> bool:
-    """Whether a series must be shown: its data is wrong or unverified, or noise judges the run."""
+    """Whether a series must be shown: its data is wrong or unverified, or it is too noisy."""
     if series.errors or not series.bytes_checked:
         return True
     return is_too_noisy(series.measured)
 
 
 def show(console: Console, matrix: Matrix) -> None:
-    """Write a matrix with its worst pair."""
+    """Print a matrix with its worst pair."""
     console.print(output.plain(matrix.title))
     rows = sorted({row for row, _ in matrix.cells})
     columns = sorted({column for _, column in matrix.cells})

@@ -1,4 +1,4 @@
-"""`fabricheck references`: which references a system has, and what each of them rests on."""
+"""`fabricheck references`: the references of a system, and their sources."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def references(
         str,
         typer.Option(
             "--system",
-            help="System or partition, as lumi or lumi:gpu.",
+            help="System or partition, such as lumi or lumi:gpu.",
             autocompletion=partition_names,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show the reference of each metric, and what it rests on (docs/references.md).
+    """Show the reference of each metric, and its source (docs/references.md).
 
-    The metrics are those of a dry run of all checks that the system's environments can run, and so
-    is what ReFrame will use. Ends with 9 where a metric has no reference.
+    The metrics come from a dry run of all checks that the system's environments can run, so they
+    are those that ReFrame will use. Ends with 9 where a metric has no reference.
     """
     chosen = partitions.choose(system)
     found = of(folder())
@@ -72,7 +72,7 @@ def references(
 
 
 def _silent(told: Sequence[dry_run.Told], chosen: Sequence[partitions.Target]) -> list[str]:
-    """Return the checks, with their partition, that are expected and told nothing."""
+    """Return the expected checks, with their partition, that reported nothing."""
     heard = {(one.check, one.partition) for one in told}
     return [
         f"{check} on {one.name}"
@@ -99,7 +99,7 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
     numbers = {one: number for number, one in enumerate(documents, 1)}
     for (partition, check), own in _by_check(shown).items():
         console.print(f"{check} on {partition}", style="bold")
-        table = output.table("  Metric", "Reference", "Kind", "What it rests on")
+        table = output.table("  Metric", "Reference", "Kind", "Source")
         in_a_line: dict[str, list[str]] = {}
         for name, row in _together(own):
             if row.kind in (REPORT_ONLY, RULE):
@@ -115,7 +115,7 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
             console.print(table)
         for ground, names in in_a_line.items():
             console.print(output.plain(f"  {ground}: {', '.join(names)}"))
-    console.print("* stands for worst and median, or for the best and the worst block.")
+    console.print("* means worst and median, or the best and the worst block.")
     _print_sources(console, numbers, shown)
     for name in dict.fromkeys(row.partition for row in shown):
         _print_versions(console, name, versions.get(name))
@@ -124,7 +124,7 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
 
 
 def _ground(row: Row) -> str:
-    """Return what many metrics of a check have in common: the reason, or the rule and its limit."""
+    """Return what a check's metrics have in common: the reason, or the rule and its limit."""
     if row.kind == RULE and row.entry is not None:
         return f"By rule {said(row.entry)} ({row.how})"
     return f"Report only ({row.how})" if row.how else "Report only"
@@ -138,7 +138,7 @@ def _by_check(shown: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def _together(own: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Return the rows of a check by name; worst and median are one where they are alike."""
+    """Return the rows of a check by name; worst and median become one where they are equal."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in own:
         stem = REDUCED.sub("", row.metric)
@@ -162,19 +162,19 @@ def _print_sources(console: Any, numbers: Mapping[Any, int], shown: Sequence[Row
 
 
 def _document(source: Source) -> tuple[Any, ...]:
-    """Return what one line of the sources is for: all places in a document with equal versions."""
+    """Return the key of a source line: all places in a document with equal versions."""
     return (source.title, source.system, source.versions, source.inferred, source.limit)
 
 
 def _print_versions(console: Any, name: str, known: Mapping[str, str] | None) -> None:
     if not known:
-        console.print(f"{name}: which version of ROCm or CUDA is at hand is not known here.")
+        console.print(f"{name}: the version of ROCm or CUDA is unknown here.")
     for runtime, version in (known or {}).items():
         console.print(f"{name} has {RUNTIME_LABELS[runtime]} {version}.")
 
 
 def _print_marks(console: Any, own: Sequence[Row]) -> None:
-    """Say what the words beside limits mean, and of how many limits each is said."""
+    """Explain the words beside limits, with the number of limits of each."""
     for mark, number in sorted(Counter(one for row in own for one in row.marks).items()):
         console.print(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
 
@@ -186,7 +186,7 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
         ("calibration", "calibrated"), (RULE, "by a rule"),
     ))  # fmt: skip
-    # Of a rehearsal alone: docs/calibration.md.
+    # Of a rehearsal only: docs/calibration.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
     console.print(
@@ -197,4 +197,4 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
         if row.kind == MISSING:
             console.print(f"{row.check} {row.metric} on {row.partition} has no reference.")
     for one in silent:
-        console.print(f"{one} told nothing: a dry run says why (reframe --dry-run).")
+        console.print(f"{one} reported nothing: a dry run shows why (reframe --dry-run).")

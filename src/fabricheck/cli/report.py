@@ -1,4 +1,4 @@
-"""`fabricheck report`: the page of a session."""
+"""`fabricheck report`: the HTML page of a session."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def report(
         str,
         typer.Argument(
             metavar="[SESSION|JOB|FOLDER|FILE|unreported]",
-            help="A session's id (the latest by default), the number of a job over many nodes, a "
-            "results folder, an archive of first-hour, a run report, a folder of documents, a "
-            "document, or the documents of no session.",
+            help="A session's id (default: the latest), the number of a job over many nodes, a "
+            "results folder, a first-hour archive, a run report, a folder of documents, a "
+            "document, or documents outside any session.",
         ),
     ] = "latest",
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The folder to write to; reports-html/SESSION else."),
+        typer.Option(metavar="DIR", help="The folder to write to; default: reports-html/SESSION."),
     ] = None,
     on: OnNodes = None,
 ) -> None:
-    """Write the page of a session: is it reproduced, and where is this node slow?
+    """Write the HTML page of a session: what it reproduces, and where the node is slow.
 
-    Ends with 4 when the page was written and something is missing or broken in what it is of.
+    Ends with 4 when the page was written but some of its data is missing or damaged.
     """
-    # The libraries that draw take a second to import, and no other command needs them.
+    # The drawing libraries take a second to import, and no other command needs them.
     from fabricheck.report import contents, page
 
     results = reading.read([what])

@@ -1,4 +1,4 @@
-"""`fabricheck results`: list sessions, show and validate what they measured."""
+"""`fabricheck results`: list sessions, show and validate their results."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from fabricheck.results.session import Session
 from fabricheck.site import sets
 from fabricheck.site.software import record
 
-results_app = typer.Typer(help="List sessions, and show or validate what they measured.")
+results_app = typer.Typer(help="List sessions, and show or validate their results.")
 commands.add_typer(results_app, name="results")
 
 OnNodes = Annotated[
     list[str] | None,
     typer.Option(
-        "--node", metavar="NODE", help="Of several nodes these alone: node3, or node[1-3,7]."
+        "--node", metavar="NODE", help="Only these of several nodes: node3, or node[1-3,7]."
     ),
 ]
 
-#: What a heading says of a session without a run report.
-_KILLED = "which no readable run report names: it was killed, or still runs"
+#: The heading of a session without a run report.
+_KILLED = "without a readable run report: it was killed, or is still running"
 
 
 @results_app.command("list")
 def list_sessions(
     as_json: AsJson = False,
-    limit: Annotated[int, typer.Option(min=1, help="The latest so many sessions.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Number of latest sessions to list.")] = 20,
 ) -> None:
     """List the sessions, latest first."""
     folder = ResultsFolder.default()
@@ -74,7 +74,7 @@ def list_sessions(
             )
         if len(folder.sessions) > limit:
             output.console().print(
-                f"{len(folder.sessions) - limit} older sessions: --limit shows more."
+                f"{len(folder.sessions) - limit} older sessions: use --limit to list more."
             )
     if not as_json:
         for job in found[:limit]:
@@ -120,23 +120,23 @@ def _warn_about(folder: ResultsFolder, left: int) -> None:
         output.say(str(problem))
     if left:
         output.say(
-            f"{left} result document(s) belong to no session, as a killed one leaves them: see "
+            f"{left} result document(s) belong to no session, as after a killed one: see "
             f"`fabricheck results show {UNREPORTED}`."
         )
 
 
 def choose(name: str, on: Sequence[str] | None = None) -> Results:
-    """Return what a name stands for, or some nodes of it; of an archive all its sessions.
+    """Return what a name resolves to, or some of its nodes; for an archive all its sessions.
 
-    :param on: the nodes that are meant, all where none are named.
-    :raises FabricheckError: when there is none of that name or node, or none that can be read.
+    :param on: the nodes to select; all if none are named.
+    :raises FabricheckError: when the name or node does not exist, or cannot be read.
     """
     found = read([name], every=archive.is_archive(Path(name)))
     return found.only(on=unfolded(",".join(on)) if on else [])
 
 
 def heading(found: Results) -> str:
-    """Return what results are of: a session with how it ended, or the title of all else."""
+    """Return the heading of results: a session with its counts, or the title of anything else."""
     if found.archive is not None:
         return f"{_capital(found.title)}: {_in_archive(found)}"
     if found.session is None:
@@ -145,8 +145,8 @@ def heading(found: Results) -> str:
         lines = [_capital(found.title) + (f", {_KILLED}" if alone else "")]
         if found.name == UNREPORTED:
             lines += [
-                f"  {len(one.killed.paths)} of {one.name}; alone: "
-                f"`fabricheck results show {one.name}`"
+                f"  {len(one.killed.paths)} of {one.name}; alone: `fabricheck results show "
+                f"{one.name}`"
                 for one in found.sources
                 if one.killed is not None and one.name != UNREPORTED
             ]
@@ -172,11 +172,11 @@ def _in_archive(found: Results) -> str:
         f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
     )
     alone = count(sum(len(one.paths) for one in found.sources), "document")
-    return f"{', '.join(sessions) or 'no session'}, {alone} of no session"
+    return f"{', '.join(sessions) or 'no session'}, {alone} outside any session"
 
 
 def entries_of(found: Results) -> list[Entry]:
-    """Return the documents, and an entry for each node that left none, which says so."""
+    """Return the documents, and an entry with the reason for each node without any."""
     unread = {one.node for one in found.problems}
     silent = (
         NotFoundError(f"There is no result of node {name}.")
@@ -187,7 +187,7 @@ def entries_of(found: Results) -> list[Entry]:
 
 
 def say_problems(found: Results, entries: Sequence[Entry]) -> int:
-    """Write what is missing or cannot be read to standard error; return the exit code for it."""
+    """Print what is missing or unreadable to standard error; return the exit code for it."""
     problems = [problem for entry in entries for problem in entry.problems]
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
         output.say(sentence)
@@ -201,12 +201,12 @@ def show_results(
         str,
         typer.Argument(
             metavar="[SESSION|FILE|latest]",
-            help="A session's id, a killed session's folder, a document, a folder of documents, an "
-            "archive of first-hour, or 'unreported'.",
+            help="A session's id, a killed session's folder, a document, a folder of documents, "
+            "a first-hour archive, or 'unreported'.",
         ),
     ] = "latest",
     show_all: Annotated[
-        bool, typer.Option("--all", help="Every series; scans are not summarised.")
+        bool, typer.Option("--all", help="Show every series; scans are not summarised.")
     ] = False,
     on: OnNodes = None,
     as_json: AsJson = False,
@@ -249,7 +249,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 @results_app.command("beside")
 def mpi_beside_osu(
     what: Annotated[
-        str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As of show.")
+        str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As for show.")
     ] = "latest",
     on: OnNodes = None,
     as_json: AsJson = False,
@@ -265,7 +265,7 @@ def mpi_beside_osu(
         if code != EXIT_GOOD:
             raise typer.Exit(code)
         raise NotFoundError(
-            f"There is nothing in {what} that both mpi and OSU measured between the same ranks."
+            f"{what} has no measurement by both mpi and OSU between the same ranks."
         )
     right = ("mpi", "OSU", "mpi/OSU")
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
@@ -293,12 +293,13 @@ def validate(
         list[str] | None,
         typer.Argument(
             metavar="[FILE|FOLDER|SESSION]...",
-            help="Documents, folders (all documents below them), or as of show; else the latest.",
+            help="Documents, folders (all documents below them), or as for show; default: the "
+            "latest.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say of each document whether it is valid and complete, in one sentence.
+    """Report for each document whether it is valid and complete, in one sentence.
 
     Ends with 4 when one is invalid or incomplete, with 3 when one is missing or there is none.
     """
@@ -361,17 +362,19 @@ def _verdict(entry: Entry) -> tuple[int, str]:
 def join_results(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER...", help="Results folders; the latest session of each."),
+        typer.Argument(
+            metavar="FOLDER...", help="Results folders; the latest session of each is used."
+        ),
     ],
     target: Annotated[Path, typer.Option("--output", metavar="DIR", help="A new results folder.")],
     whole: Annotated[
         str | None,
-        typer.Option("--set", metavar="TAG", help="The set that all of them are together."),
+        typer.Option("--set", metavar="TAG", help="The set that all sessions together make."),
     ] = None,
 ) -> None:
-    """Make one session of those in several results folders, as the jobs of a pipeline leave them.
+    """Join the sessions of several results folders, such as those of a pipeline's jobs, into one.
 
-    Ends with 4 when the session was written, and a folder has none to take.
+    Ends with 4 when the session was written, but a folder has no usable session.
     """
     if whole is not None:
         sets.require(whole)

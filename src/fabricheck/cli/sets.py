@@ -1,4 +1,4 @@
-"""`fabricheck sets`: which checks a set has, and how long it will take and took."""
+"""`fabricheck sets`: the checks of each set, with their limits, predicted and measured times."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sess
 def sets(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="Results folders, or run reports; the folder of results by default."),
+        typer.Argument(help="Results folders or run reports; default: the results folder."),
     ] = None,
     system: Annotated[
         str,
         typer.Option(
             "--system",
-            help="System or partition, as lumi:gpu; this machine's if none.",
+            help="System or partition, such as lumi:gpu; default: this machine's.",
             autocompletion=partition_names,
         ),
     ] = "",
@@ -46,25 +46,24 @@ def sets(
         Path | None,
         typer.Option(
             "--page",
-            help="Write the tables between their markers in this page; the times of sets that no "
+            help="Write the tables between their markers in this page; times of sets that no "
             "session ran stay.",
         ),
     ] = None,
     write: Annotated[
         bool,
-        typer.Option(
-            "--write", help="Write the list of checks beside each site file; nothing else."
-        ),
+        typer.Option("--write", help="Only write the list of checks beside each site file."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the checks of each set, how long it may take on a node, is predicted to, and took.
+    """Show the checks of each set, with its time limit on a node, predicted and measured times.
 
-    The checks are those of a dry run on this machine, each a job of its own or a step in an
-    allocation. What a set took is of sessions that ran the whole of it on one node (docs/sets.md).
+    The checks come from a dry run on this machine, each a job of its own or a step in an
+    allocation. Measured times are those of sessions that ran the whole set on one node
+    (docs/sets.md).
     """
     if page is not None and as_json:
-        raise UsageError("--page and --json cannot be given together.")
+        raise UsageError("--page and --json cannot be combined.")
     if write:
         _write_lists()
         return
@@ -102,7 +101,7 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
         try:
             folder = ResultsFolder.default()
         except NotFoundError:
-            return  # before the first session the table still says what there is
+            return  # before the first session the table still lists the checks
         yield from folder.sessions
         return
     for path in results:
@@ -136,9 +135,9 @@ def markdown(
     times: Sequence[Took],
     kept: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
-    """Return the table of a partition, and the checks of its sets, as a page has them.
+    """Return the table of a partition, and the checks of its sets, as Markdown.
 
-    :param kept: by set the two cells of its times that stay where no session is of it.
+    :param kept: by set the two cells of its times that stay where no session ran it.
     """
     lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---:", "---", "---"])]
     for one in own:
@@ -153,7 +152,7 @@ def markdown(
 
 
 def _times_in(block: str) -> dict[str, Sequence[str]]:
-    """Return by set the cells of the table in a page that tell times, where they tell any."""
+    """Return by set the cells with times in the table of a page, if any."""
     rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("|")]
     return {
         row[0]: row[-2:]
@@ -209,7 +208,7 @@ def _took(times: Sequence[Took]) -> str:
 
 
 def _amount(values: Sequence[float]) -> str:
-    """Write a value, or of several the median and the ends."""
+    """Format a value, or the median and range of several."""
     least, middle, most = (
         f"{one:.1f}" for one in (min(values), statistics.median(values), max(values))
     )

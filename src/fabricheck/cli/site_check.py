@@ -18,7 +18,8 @@ Where = Annotated[
     bool | None,
     typer.Option(
         "--compute/--login",
-        help="What this node is; else a job around it, or devices, make it a compute node.",
+        help="The kind of this node; by default a job around it, or devices, make it a compute "
+        "node.",
     ),
 ]
 
@@ -28,13 +29,15 @@ def check(
     site: Annotated[
         str,
         typer.Argument(
-            metavar="SITE[:PARTITION]", help="As in config/sites.", autocompletion=partition_names
+            metavar="SITE[:PARTITION]",
+            help="A partition or system of config/sites.",
+            autocompletion=partition_names,
         ),
     ],
     compute: Where = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is missing on this node before a site's checks can run.
+    """Report what is missing on this node before a site's checks can run.
 
     Ends with 3 when something is missing.
     """
@@ -57,7 +60,7 @@ def check(
     else:
         for name, findings in found.items():
             seen = f"{name}, seen from {platform.node()}"
-            typer.echo(f"{seen}, taken for a {kind} node ({machine.because})")
+            typer.echo(f"{seen}, considered a {kind} node ({machine.because})")
             for finding in findings:
                 typer.echo(f"{finding.status:<8}  {finding.says}")
             counts = Counter(finding.status for finding in findings)

@@ -16,7 +16,7 @@ from fabricheck.tools.rounds import record as rounds
 from fabricheck.tools.rounds import render, table
 
 tools_app = typer.Typer(
-    help="Run third-party benchmarks, as a check does or beside ours, and compare.",
+    help="Run third-party benchmarks, as a check does or in rounds beside our programs.",
     no_args_is_help=True,
 )
 commands.add_typer(tools_app, name="tools")
@@ -24,14 +24,14 @@ commands.add_typer(tools_app, name="tools")
 
 @tools_app.command("run")
 def run_command(
-    plan: Annotated[Path, typer.Argument(help="The launches, as a check writes them.")],
+    plan: Annotated[Path, typer.Argument(help="The plan of launches, as a check writes it.")],
     target: Annotated[Path, typer.Option("--output", help="The result document.")],
     limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 600,
 ) -> None:
-    """Run each launch of a plan, and write a result document of what the tool printed.
+    """Run each launch of a plan, and write a result document of the tool's output.
 
-    The outputs are kept beside the document. Exit codes are those of the measuring programs:
-    3 not supported, 4 a launch failed or cannot be believed, 5 wrong data, 6 time limit.
+    The outputs are kept beside the document. Exit codes are those of the measuring programs: 3 not
+    supported, 4 a launch failed or its output is unusable, 5 wrong data, 6 time limit.
     """
     found = record(read_plan(plan), target, limit_s, _note)
     outcome = found["outcome"]
@@ -46,29 +46,33 @@ def _note(sentence: str) -> None:
 
 @tools_app.command("rounds")
 def rounds_command(
-    folder: Annotated[Path, typer.Argument(help="For what is recorded; new, or empty.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to record in; new, or empty.")],
     programs: Annotated[Path, typer.Option("--programs", help="Folder of stream, memcpy and p2p.")],
     nvbandwidth: Annotated[
-        Path | None, typer.Option("--nvbandwidth", help="nvbandwidth 0.8; else left out.")
+        Path | None,
+        typer.Option("--nvbandwidth", help="Path of nvbandwidth 0.8; left out without it."),
     ] = None,
     babelstream: Annotated[
-        Path | None, typer.Option("--babelstream", help="BabelStream 5; else left out.")
+        Path | None,
+        typer.Option("--babelstream", help="Path of BabelStream 5; left out without it."),
     ] = None,
     p2p_test: Annotated[
         Path | None,
-        typer.Option("--p2p-test", help="CUDA's p2pBandwidthLatencyTest; else left out."),
+        typer.Option(
+            "--p2p-test", help="Path of CUDA's p2pBandwidthLatencyTest; left out without it."
+        ),
     ] = None,
-    number: Annotated[int, typer.Option("--rounds", min=1, help="How often, in turn.")] = 5,
+    number: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds.")] = 5,
     limit_s: Annotated[
-        float, typer.Option("--time-limit", min=0.001, help="For all of it, in s.")
+        float,
+        typer.Option("--time-limit", min=0.001, help="Time limit of all rounds together in s."),
     ] = 900,
 ) -> None:
-    """Run our programs and third-party benchmarks in turn, and keep all they say.
+    """Run our programs and third-party benchmarks alternately, and keep all their output.
 
-    A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
-    decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 8 a setting of the node,
-    7 too noisy, 4 else.
-    3 too when the record cannot be written, and 128 + n when signal n ended the rounds.
+    A failed launch is recorded and the others go on. The worst failure decides the exit code: 5
+    wrong data, 6 time limit, 3 not supported, 8 a setting of the node, 7 too noisy, 4 otherwise. 3
+    also when the record cannot be written, and 128 + n when signal n ended the rounds.
     """
     given = {
         "nvbandwidth": nvbandwidth,
@@ -89,16 +93,16 @@ def rounds_command(
 
 @tools_app.command("table")
 def table_command(
-    folders: Annotated[list[Path], typer.Argument(help="Of fabricheck tools rounds.")],
+    folders: Annotated[list[Path], typer.Argument(help="Folders of fabricheck tools rounds.")],
     write: Annotated[
         Path | None,
-        typer.Option("--write", help="A Markdown file; what is between its markers is replaced."),
+        typer.Option("--write", help="A Markdown page; the part between its markers is replaced."),
     ] = None,
 ) -> None:
-    """Compare what was recorded, one table for each folder.
+    """Compare recorded rounds, one table for each folder.
 
-    Verdicts are of the ratio of medians to the case's target, and judge nothing else: the exit
-    code is 0 also where a target is missed.
+    The verdict compares the ratio of medians with the row's target and judges nothing else: the
+    exit code is 0 also where a target is missed.
     """
     text = render.section(table.read_all(folders))
     if write is None:

@@ -20,16 +20,16 @@ from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.results import reading
 from fabricheck.site import sets
 
-#: Up to so many nodes that passed have a row of their own.
+#: Up to so many passed nodes have a row of their own.
 MOST_ROWS = 8
 
 #: Longest reason in the table; all are below it, and in the documents.
 LONGEST_CELL = 120
 
-#: Longest reason below the table: one of a missing device has a sentence for each of its metrics.
+#: Longest reason below the table: a missing device has a sentence for each of its metrics.
 LONGEST_REASON = 400
 
-#: Reasons of one node that are printed; its document has all.
+#: Printed reasons of one node; its document has all.
 MOST_REASONS = 10
 
 
@@ -39,15 +39,16 @@ def verdict(
         list[str] | None,
         typer.Argument(
             metavar="[SESSION|JOB|FOLDER...]",
-            help="A session's id (the latest by default), the name of one that was killed, the "
-            "number of a job over many nodes, or results folders and archives of first-hour, which "
-            "are taken together.",
+            help="A session's id (default: the latest), the name of a killed session, the number "
+            "of a job over many nodes, or results folders and first-hour archives; several "
+            "are combined.",
         ),
     ] = None,
     nodes: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="Nodes that must be there, as node[1-4]; INCOMPLETE without."
+            metavar="LIST",
+            help="Nodes that must have results, such as node[1-4]; one without is INCOMPLETE.",
         ),
     ] = None,
     set_tag: Annotated[
@@ -55,7 +56,8 @@ def verdict(
         typer.Option(
             "--set",
             metavar="TAG",
-            help="The set that must be whole (smoke, node, full), where the sessions do not say.",
+            help="The set that must be complete (smoke, node, full), where the sessions do not "
+            "record it.",
         ),
     ] = None,
     folder: Annotated[
@@ -66,15 +68,15 @@ def verdict(
         bool, typer.Option("--json", help="Print verdict.json instead of a table.")
     ] = False,
 ) -> None:
-    """Say of each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, and why.
+    """Judge each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, with reasons.
 
-    Writes a document for each node and one of all. Lines for scontrol are printed, never run. Ends
-    with 12 when a node failed, with 13 when none failed and one is UNSTABLE or INCOMPLETE.
+    Writes a document for each node and one of all. Commands for scontrol are printed, never run.
+    Ends with 12 when a node failed, with 13 when none failed and one is UNSTABLE or INCOMPLETE.
     """
     if set_tag is not None:
         sets.require(set_tag)
     expected = nodelists.unfolded(nodes) if nodes is not None else []
-    # All that is read is kept to the end: to look for garbage in it takes a quarter of the time.
+    # Everything read is kept to the end: collecting garbage in it takes a quarter of the time.
     gc.disable()
     try:
         results = reading.read(what or ())
@@ -96,7 +98,7 @@ def verdict(
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
     told = [f"{len(own)} {label}" for label, own in _by_label(total.nodes).items()]
     _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
-    # Of what began last: where a session could not even begin, that is an earlier one.
+    # Of what started last: where a session could not even begin, that is an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
         _say(f"Began {' to '.join(times)}")
@@ -114,7 +116,7 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
 
 
 def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows by their status as it is shown, the worst first."""
+    """Group the rows by their shown status, the worst first."""
     found: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (STATUSES.index(row.status), bool(row.provisional))):
         found.setdefault(row.told, []).append(row)
@@ -143,7 +145,7 @@ def _short(sentence: str, longest: int) -> str:
 
 
 def _show_reasons(rows: Sequence[Row]) -> None:
-    """Say why nodes did not pass, where the table does not; once for all that say the same."""
+    """Show why nodes did not pass, where the table does not; equal reasons once."""
     alike: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
     for row in rows:
         if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):
@@ -158,7 +160,7 @@ def _show_reasons(rows: Sequence[Row]) -> None:
 
 
 def _show_caveats(passed: Sequence[Row]) -> None:
-    """Say what PASS does not rest on, once for all nodes of which the same holds."""
+    """Show what PASS does not prove, once for all nodes with the same caveat."""
     by_sentence: dict[str, list[str]] = {}
     for row in passed:
         for sentence in row.caveats:

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, units, files, statistics."""
+"""Used by every room: errors and exit codes, the vocabulary, units, statistics, files."""

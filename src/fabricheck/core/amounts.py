@@ -1,4 +1,4 @@
-"""How sizes and values are written, in tables and in sentences."""
+"""Sizes and measured values as text, for tables and sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def size(count: int) -> str:
-    """Return bytes as a whole number of the largest binary unit that fits: 256 MiB, 1000 B."""
+    """Format bytes exactly, in the largest binary unit that divides them: 256 MiB, 1000 B."""
     unit = 0
     while count >= 1024 and count % 1024 == 0 and unit < len(_BINARY) - 1:
         count //= 1024
@@ -15,7 +15,7 @@ def size(count: int) -> str:
 
 
 def number(value: float) -> str:
-    """Return a measured value with five significant digits, never with an exponent below 1e9."""
+    """Format a measured value with five significant digits, without an exponent below 1e9."""
     digits = 5
     if value == 0:
         return "0"
@@ -29,7 +29,7 @@ def short(value: float) -> str:
 
 
 def about(count: int) -> str:
-    """Return bytes in the largest binary unit, with four figures: 64 KiB, 4 B, 1.5 GiB."""
+    """Format bytes in the largest binary unit, rounded to four digits: 64 KiB, 4 B, 1.5 GiB."""
     for power in range(len(_BINARY) - 1, 0, -1):
         if count >= 1024**power:
             return f"{count / 1024**power:.4g} {_BINARY[power]}"

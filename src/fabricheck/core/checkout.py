@@ -12,22 +12,22 @@ _INSTALLED = Path(__file__).resolve().parents[1] / "suite"
 
 ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3]
 
-#: What the programs are built from.
+#: The folder that the programs are built from.
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
 
 _TIME_LIMIT_S = 10
 
 
 def commit(root: Path = ROOT) -> str:
-    """Return the commit as the programs tell theirs, ``unknown`` outside a git checkout."""
+    """Return the commit as the programs report theirs, ``unknown`` outside a git checkout."""
     done = _git(root, "describe", "--always", "--dirty")
     return (done.stdout.strip() if done and done.returncode == 0 else "") or UNKNOWN
 
 
 def has_sources_of(told: str, root: Path = ROOT) -> bool:
-    """Whether the programs' sources are those of a commit that a program tells.
+    """Whether a program that reports this commit was built from the sources of this checkout.
 
-    Of changes that were not committed (``-dirty``) only the checkout that has them can say it.
+    Uncommitted changes (``-dirty``) can be compared only in the checkout that has them.
     """
     if told == commit(root):
         return True

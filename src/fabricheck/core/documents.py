@@ -1,4 +1,4 @@
-"""The five documents whose findings and figures the suite holds its results against."""
+"""The five publications that results are compared with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE = Path(__file__).with_name("documents.yaml")
 
 @dataclass(frozen=True)
 class Document:
-    """A document: its title, how a sentence names it, and where it is, if known."""
+    """A publication: its title, its short name in sentences, and its URL, if known."""
 
     title: str
     short: str
@@ -23,6 +23,6 @@ class Document:
 
 @functools.cache
 def documents() -> Mapping[str, Document]:
-    """Return the documents by their key."""
+    """Return the publications by key."""
     content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
     return {key: Document(**fields) for key, fields in content.items()}

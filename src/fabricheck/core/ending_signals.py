@@ -1,4 +1,4 @@
-"""The signals that ask a process to end, taken for a while by who has something to stop first."""
+"""Handling of the signals that ask a process to end (SIGTERM, SIGINT, SIGHUP)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 @contextmanager
 def taken(take: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Call a function for SIGTERM, SIGINT and SIGHUP inside; afterwards they do what they did.
+    """Handle SIGTERM, SIGINT and SIGHUP inside the block; restore the former handlers after it.
 
     :param take: a handler as of `signal.signal`.
     """

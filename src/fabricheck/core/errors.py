@@ -1,6 +1,6 @@
-"""The errors that fabricheck reports: one sentence and one exit code each.
+"""Errors that fabricheck reports: each is one sentence and has one exit code.
 
-The codes stand in vocabulary.yaml, beside those of the programs that measure.
+vocabulary.yaml defines the codes, with those of the measuring programs.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT, EXIT_NOT_FOUND, EXIT_USAGE
 
-#: The characters of a sentence: a damaged line, which it shows, may have thousands.
+#: The longest sentence, in characters: a quoted damaged line may have thousands.
 _LONGEST = 2000
 
 
 def _shortened(sentence: str) -> str:
-    """Leave out the middle of a sentence that is too long: its end says what is wrong."""
+    """Shorten a sentence that is too long in its middle; its end states the reason."""
     if len(sentence) <= _LONGEST or "\n" in sentence:
         return sentence
     return f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
@@ -30,13 +30,13 @@ class FabricheckError(Exception):
 
 
 class UsageError(FabricheckError):
-    """The command line asks for something that does not exist or does not go together."""
+    """The command line names something that does not exist, or options that exclude each other."""
 
     exit_code = EXIT_USAGE
 
 
 class NotFoundError(FabricheckError):
-    """What was asked for is not there: a file, a session, a program."""
+    """A file, session or program that was asked for does not exist."""
 
     exit_code = EXIT_NOT_FOUND
 
@@ -48,10 +48,10 @@ class InvalidInputError(FabricheckError):
 
 
 class InvalidFile(InvalidInputError):
-    """A file of settings or references cannot be read, or says what cannot be."""
+    """A settings or reference file cannot be read, or states something impossible."""
 
     def __init__(self, path: Path | str, key: str | None, reason: str) -> None:
-        """Say which file, where in it, and why.
+        """Compose the sentence from the file, the key inside it and the reason.
 
         :param key: the key inside it, such as ``links.matrix``; ``None`` for the whole file.
         :param reason: the rest of the sentence, without a full stop.
@@ -63,10 +63,10 @@ class InvalidFile(InvalidInputError):
 
 
 class _OfOutput(FabricheckError):
-    """Something is wrong with the output of a third-party program."""
+    """The output of a third-party program cannot be used."""
 
     def __init__(self, origin: str, line: int | None, reason: str) -> None:
-        """Say where and why.
+        """Compose the sentence from the origin, the line and the reason.
 
         :param origin: the file or the command.
         :param line: the number of the line, from 1; ``None`` for the whole text.
@@ -78,19 +78,19 @@ class _OfOutput(FabricheckError):
 
 
 class GarbledOutput(_OfOutput, InvalidInputError):
-    """The output of a tool is cut, damaged, or not one of a tool that is known here."""
+    """The output of a tool is cut off, damaged, or of an unknown tool."""
 
 
 class OtherRunError(_OfOutput, InvalidInputError):
-    """The output is whole, but of another run than the one that was asked for."""
+    """The output is complete, but of another run than the requested one."""
 
 
 class NoDeviceSupport(_OfOutput, NotFoundError):
-    """The tool was built, or run, without support for device memory."""
+    """The tool was built or run without support for device memory."""
 
 
 class WrongDataError(_OfOutput):
-    """The tool itself found wrong data."""
+    """The tool itself reported wrong data."""
 
     exit_code = EXIT_CODE["wrong-data"]
 
@@ -99,7 +99,7 @@ class InvalidDocument(InvalidInputError):
     """A result document cannot be read, breaks the schema, or contradicts itself."""
 
     def __init__(self, path: Path | str, reason: str, place: str | None = None) -> None:
-        """Say which document is invalid and why.
+        """Compose the sentence from the document, the place in it and the reason.
 
         :param path: the document's file.
         :param reason: the rest of the sentence, without a full stop.

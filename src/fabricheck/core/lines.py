@@ -1,4 +1,4 @@
-"""Lines and numbers of the texts that tools print."""
+"""Lines and numbers of tool outputs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, Wro
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?")
-# What `int` refuses, or takes of another script: no tool prints it.
+# Digits that `int` refuses, or accepts from another script: no tool prints them.
 _NO_NUMBER = re.compile(r"[0-9]{100}|(?![0-9])\d")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a text: the file or command that it is of, its number, from 1, and what it says.
+    """A line of a text: the file or command it comes from, its number (from 1) and its content.
 
     ``garbled``, ``other_run`` and ``wrong_data`` return the error of a fault in it.
     """
@@ -28,24 +28,24 @@ class Line:
 
     @property
     def words(self) -> list[str]:
-        """What blanks separate."""
+        """Return the words between blanks."""
         return self.text.split()
 
     def garbled(self, reason: str) -> GarbledOutput:
-        """Return that it is cut or damaged, or contradicts itself."""
+        """Return the error that the line is cut off, damaged or contradicts itself."""
         return GarbledOutput(self.origin, self.number, reason)
 
     def other_run(self, reason: str) -> OtherRunError:
-        """Return that it is of another run than the one that was asked for."""
+        """Return the error that the line belongs to another run than the requested one."""
         return OtherRunError(self.origin, self.number, reason)
 
     def wrong_data(self, reason: str) -> WrongDataError:
-        """Return that the tool found wrong data."""
+        """Return the error that the tool found wrong data."""
         return WrongDataError(self.origin, self.number, reason)
 
 
 def lines_of(text: str, origin: str = "") -> list[Line]:
-    """Return the lines that are not empty, without colours and trailing blanks.
+    """Return the non-empty lines, without colours and trailing blanks.
 
     :param origin: the file or command, for errors.
     """
@@ -54,11 +54,11 @@ def lines_of(text: str, origin: str = "") -> list[Line]:
 
 
 def ended_lines_of(text: str, origin: str) -> list[Line]:
-    """Return the lines that are not empty of a text whose last line has its end.
+    """Return the non-empty lines of a text whose last line is complete.
 
     :param origin: the file or command, for errors.
-    :raises GarbledOutput: when there are none, or when the text stops in the middle of a line: what
-        is there of a number need not be all of it.
+    :raises GarbledOutput: when there are none, or when the last line has no end: its last number
+        may be incomplete.
     """
     lines = lines_of(text, origin)
     if not lines:
@@ -66,23 +66,23 @@ def ended_lines_of(text: str, origin: str) -> list[Line]:
     refuse_odd_numbers(lines)
     if not text.endswith("\n"):
         count = len(text.splitlines())
-        raise GarbledOutput(origin, count, "the text is cut, this line has no end")
+        raise GarbledOutput(origin, count, "the text is cut off: this line has no end")
     return lines
 
 
 def refuse_odd_numbers(lines: Sequence[Line]) -> None:
-    """Refuse numbers of hundreds of digits, and digits of other scripts.
+    """Refuse numbers of hundreds of digits and digits of other scripts.
 
     :raises GarbledOutput: for the first one.
     """
     for line in lines:
         if _NO_NUMBER.search(line.text):
-            raise line.garbled("it holds a number that no tool prints")
+            raise line.garbled("it contains a number that no tool prints")
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as a tool printed it: not negative, finite, and right to half of its last digit."""
+    """A number as a tool printed it: finite, not negative, rounded to its last digit."""
 
     value: float
     half_digit: float
@@ -99,7 +99,7 @@ class Printed:
 
 
 def printed(text: str) -> Printed | None:
-    """Read a number such as ``12.34`` or ``1.2e+05``.
+    """Parse a number such as ``12.34`` or ``1.2e+05``.
 
     :returns: ``None`` for anything else: signs, words, ``nan``, ``inf``.
     """
@@ -113,16 +113,16 @@ def printed(text: str) -> Printed | None:
 
 
 def agree(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether two intervals (low, high) overlap; 1e-9, relative, is left to floating point."""
+    """Whether two intervals (low, high) overlap, within a relative 1e-9 for rounding."""
     slack = 1e-9 * max(abs(one[1]), abs(other[1]))
     return one[0] <= other[1] + slack and other[0] <= one[1] + slack
 
 
 def doubled(first: int, last: int) -> tuple[int, ...]:
-    """Return the sizes in bytes of a scan that doubles: ``first``, 2 ``first`` ..., <= ``last``.
+    """Return the sizes in bytes of a doubling scan: ``first``, 2 ``first`` ..., <= ``last``.
 
     :raises UsageError: when there is none.
     """
     if not 0 < first <= last:
-        raise UsageError(f"There is no scan of sizes from {first} to {last} bytes.")
+        raise UsageError(f"A scan of sizes from {first} to {last} bytes is empty.")
     return tuple(first << step for step in range((last // first).bit_length()))

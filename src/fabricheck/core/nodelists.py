@@ -1,4 +1,4 @@
-"""Names of nodes: folded into host lists, unfolded, and in the order of people."""
+"""Node names: folded into host lists, expanded, and sorted naturally."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from fabricheck.core.errors import UsageError
 
-#: What a node is called in Slurm's own files.
+#: The characters of a node name in Slurm's configuration.
 _RANGE = re.compile(r"([0-9]{1,1000})-([0-9]{1,1000})")
 
-#: More nodes than a range of any machine has: each is a name in memory.
+#: The largest number of nodes to expand: each becomes a name in memory.
 _MOST = 100_000
 
 SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def unfolded(text: str) -> list[str]:
-    """Return the nodes that a host list names: ``node[1-3],login``.
+    """Expand a host list such as ``node[1-3],login``.
 
-    :raises UsageError: when it is no host list, or names none.
+    :raises UsageError: when it is no host list, or names no node.
     """
     if any(int(last) - int(first) > _MOST for first, last in _RANGE.findall(text)):
-        raise UsageError(f"{text[:100]!r} names more nodes than any machine has.")
+        raise UsageError(f"{text[:100]!r} names too many nodes.")
     try:
         found = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError) as error:
@@ -34,12 +34,16 @@ def unfolded(text: str) -> list[str]:
         raise UsageError(f"{text[:100]!r} names no node.")
     for name in found:
         if not SLURM_NAME.fullmatch(name):
-            raise UsageError(f"{text[:100]!r} is not a list of nodes: {name[:100]!r} is no name.")
+            raise UsageError(
+                f"{text[:100]!r} is not a list of nodes: {name[:100]!r} is not a node name."
+            )
     return found
 
 
 def folded(names: Iterable[str | None]) -> str:
-    """Return nodes as a host list; names that are none of Slurm's as they are, None left out."""
+    """Fold node names into a host list; names that Slurm would not accept stay as they are, None is
+    left out.
+    """
     each = [name for name in dict.fromkeys(names) if name is not None]
     plain = [name for name in each if SLURM_NAME.fullmatch(name)]
     odd = [name for name in each if name not in plain]

@@ -1,4 +1,4 @@
-"""Parts of a page of Markdown that a command writes, between two lines that mark them."""
+"""Generated parts of Markdown pages, between two marker lines."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fabricheck.core.whole_files import write_whole
 
 
 def read(page: Path, name: str) -> str:
-    """Return what stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page.
+    """Return the text between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` of a page.
 
     :raises NotFoundError: when there is no such page.
-    :raises InvalidInputError: when it does not have each marker once.
+    :raises InvalidInputError: when a marker is missing or occurs twice.
     """
     return _parts(page, read_text(page), name)[1]
 
 
 def rewrite(page: Path, blocks: Mapping[str, str]) -> None:
-    """Replace what stands between the markers of each name by its content; all of them, or none.
+    """Replace the text between the markers of each name; all of them, or none.
 
     :raises NotFoundError: when there is no such page, or it cannot be written.
-    :raises InvalidInputError: when it does not have each marker once.
+    :raises InvalidInputError: when a marker is missing or occurs twice.
     """
     text = read_text(page)
     for name, content in blocks.items():
@@ -37,5 +37,5 @@ def _parts(page: Path, text: str, name: str) -> list[str]:
     first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"
     parts = re.split(f"{re.escape(first)}|{re.escape(last)}", text)
     if len(parts) != 3 or text.index(first) > text.index(last):
-        raise InvalidInputError(f"{page}: does not have the lines {first} and {last}, each once.")
+        raise InvalidInputError(f"{page}: the lines {first} and {last} must each occur once.")
     return parts

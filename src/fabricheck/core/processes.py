@@ -1,4 +1,4 @@
-"""Work that is shared by the cores, in processes of its own."""
+"""Work shared among processes, one for each core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Told = TypeVar("Told")
 Joined = TypeVar("Joined")
 Made = TypeVar("Made")
 
-#: The work on one share: it yields what it tells of it, is sent what is joined of all, and returns.
+#: The work on one share: it yields what it found, is sent what was joined of all, and returns.
 Work = Callable[[Share], Generator[Told, Joined, Made]]
 
 
@@ -22,13 +22,13 @@ def share_out(
     work: Work[Share, Told, Joined, Made],
     join: Callable[[list[Told]], Joined],
 ) -> tuple[Joined, list[Made]]:
-    """Work on each share in a process of its own; on a single one in this process.
+    """Work on each share in its own process; a single share is worked on in this process.
 
-    What the work tells and makes is pickled, the shares are not: processes begin as copies of this.
-    Where one is killed, its share is worked on here.
+    What the work yields and returns is pickled; the shares are not, since processes are forked.
+    Where a process is killed, this one does its work.
 
-    :param join: makes of what all shares told what each one needs to know of the others.
-    :returns: what was joined, and what was made of each share.
+    :param join: combines what all shares yielded into what each one is sent.
+    :returns: what was joined, and what each share returned.
     """
     if len(shares) == 1:
         own = work(shares[0])
@@ -51,7 +51,7 @@ def _made(work: Generator[Told, Joined, Made], joined: Joined) -> Made:
 
 
 class _Process(Generic[Share, Told, Joined, Made]):
-    """The work on one share in another process; in this one where that ends before it."""
+    """The work on one share in another process; in this one if that is killed."""
 
     def __init__(self, work: Work[Share, Told, Joined, Made], share: Share) -> None:
         self.work, self.share = work, share
@@ -89,7 +89,7 @@ class _Process(Generic[Share, Told, Joined, Made]):
 
 
 def _talk(work: Work[Share, Told, Joined, Made], share: Share, pipe: Connection) -> None:
-    # Whatever ends it, the process that waits does the work itself, and says what is wrong.
+    # However the other process ended, this one does its work, and reports any error.
     with suppress(BaseException):
         own = work(share)
         pipe.send(next(own))

@@ -1,7 +1,7 @@
-"""The statistics of a series of samples, as the measuring programs compute them.
+"""Statistics of a series of samples, as the measuring programs compute them.
 
-The interval is distribution-free: it makes no use of a mean or a standard deviation, since
-samples of a bandwidth are skewed and have outliers.
+The interval is distribution-free: it uses no mean or standard deviation, since bandwidth samples
+are skewed and have outliers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ FEWEST_FOR_INTERVAL = 6
 
 
 def median(samples: Sequence[float]) -> float:
-    """Return the median in the samples' unit; the mean of the middle two for an even number."""
+    """Return the median in the samples' unit; of an even number, the mean of the middle two."""
     ordered, half = sorted(samples), len(samples) // 2
     return ordered[half] if len(samples) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def mad(samples: Sequence[float]) -> float:
-    """Return the median absolute deviation from the median, in the samples' unit, not scaled."""
+    """Return the median absolute deviation from the median, in the samples' unit, unscaled."""
     middle = median(samples)
     return median([abs(sample - middle) for sample in samples])
 
@@ -52,10 +52,10 @@ def interval_rank(n: int, one_in: int = 20) -> int | None:
 
 
 def median_interval(samples: Sequence[float], one_in: int = 20) -> tuple[float, float] | None:
-    """Return the interval of at least 95 % confidence for the median, in the samples' unit.
+    """Return the confidence interval of the median, of at least 95 %, in the samples' unit.
 
-    It is made of order statistics (see interval_rank, also for ``one_in``); None for fewer samples
-    than such an interval needs, six of 95 %.
+    It consists of order statistics (see interval_rank, also for ``one_in``); None for too few
+    samples: fewer than six at 95 %.
     """
     rank = interval_rank(len(samples), one_in)
     if rank is None:
@@ -65,7 +65,7 @@ def median_interval(samples: Sequence[float], one_in: int = 20) -> tuple[float, 
 
 
 def relative_half_width(samples: Sequence[float]) -> float | None:
-    """Return half the width of the interval over the median; None without an interval."""
+    """Return half the interval's width over the median; None without an interval."""
     interval = median_interval(samples)
     if interval is None:
         return None

@@ -1,4 +1,4 @@
-"""Text of files that others wrote, before its meaning is looked at."""
+"""Text of files and people: safe to print, counted, listed and read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fabricheck.core.errors import InvalidDocument, InvalidFile, NotFoundError
 
 Model = TypeVar("Model", bound=BaseModel)
 
-#: Sentences of one failure; a scan on a bad device has hundreds of bad series.
+#: Sentences shown for one failure; a scan on a bad device has hundreds of bad series.
 MOST_SENTENCES = 8
 
-#: A longer value is not repeated in a sentence.
+#: A longer value is not quoted in a sentence.
 _LONGEST = 80
 
-#: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all
-#: control characters but tab and line feed, marks of direction, and what is no character.
+#: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all :
+# control characters but tab and line feed, marks of direction, and what is not a character.
 _CONTROL = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
     "\\ud800-\\udfff\\ufffe\\uffff]"
@@ -29,29 +29,29 @@ _CONTROL = re.compile(
 
 
 def printable(text: str) -> str:
-    """Return a text that can be shown: control characters are written as escapes, as ``\\x1b``."""
+    r"""Escape control characters, as ``\x1b``, so that a text can be printed."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def count(number: int, word: str) -> str:
-    """Return a number and its word, in the plural where it is one."""
+    """Format a number with its noun, in the plural where needed."""
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
-    """Return the first sentences of one failure, and how many there are besides."""
+    """Return the first sentences of a failure, and the number of further ones."""
     more = len(sentences) - most
     return [*sentences[:most], *([f"And {more} more."] if more > 0 else [])]
 
 
 def first_names(names: Sequence[str], most: int) -> str:
-    """Return the first names as a list, and how many there are besides: a, b and 5 more."""
+    """Join the first names, and the number of further ones: a, b and 5 more."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file: a pipe would wait for a writer for ever.
+    """Read the text of a regular file; a pipe could wait for its writer forever.
 
     :raises NotFoundError: when there is no such file.
     :raises InvalidDocument: when it is not a regular file, cannot be read, or is not UTF-8.
@@ -69,10 +69,11 @@ def read_text(path: Path) -> str:
 
 
 def read_model(path: Path, model: type[Model]) -> Model:
-    """Read a JSON file of a form that a Pydantic model has.
+    """Read a JSON file into a Pydantic model.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidInputError: when it cannot be read or has another form, for the first fault.
+    :raises InvalidInputError: when it cannot be read or does not fit the model, for the first
+        fault.
     """
     text = read_text(path)
     try:
@@ -90,7 +91,7 @@ def first_fault(error: ValidationError) -> tuple[str | None, str]:
 
 
 def key_of(location: tuple[int | str, ...]) -> str:
-    """Write a location in a file as ``links.matrix[3]``."""
+    """Format a location in a file as ``links.matrix[3]``."""
     text = ""
     for part in location:
         if part == "[key]":
@@ -101,11 +102,11 @@ def key_of(location: tuple[int | str, ...]) -> str:
 
 
 def reason_of(error: Mapping[str, Any]) -> str:
-    """Say what pydantic found at one place, without a full stop."""
+    """Return what pydantic found at one place, without a full stop."""
     if error["type"] == "missing":
         return "this key is missing"
     if error["type"] == "extra_forbidden":
-        return "there is no such key"
+        return "this key is unknown"
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "value_error":
         return message

@@ -1,4 +1,4 @@
-"""Files that are replaced whole: a reader, and an error, find the old or the new one."""
+"""Files replaced as a whole: a reader, also after an error, finds the old one or the new one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_all(texts: Mapping[Path, str]) -> None:
-    """Write every file beside itself, and replace them when all are whole.
+    """Write each file beside its target, and replace the targets when all are complete.
 
-    A link stays one: what it leads to is replaced.
+    A symbolic link is kept: the file it leads to is replaced.
 
-    :param texts: by file what it is to hold, in UTF-8.
+    :param texts: the new content of each file, in UTF-8.
     :raises NotFoundError: when one cannot be written; then none is changed.
     """
     partials: dict[Path, tuple[Path, Path]] = {}
@@ -42,9 +42,9 @@ def write_all(texts: Mapping[Path, str]) -> None:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a file to write to, which replaces another one when the block ends well.
+    """Give a file to write to; it replaces the target when the block ends without an error.
 
-    For what is too long to be held as one text.
+    For content that is too long to be kept as one text.
 
     :raises NotFoundError: when it cannot be written; then nothing is changed.
     """
@@ -63,9 +63,9 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> tuple[Path, Path]:
-    """Return where a file is written first, and what it replaces.
+    """Return the temporary path of a file, and the file it replaces.
 
-    :raises OSError: when that is no file.
+    :raises OSError: when the target is not a regular file.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

@@ -1,4 +1,4 @@
-"""YAML files, read so that every fault is one sentence: file, key and reason."""
+"""YAML files, read so that every fault becomes one sentence: file, key and reason."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fabricheck.core.text import first_fault
 
 M = TypeVar("M")
 
-#: By libyaml where PyYAML was built with it: several times faster.
+#: libyaml's loader where PyYAML was built with it: several times faster.
 SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-#: No file of settings is nested deeper.
+#: The deepest nesting; no settings file needs more.
 _DEEPEST = 100
 
 _BRACKET = re.compile(rb"[\[\]{}]")
@@ -28,18 +28,18 @@ _LISTS = re.compile(rb"(?:[-?:][ \t]+){100}")
 
 
 class _Loader(SAFE):  # type: ignore[misc]
-    """A safe loader that refuses a key given twice, of which YAML would keep the last."""
+    """A safe loader that refuses duplicate keys, of which YAML would keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                continue  # a list or a mapping is no key: the safe loader refuses it
-            # 1 and 0x1 are one key.
+                continue  # a list or a mapping is not a key: the safe loader refuses it
+            # 1 and 0x1 are the same key
             own = key.value if key.tag.endswith(":merge") else self.construct_object(key)
             if own in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key.value}' is there twice", key.start_mark
+                    None, None, f"the key '{key.value}' occurs twice", key.start_mark
                 )
             seen.add(own)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
@@ -47,24 +47,24 @@ class _Loader(SAFE):  # type: ignore[misc]
 
 
 def read(path: Path) -> Any:
-    """Return what a YAML file holds.
+    """Return the content of a YAML file.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidFile: when it cannot be read, or is no YAML.
+    :raises InvalidFile: when it cannot be read, or is not YAML.
     """
     return _parsed(_bytes(path), path)
 
 
 def read_mapping(path: Path) -> tuple[dict[str, Any], str]:
-    """Return the mapping that a YAML file holds, and the SHA-256 digest of the file.
+    """Return the mapping in a YAML file, and the file's SHA-256 digest.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidFile: when it cannot be read, is no YAML, or no mapping.
+    :raises InvalidFile: when it cannot be read, is not YAML, or is not a mapping.
     """
     raw = _bytes(path)
     content = _parsed(raw, path)
     if not isinstance(content, dict):
-        raise InvalidFile(path, None, "it holds no mapping of keys to values")
+        raise InvalidFile(path, None, "it must contain a mapping of keys to values")
     return content, hashlib.sha256(raw).hexdigest()
 
 
@@ -78,7 +78,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _is_deep(raw: bytes) -> bool:
-    """Whether brackets, or lists in lists on one line, are nested so deep that libyaml crashes."""
+    """Whether brackets, or lists on one line, are nested so deep that libyaml crashes."""
     depth = 0
     for one in _BRACKET.findall(raw):
         depth += 1 if one in b"[{" else -1
@@ -89,19 +89,19 @@ def _is_deep(raw: bytes) -> bool:
 
 def _parsed(raw: bytes, path: Path) -> Any:
     if _is_deep(raw):
-        raise InvalidFile(path, None, f"it is nested more than {_DEEPEST} deep")
+        raise InvalidFile(path, None, f"its lists or mappings are nested more than {_DEEPEST} deep")
     loader = _Loader(raw)
     try:
         node = loader.get_single_node()
         if b"*" not in raw or not _holds_itself(node, set(), set()):
             return None if node is None else loader.construct_document(node)
-        reason = "a part of it holds itself"
+        reason = "a part of it contains itself, by an alias"
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}: " if mark is not None else ""
         reason = f"{line}it is not valid YAML ({error.problem})"
     except (yaml.YAMLError, ValueError) as error:
-        # A date that is none, or an integer of thousands of digits, is a ValueError.
+        # An invalid date, or an integer of thousands of digits, is a ValueError.
         reason = f"it is not valid YAML ({str(error).splitlines()[0]})"
     finally:
         loader.dispose()
@@ -109,9 +109,9 @@ def _parsed(raw: bytes, path: Path) -> Any:
 
 
 def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
-    """Whether a part is named inside of itself, by an alias.
+    """Whether a part contains itself by an alias.
 
-    :param above: the ids of the parts that hold this one. done: of those that were looked at.
+    :param above: the ids of the parts around this one. done: those already checked.
     """
     if isinstance(node, yaml.MappingNode):
         parts = [part for pair in node.value for part in pair]
@@ -129,7 +129,7 @@ def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
 
 
 def validated(kind: type[M], content: Any, path: Path) -> M:
-    """Check what a file holds against a type, as pydantic understands it.
+    """Validate the content of a file against a type, by pydantic.
 
     :raises InvalidFile: for the first fault, naming file and key.
     """

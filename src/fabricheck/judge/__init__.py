@@ -1,1 +1,1 @@
-"""Questions to results: verdicts, claims, comparisons, calibrations, coverage."""
+"""Judgements of results: verdicts, claims, comparisons, calibrations, coverage, diagnoses."""

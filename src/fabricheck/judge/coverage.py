@@ -1,6 +1,6 @@
-"""Which of the experiments E1 to E15 a session ran, and why the others did not run.
+"""Coverage: which of the experiments E1 to E15 a session ran, and why the others did not run.
 
-What cannot be tested in a partition is told with its reason: never a pass, never silence.
+Whatever a partition cannot test is reported with its reason: it never passes and is never left out.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ LEFT_OUT = "left out by --without"
 #: ReFrame's variable for where checks are looked for; the repository's own folder otherwise.
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
 
-#: What the site files say, as `partitions.known_sites` gives it; None where it is not known.
+#: The content of the site files, from `partitions.known_sites`; None where unknown.
 Sites = dict[str, list[dict[str, Any]]] | None
 
 
 @dataclass(frozen=True)
 class Tool:
-    """Another tool that measures an experiment: program of its documents, name, how to get it."""
+    """A third-party tool that measures an experiment: its program name in documents, title, and how
+    to get it.
+    """
 
     program: str
     name: str
@@ -51,10 +53,11 @@ class Tool:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row of experiments.yaml; ``made_of`` is whose series it uses, where not its own.
+    """One row of experiments.yaml; ``made_of`` is the experiment whose series it uses, if not its
+    own.
 
-    ``not_without`` is, by feature of a partition, what cannot be tested without it and why;
-    ``skipped`` is why a check of it is skipped.
+    ``not_without``: by feature of a partition, what cannot be tested without it and why;
+    ``skipped``: why one of its checks is skipped.
     """
 
     id: str
@@ -70,7 +73,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a session has of one experiment in one partition, on one node where nodes are known.
+    """A session's results of one experiment in one partition, on one node where nodes are known.
 
     checks: those tagged with the experiment, and those whose document has results of it.
     """
@@ -168,8 +171,8 @@ class Ran:
 class Coverage:
     """One experiment: where it ran, or why it did not.
 
-    ``partitions`` are those of the sites that have what its checks ask for; None if not known.
-    ``not_testable`` are the reasons, by partition of the session, why there is no more of it.
+    ``partitions`` are those of the sites that have what its checks require; None if unknown.
+    ``not_testable`` are the reasons, by partition of the session, why the rest did not run.
     """
 
     experiment: Experiment
@@ -372,7 +375,7 @@ def _not_testable(
 ) -> Iterator[str]:
     """Yield why an experiment, or a part of it, cannot be tested in one partition.
 
-    :param features: those of the partition; None where nobody states them.
+    :param features: those of the partition; None where unknown.
     :param rows: the checks of the experiment in that partition.
     """
     if features is not None:
@@ -391,4 +394,4 @@ def _not_testable(
         }
         if left_out:
             names = ", ".join(sorted(left_out))
-            yield f"{names}: left out, as its MPI cannot do them (mpi_without)"
+            yield f"{names}: left out, as the partition's MPI does not support them (mpi_without)"

@@ -1,4 +1,4 @@
-"""How many checks a set has on a partition, and how long sessions of it took."""
+"""The number of checks of a set on a partition, and the times of its sessions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Took:
     def sentence(self) -> str:
         """Say that it took longer than the set may."""
         return (
-            f"The set {self.name} took {self.seconds:.1f} s on {self.where}, and may take "
+            f"The set {self.name} took {self.seconds:.1f} s on {self.where}; its limit is "
             f"{self.limit_s:g} s on a node."
         )
 

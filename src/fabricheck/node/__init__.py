@@ -1,4 +1,4 @@
-"""Node models: what a node consists of, from ``config/nodes``, and what follows from it."""
+"""Node models: the hardware of a node, from ``config/nodes``, and what is derived from it."""
 
 from fabricheck.node.cores import format_cores, parse_cores
 from fabricheck.node.loading import available, load, node_directory

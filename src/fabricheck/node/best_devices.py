@@ -1,4 +1,4 @@
-"""The best k devices (E14): what a node model predicts, against measured bandwidths."""
+"""The best k devices (E14): a node model's prediction against measured bandwidths."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class BestDevices:
-    """A predicted set of devices and the best measured one of that size.
+    """The predicted set of devices and the best measured set of that size.
 
     Means are of the bandwidths measured between two of the devices, in GB/s. ``weakest`` is the
-    ordered pair of the predicted set that reaches the least part of its theoretical peak,
+    ordered pair of the predicted set with the lowest share of its theoretical peak,
     ``weakest_peak_gbs``.
     """
 
@@ -30,12 +30,13 @@ class BestDevices:
 
     @property
     def percent(self) -> float:
-        """The mean of the predicted set, in % of that of the best one."""
+        """The mean of the predicted set, in % of that of the best set."""
         return 100 * (self.predicted_gbs / self.best_gbs)
 
 
 def judge(node: NodeModel, k: int, measured: Mapping[Pair, float]) -> BestDevices:
-    """Compare the set of k devices that a node predicts with every set of k, as measured.
+    """Compare the set of k devices that a node predicts with every set of k, by measured
+    bandwidths.
 
     :param node: the healthy node.
     :param k: 2 or more.
@@ -48,8 +49,8 @@ def judge(node: NodeModel, k: int, measured: Mapping[Pair, float]) -> BestDevice
     equal = best_subsets(matrix, k, node.name)
     best = predicted if predicted in equal else equal[0]
     pairs = list(permutations(predicted, 2))
-    # Data between two devices takes their links and possibly others': of equal parts the nearest
-    # pair says most, and parts that differ by less than 1 % are taken as equal.
+    # A transfer uses the pair's links and possibly those of others: of equal shares the nearest
+    # pair is the most telling, and shares that differ by less than 1 % count as equal.
     weakest = min(
         pairs,
         key=lambda pair: (

@@ -1,4 +1,4 @@
-"""Lists of CPU cores, in the form that Linux and Slurm use: ``0-7,12``."""
+"""Lists of CPU cores in the form of Linux and Slurm: ``0-7,12``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import pairwise
 
 _PART = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 
-#: More cores than any node has, so that no damaged range fills the memory.
+#: More cores than any node has, so that a damaged range does not fill the memory.
 MOST = 1 << 16
 
 
 def parse_cores(text: str | int) -> tuple[int, ...]:
-    """Read a list of cores.
+    """Parse a list of cores.
 
     :param text: such as ``0-7,12``; a single number may be an integer; an empty text is no core.
     :returns: the cores, ascending.
@@ -27,7 +27,7 @@ def parse_cores(text: str | int) -> tuple[int, ...]:
         first = int(match[1])
         last = int(match[2] or first)
         if last >= MOST:
-            raise ValueError(f"the core {last} is beyond every machine")
+            raise ValueError(f"the core {last} exceeds any machine")
         if last < first:
             raise ValueError(f"the range {part} descends")
         cores.extend(range(first, last + 1))
@@ -39,7 +39,7 @@ def parse_cores(text: str | int) -> tuple[int, ...]:
 
 
 def format_cores(cores: Iterable[int]) -> str:
-    """Write cores as a list with ranges: ``0-7,12``."""
+    """Format cores as a list with ranges: ``0-7,12``."""
     runs: list[list[int]] = []
     for core in sorted(cores):
         if runs and core == runs[-1][1] + 1:

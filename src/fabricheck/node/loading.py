@@ -17,12 +17,13 @@ from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.node.paths import Pair
 from fabricheck.node.schema import LinkSection, NodeFile, PackageSection, provenances
 
-#: What a drafted node model has in the place of a number or a list that no tool tells.
+#: The placeholder in a drafted node model for a number or a list that no tool reported.
 TO_FILL = "to fill"
 
 
 def node_directory() -> Path:
-    """Return the folder of the node models: ``config/nodes`` here, or beside this package.
+    """Return the folder of the node models: ``config/nodes`` in the working directory, or beside
+    this package.
 
     :raises NotFoundError: when neither exists.
     """
@@ -30,7 +31,7 @@ def node_directory() -> Path:
         folder = root / "config" / "nodes"
         if folder.is_dir():
             return folder
-    raise NotFoundError("There is no folder config/nodes here: run this in fabricheck's root.")
+    raise NotFoundError("There is no folder config/nodes here: change to fabricheck's root.")
 
 
 def available() -> tuple[str, ...]:
@@ -42,7 +43,7 @@ def find(name: str) -> Path:
     """Return the file of a node model.
 
     :param name: such as ``mi250x``, or the path of a file that ends in ``.yaml`` or ``.yml``.
-    :raises NotFoundError: when there is none, naming those that exist.
+    :raises NotFoundError: when there is none, listing those that exist.
     """
     if name.endswith((".yaml", ".yml")):
         return Path(name)
@@ -55,7 +56,7 @@ def find(name: str) -> Path:
 
 
 def load(name: str, overlay: Path | str | None = None) -> NodeModel:
-    """Read a node model, and change it by an overlay if one is given.
+    """Read a node model, and apply an overlay if one is given.
 
     :param name: the model's name or file, as in :func:`find`.
     :param overlay: the file of an overlay.
@@ -80,14 +81,14 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
     missing = to_fill(content)
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise InvalidFile(path, missing[0], f"it is still to be filled in{more}")
+        raise InvalidFile(path, missing[0], f"it must still be filled in{more}")
     file = validated(NodeFile, content, path)
     if not path.stem == file.name:
-        raise InvalidFile(path, "name", f"'{file.name}' is not the file's name")
+        raise InvalidFile(path, "name", f"'{file.name}' differs from the file's name")
     facts = dict(provenances(file))
     for key, fact in facts.items():
         if fact.source is not None and fact.source not in file.sources:
-            raise InvalidFile(path, f"{key}.source", f"'{fact.source}' is not among sources")
+            raise InvalidFile(path, f"{key}.source", f"'{fact.source}' is not among the sources")
     count = file.devices.count
     package = _packages(file.packages, count, path)
     domains = _domains(file, path)
@@ -164,7 +165,7 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
     for number, entry in enumerate(file.domains.list_):
         key = f"domains.list[{number}]"
         if entry.index in {domain.index for domain in found}:
-            raise InvalidFile(path, key, f"NUMA domain {entry.index} is there twice")
+            raise InvalidFile(path, key, f"NUMA domain {entry.index} occurs twice")
         for core in parse_cores(entry.cores):
             if core in owner:
                 where = f"{owner[core]} and {entry.index}"
@@ -222,7 +223,7 @@ def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
         raise InvalidFile(path, key, f"it has {len(matrix)} rows for {count} devices")
     for row, cells in enumerate(matrix):
         if len(cells) != count:
-            reason = f"it names {len(cells)} devices, the node has {count}"
+            reason = f"it names {len(cells)} devices, but the node has {count}"
             raise InvalidFile(path, f"{key}[{row}]", reason)
         if cells[row]:
             raise InvalidFile(path, f"{key}[{row}]", f"device {row} has a link to itself")
@@ -246,30 +247,33 @@ def _check_switch(file: NodeFile, count: int, path: Path) -> None:
 
 
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:
-    """Refuse what cannot be: data that leaves a memory faster than that memory delivers it."""
+    """Refuse peaks at which data would leave a memory faster than the memory delivers it."""
     memory = float(file.devices.memory_peak_gbs.value)
     for (a, b), link in links.items():
         if link.total_gbs > memory:
-            reason = f"the link {a}-{b} has {link.total_gbs:g} GB/s, its devices' memory {memory:g}"
+            reason = (
+                f"the link {a}-{b} has {link.total_gbs:g} GB/s, but its devices' memory has "
+                f"{memory:g}"
+            )
             raise InvalidFile(path, "links.peak_gbs", reason)
     if file.switch is not None:
         total = file.switch.links_per_device * float(file.switch.peak_gbs.value)
         if total > memory:
-            reason = f"a device has {total:g} GB/s to the switch, its memory {memory:g}"
+            reason = f"a device has {total:g} GB/s to the switch, but its memory has {memory:g}"
             raise InvalidFile(path, "switch.peak_gbs", reason)
     host = file.domains.memory_peak_gbs.value
     link_peak = float(file.host_link.peak_gbs.value)
     if host is not None and link_peak > host:
-        reason = f"a host link has {link_peak:g} GB/s, the memory of a NUMA domain {host:g}"
+        reason = f"a host link has {link_peak:g} GB/s, but the memory of a NUMA domain has {host:g}"
         raise InvalidFile(path, "host_link.peak_gbs", reason)
 
 
 def _no_device(device: int, count: int) -> str:
-    return f"there is no device {device}, the node has the devices 0 to {count - 1}"
+    return f"there is no device {device}; the node has devices 0 to {count - 1}"
 
 
 def to_fill(content: Any, place: tuple[int | str, ...] = ()) -> list[str]:
-    """Return the keys of everything that is still marked as to be filled in."""
+    """Return the keys that must still be filled in."""
     if content == TO_FILL:
         return [key_of(place)]
     if isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""A node, ready for questions: immutable, with everything that can be derived from it."""
+"""A node model in memory: immutable, with everything that can be derived from it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from fabricheck.node.schema import Provenance, SimulationSection, Source, Timing
 if TYPE_CHECKING:
     from fabricheck.node.overlay import Overlay
 
-#: The bandwidths that simulations are fitted to are of copies by one engine, as of ROCm before 6.0.
+#: The ROCm before 6.0 uses one engine for a copy; simulations are fitted to such bandwidths.
 FITTED_ROCM = "5.7"
 
-#: The type of a host link where there is none: one memory for cores and compute units.
+#: The type of a host link where there is none: cores and compute units share one memory.
 SHARED_MEMORY = "shared memory"
 
 
@@ -45,7 +45,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Domain:
-    """One NUMA domain; ``memory_peak_gbs`` is ``None`` where nobody states it."""
+    """One NUMA domain; ``memory_peak_gbs`` is ``None`` where no document states it."""
 
     index: int
     cores: tuple[int, ...]
@@ -63,7 +63,7 @@ class Link:
 
     @property
     def total_gbs(self) -> float:
-        """The peak of all of them together, in GB/s per direction."""
+        """The peak of all links together, in GB/s per direction."""
         return self.count * self.peak_gbs
 
 
@@ -77,7 +77,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class CopyEngine:
-    """Peak of one engine transfer in GB/s, and engines per device; ``None`` is unknown."""
+    """Peak of one copy-engine transfer in GB/s, and engines per device; ``None`` is unknown."""
 
     peak_gbs: float | None
     count: int | None
@@ -87,10 +87,9 @@ class CopyEngine:
 class NodeModel:
     """A node model.
 
-    ``links`` holds pairs ``(a, b)`` with a < b; a node with a ``switch`` has none of its own.
-    ``facts`` maps the key of each fact in the file to its provenance. ``part_of`` is the number of
-    devices in the file, where this is a :meth:`part` of them. ``rocm`` is the version that a
-    simulation behaves as.
+    ``links`` contains pairs ``(a, b)`` with a < b; a node with a ``switch`` has none. ``facts``
+    maps the key of each fact in the file to its provenance. ``part_of`` is the number of devices in
+    the file, if this is a :meth:`part` of them. ``rocm`` is the version that a simulation imitates.
     """
 
     name: str
@@ -117,19 +116,19 @@ class NodeModel:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether a device and its NUMA domain have one memory, without a link between them."""
+        """Whether a device and its NUMA domain share one memory, without a link between them."""
         return self.host_link_type == SHARED_MEMORY
 
     def part(self, count: int) -> NodeModel:
-        """Return the node as a machine shows it that has its first devices only.
+        """Return the node with its first devices only, as a machine may show it.
 
-        :raises UsageError: when the node cannot be cut so; see :func:`fabricheck.node.parts.part`.
+        :raises UsageError: when the node has no such part; see :func:`fabricheck.node.parts.part`.
         """
         return parts.part(self, count)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What says which model this is, for a result: names, digests, and the overlay's content.
+        """The identity of the model, for a result: names, digests, and the overlay's content.
 
         Keys: ``node``, ``file``, ``sha256``, ``overlay`` (``None``, or ``name``, ``file``,
         ``sha256``, ``content``).
@@ -151,7 +150,7 @@ class NodeModel:
 
     @cached_property
     def link_counts(self) -> Mapping[Pair, int]:
-        """Links of each directly joined pair (a < b); through a switch, those of a device."""
+        """Links of each directly connected pair (a < b); through a switch, those of a device."""
         if self.switch is not None:
             every = combinations(range(len(self.devices)), 2)
             return MappingProxyType(dict.fromkeys(every, self.switch.links_per_device))
@@ -200,7 +199,7 @@ class NodeModel:
         """
         if not 0 <= index < len(self.devices):
             raise UsageError(
-                f"{self.name} has no device {index}, its devices are 0 to {len(self.devices) - 1}."
+                f"{self.name} has no device {index}; its devices are 0 to {len(self.devices) - 1}."
             )
         return self.devices[index]
 
@@ -216,7 +215,7 @@ class NodeModel:
 
     @cached_property
     def _widest_paths(self) -> Mapping[Pair, Path]:
-        """By ordered pair: a result's every series asks for one."""
+        """The widest path by ordered pair: each series of a result asks for one."""
         pairs = permutations(range(len(self.devices)), 2)
         return {pair: paths.widest_path(self.link_counts, *pair) for pair in pairs}
 
@@ -226,7 +225,7 @@ class NodeModel:
         return paths.link_class(self.link_counts, path, switched=self.switch is not None)
 
     def path_peak_gbs(self, path: Path) -> float:
-        """Return the theoretical peak of a path, in GB/s per direction: its narrowest hop's."""
+        """Return the theoretical peak of a path, its narrowest hop's, in GB/s per direction."""
         if self.switch is not None:
             return self.switch.links_per_device * self.switch.peak_gbs
         return min(self.links[(min(hop), max(hop))].total_gbs for hop in pairwise(path))
@@ -253,7 +252,7 @@ class NodeModel:
         return self.device(device).host_link_gbs
 
     def placements(self) -> Mapping[str, placement.Placement]:
-        """Return the placements of E6 that this node can have, by name."""
+        """Return the placements of E6 that are possible on this node, by name."""
         return placement.placements(self)
 
     def device_sets(self) -> Mapping[str, tuple[int, ...]]:
@@ -269,7 +268,7 @@ class NodeModel:
 
     @cached_property
     def growing_subsets(self) -> tuple[tuple[int, ...], ...]:
-        """One of the best sets of 2, 3 ... all devices, each holding the one before if it can."""
+        """Return sets of 2, 3 ... all devices with the best bandwidth, nested where possible."""
         return subsets.growing_subsets(self.direct_peaks_gbs, self.name)
 
     @cached_property

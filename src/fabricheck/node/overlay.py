@@ -1,6 +1,6 @@
-"""Overlays: a small YAML file that changes a node, to simulate a broken or miswired one.
+"""Overlays: small YAML files that change a node, to simulate a broken or miswired one.
 
-An overlay is part of the identity of the model it changed, so that a result carries it.
+An overlay is part of the identity of the model it changed, and results record it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 
 class LinkChange(_Part):
-    """A change of the links of one pair: another count, or all gone."""
+    """A change of the links of one pair: another count, or none at all."""
 
     pair: Annotated[list[Size], Field(min_length=2, max_length=2)]
     count: Count | None = None
@@ -44,11 +44,12 @@ class LinkChange(_Part):
 
 
 class ResourceChange(_Part):
-    """A change of resources of the simulated node, of all transfers over them or of some.
+    """A change of resources of the simulated node, for all transfers over them or for some.
 
-    ``names`` are those of the platform's links; ``*`` stands for any text. ``bytes`` are the least
-    and the most bytes of a transfer that is changed, ``first`` how many of the first ones are.
-    ``take_turns``: they share the bandwidth of the first of them. ``hangs``: a transfer never ends.
+    ``names`` are those of the platform's links; ``*`` matches any text. ``bytes`` are the least and
+    the most bytes of an affected transfer; ``first`` is the number of first transfers that are
+    affected. ``take_turns``: they share the bandwidth of the first of them. ``hangs``: a transfer
+    never ends.
     """
 
     names: Annotated[list[str], Field(min_length=1)]
@@ -65,14 +66,14 @@ class ResourceChange(_Part):
         if sum(getattr(self, name) is not None for name in effects) != 1:
             raise ValueError(f"exactly one of {', '.join(effects)} is needed")
         if self.bytes is not None and (self.take_turns or self.bytes[0] > self.bytes[1]):
-            raise ValueError("bytes are the least and the most of a transfer that is changed")
+            raise ValueError("bytes must be the least and the most of an affected transfer")
         if self.first is not None and self.delay_us is None:
-            raise ValueError("first belongs to delay_us")
+            raise ValueError("first requires delay_us")
         return self
 
 
 class OverlayFile(_Part):
-    """A whole overlay file; what is left out stays as it is."""
+    """A whole overlay file; keys that are left out change nothing."""
 
     name: str
     description: str
@@ -102,7 +103,7 @@ class Overlay:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a result carries of it."""
+        """Return what a result records of it."""
         return {
             "name": self.name,
             "file": self.file,
@@ -115,7 +116,7 @@ def read_overlay(path: Path) -> Overlay:
     """Read an overlay file.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidFile: when it is no overlay, naming file and key.
+    :raises InvalidFile: when it is not an overlay, naming file and key.
     """
     content, digest = read_mapping(path)
     parts = validated(OverlayFile, content, path)
@@ -123,13 +124,13 @@ def read_overlay(path: Path) -> Overlay:
 
 
 def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = None) -> NodeModel:
-    """Return the changed node; the given one stays as it is.
+    """Apply an overlay and return the changed node; the given one is unchanged.
 
-    The remapping of links comes first, then changes of single links, then the rotation of the NUMA
-    map. Resources are changed where the platform of the node is made; here they are looked for.
+    The links are remapped first, then single links are changed, then the NUMA map is rotated.
+    Resources are changed later, when the node's platform is made; here their names are checked.
 
-    :param path: what to call the overlay's file in an error; its name by default.
-    :raises InvalidFile: for a link or a resource that the node lacks.
+    :param path: the overlay's file in an error; its name by default.
+    :raises InvalidFile: for a link or a resource that the node does not have.
     """
     parts, file = overlay.parts, str(path or overlay.file)
     links = _changed_links(node, parts, file)
@@ -141,7 +142,7 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
     )
     if parts.rotate_numa:
         changed = _rotated(changed, parts.rotate_numa)
-    if parts.resources:  # of a platform made elsewhere nobody would know the file
+    if parts.resources:  # an error in a platform made later could not name the file
         platform.changed(platform.platform(replace(changed, overlay=None)), parts.resources, file)
     return changed
 
@@ -149,7 +150,9 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
 def _changed_links(node: NodeModel, parts: OverlayFile, file: str) -> dict[Pair, Link]:
     if node.switch is not None and (parts.links or parts.remap_links):
         key = "links" if parts.links else "remap_links"
-        raise InvalidFile(file, key, f"the devices of {node.name} hang on a switch, not on links")
+        raise InvalidFile(
+            file, key, f"the devices of {node.name} are connected by a switch, not by links"
+        )
     links = dict(node.links)
     if parts.remap_links is not None:
         order = parts.remap_links
@@ -173,7 +176,7 @@ def _changed_links(node: NodeModel, parts: OverlayFile, file: str) -> dict[Pair,
 
 
 def _rotated(node: NodeModel, steps: int) -> NodeModel:
-    """Attach the devices of each domain to the one ``steps`` further, in the domains' order."""
+    """Attach the devices of each domain to the domain ``steps`` further on."""
     count = len(node.domains)
     target = {
         domain.index: node.domains[(position + steps) % count]

@@ -1,4 +1,4 @@
-"""A part of a node: what a machine shows that has the first devices of a larger host."""
+"""A part of a node: a machine that shows only the first devices of a larger host."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fabricheck.core.errors import UsageError
 if TYPE_CHECKING:
     from fabricheck.node.model import Domain, NodeModel
 
-#: The key of a node file that says that there are such machines.
+#: The key of a node file that states that such machines exist.
 KEY = "parts"
 
 
 def part(node: NodeModel, count: int) -> NodeModel:
-    """Return the node with its first devices, and of the cores those near them.
+    """Return the node with its first devices and the cores near them.
 
     Cores that are near to other devices only are left out, and a NUMA domain without a core that
     remains is left out too. All devices are the node itself.
 
-    :raises UsageError: for no device, for more devices than the node has, and for a node whose
-        file does not say that a machine may show a part of it (key ``parts``).
+    :raises UsageError: for no device, for more devices than the node has, and for a node whose file
+        does not state that machines show a part of it (key ``parts``).
     """
     whole = len(node.devices)
     if count == whole:
@@ -32,7 +32,7 @@ def part(node: NodeModel, count: int) -> NodeModel:
     if KEY not in node.facts:
         raise UsageError(
             f"{node.name} has {whole} devices, and {count} were requested: {node.file} does not "
-            f"say what a machine with some of them shows (key {KEY})."
+            f"state what a machine with some of them shows (key {KEY})."
         )
     devices = node.devices[:count]
     near = {core for device in devices for core in device.near_cores}

@@ -41,7 +41,7 @@ class LinkClass:
 
     @property
     def direct(self) -> bool:
-        """Whether the two devices are joined by links, or by the switch, without a third one."""
+        """Whether the two devices are connected by links or the switch, without a third device."""
         return self.hops == 1
 
 

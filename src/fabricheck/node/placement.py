@@ -1,4 +1,4 @@
-"""Where ranks sit: one rank per device, on right and on wrong cores (experiment E6)."""
+"""Placements of ranks: one rank per device, on near and on far cores (experiment E6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Placement:
     """Rank i computes on ``devices[i]`` and is bound to ``cores[i]``.
 
-    ``local[i]`` says whether that core is in the NUMA domain that the device is attached to.
+    ``local[i]`` is whether that core is in the device's NUMA domain.
     """
 
     name: str
@@ -57,7 +57,7 @@ def _usable(node: NodeModel, attached: bool) -> Iterator[int]:
 
 
 def right(node: NodeModel, devices: tuple[int, ...], name: str = "right") -> Placement:
-    """Put each rank on the first core nearest to its device that no other rank has.
+    """Place each rank on the first free core nearest to its device.
 
     On LUMI-G this is 49,57,17,25,1,9,33,41 for the devices 0 to 7.
 
@@ -67,15 +67,15 @@ def right(node: NodeModel, devices: tuple[int, ...], name: str = "right") -> Pla
     for index in devices:
         free = [core for core in node.device(index).near_cores if core not in cores]
         if not free:
-            raise UsageError(f"{node.name} has no core left near device {index}.")
+            raise UsageError(f"{node.name} has no free core near device {index}.")
         cores.append(free[0])
     return _make(node, name, devices, cores)
 
 
 def in_order_of_cores(node: NodeModel) -> tuple[int, ...]:
-    """Return the devices in the ascending order of the cores near them.
+    """Return the devices in ascending order of the cores near them.
 
-    A launcher that fills cores from the first one on puts rank i near the i-th of these: on LUMI-G
+    A launcher that fills cores from the first one places rank i near the i-th of these: on LUMI-G
     4,5,2,3,6,7,0,1.
     """
     devices = sorted(node.devices, key=lambda device: (device.near_cores[:1], device.index))
@@ -83,7 +83,7 @@ def in_order_of_cores(node: NodeModel) -> tuple[int, ...]:
 
 
 def cores_per_device(node: NodeModel) -> int:
-    """Return how many usable cores each device has for itself at least."""
+    """Return the least number of usable cores that each device has to itself."""
     return min(
         len(device.near_cores) // sum(one.near_cores == device.near_cores for one in node.devices)
         for device in node.devices
@@ -91,14 +91,14 @@ def cores_per_device(node: NodeModel) -> int:
 
 
 def placements(node: NodeModel) -> Mapping[str, Placement]:
-    """Return the placements that mean something on this node.
+    """Return the placements that differ on this node.
 
-    *right* and *half_right* (the first device of each package) put each rank near its device.
+    *right* and *half_right* (the first device of each package) place each rank near its device.
     *in_order* has the same cores in ascending order, *half_rotated* those of *half_right* moved by
-    half their number: the wrong placements of the EPICURE case study on LUMI-G. *far* puts all
+    half their number: the far placements of the EPICURE case study on LUMI-G. *far* places all
     ranks on a domain without devices, *spread* every second half there, as that study does on
-    Leonardo. *shared_domain* crowds all ranks into the domain of device 0. A wrong placement in
-    which every rank is local after all is left out. *shared_device* has two ranks on device 0,
+    Leonardo. *shared_domain* places all ranks into the domain of device 0. A far placement in which
+    every rank is near its device anyway is left out. *shared_device* has two ranks on device 0,
     both near it.
     """
     every = tuple(device.index for device in node.devices)

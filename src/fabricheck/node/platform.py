@@ -1,7 +1,7 @@
-"""The platform of a simulated node: resources, routes and costs, with everything resolved.
+"""The platform of a simulated node: resources, routes and costs, fully resolved.
 
-The sim runtime reads it as JSON and knows nothing of nodes itself: it starts flows over the links
-that a route names. All bandwidths are those that a flow can reach, peaks times efficiencies.
+The sim runtime reads it as JSON and knows nothing else about nodes: it starts flows over the links
+that a route names. All bandwidths are those that a flow can reach: peaks times efficiencies.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from fabricheck.node.schema import KnownQuantity, SimulationSection
 if TYPE_CHECKING:
     from fabricheck.node.overlay import ResourceChange
 
-#: The format of the JSON document, raised with every change that the runtime must know.
+#: The version of the JSON format, raised with every change that the runtime must know.
 FORMAT = "fabricheck-platform-5"
-#: A far pageable copy names its shared link more often than a near one, in a ratio of whole
-#: numbers of which the smaller one is at most this.
+#: The smaller number in the ratio of how often far and near pageable copies name their shared link
+#: is at most this.
 _MOST_TIMES = 10
-#: The link that is the engine of one copy, and the one of all messages from one place to another.
+#: The link that is the copy engine of one copy, and the one of all messages from one place to
+#: another.
 _ENGINE = "copy engine of copies {}-{}"
 _QUEUE = "copy engine of messages {}-{}"
 
@@ -38,42 +39,42 @@ def platform_json(node: NodeModel) -> str:
 
 
 def platform(node: NodeModel) -> dict[str, Any]:
-    """Return the platform of a node model, its overlay applied.
+    """Return the platform of a node model, with its overlay applied.
 
     Keys: ``format``; ``node`` (name, digest and overlay, for the result document); ``devices``;
-    ``domains``; ``rocm``, the version that it behaves as; ``launch_us``, of a kernel; ``links``
-    (``gbs`` in GB/s; with ``each`` every flow may have that much, else all flows share it; a flow
-    takes of a link as often as its route names it; ``faults`` are those of an overlay that depend
-    on the transfer); ``kernel`` (for a device and the memory it
-    reads or writes, the links of both directions); ``copy`` (for two places, the links of a copy by
-    engine, and the ``start_us`` before its data flow; of devices that links join directly how many
-    are ``parallel``; with host memory also the links of ``pageable`` memory); ``pageable``
-    (``pin_us`` more before a copy of pageable memory, except of at most ``staged_bytes``);
-    ``messages`` (for two places, the links of
-    a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains; and the ``queue``
+    ``domains``; ``rocm``, the version that it imitates; ``launch_us``, of a kernel; ``links``
+    (``gbs`` in GB/s; with ``each`` every flow gets that much, else all flows share it; a flow uses
+    a link as often as its route names it; ``faults`` are those of an overlay that depend on the
+    transfer); ``kernel`` (for a device and the memory it reads or writes, the links of both
+    directions); ``copy`` (for two places, the links of a copy-engine transfer, and the ``start_us``
+    before its data flow; for directly connected devices, how many are ``parallel``; with host
+    memory also the links of ``pageable`` memory); ``pageable`` (``pin_us`` more before a copy of
+    pageable memory, except of at most ``staged_bytes``); ``messages`` (for two places, the links of
+    an MPI message ``by_engine`` and ``by_kernel``, the same between two domains; and the ``queue``
     among them that is the engine); ``message_cost`` (what a message costs its receiver: ``us`` of
     device memory, ``small_us`` of host memory and of fewer than ``small_bytes``).
 
     :raises InvalidFile: when the model lacks what a simulation needs, or the overlay names a
-        resource that the platform lacks.
+        resource that the platform does not have.
     """
     parameters = node.simulation
     if parameters is None:
-        raise InvalidFile(node.file, "simulation", "without this key it cannot be simulated")
+        raise InvalidFile(node.file, "simulation", "a simulation needs this key")
     if node.switch is not None:
         raise InvalidFile(node.file, "switch", "a node with a switch cannot be simulated yet")
     return _with_overlay(node, _Platform(node, parameters).content())
 
 
 def routes(node: NodeModel) -> dict[str, Any]:
-    """Return the platform of any node, to reason about: what each transfer passes, and its peaks.
+    """Return the platform of any node, for reasoning: the resources of each transfer and their
+    peaks.
 
     What a model without ``simulation`` does not state is 1 (a whole peak, 1 us, 1 byte); a resource
-    whose bandwidth nothing tells has none (``gbs`` is None). The memory of a domain without a peak
-    is taken as what its devices move at once. Through a switch a transfer passes the link of each
-    device to it. The result is no platform for the runtime.
+    of unknown bandwidth has none (``gbs`` is None). The memory of a domain without a peak is taken
+    as what its devices move at once. Through a switch a transfer uses the link of each device to
+    it. The runtime cannot use this platform.
 
-    :raises InvalidFile: when the overlay names a resource that the node lacks.
+    :raises InvalidFile: when the overlay names a resource that the node does not have.
     """
     parameters = node.simulation or _PEAKS
     return _with_overlay(node, _Platform(node, parameters).content())
@@ -209,7 +210,7 @@ class _Platform:
         domain = next(domain for domain in self.node.domains if domain.index == index)
         peak = domain.memory_peak_gbs
         if peak is None and self.stated:
-            reason = "its value is unknown, so the node cannot be simulated"
+            reason = "a simulation needs its value, which is unknown"
             raise InvalidFile(self.node.file, "domains.memory_peak_gbs", reason)
         if peak is None:
             own = domain.devices or [one.index for one in self.node.devices]
@@ -244,7 +245,7 @@ class _Platform:
         return [self._link(f"interconnect {source}-{destination}", float(between.value))]
 
     def _kernel(self, device: Device, place: str) -> dict[str, Any]:
-        """Return the links that a device's kernel reads and writes a memory by."""
+        """Return the links over which a device's kernel reads and writes a memory."""
         owner = self._device(place)
         memory = self._memory(place)
         read, write = [memory], [memory]
@@ -262,7 +263,7 @@ class _Platform:
         return {"device": device.index, "memory": place, "read": read, "write": write}
 
     def _copy(self, source: str, destination: str) -> dict[str, Any]:
-        """Return the links and the start of a copy by engine."""
+        """Return the links and the start time of a copy-engine transfer."""
         parameters = self.parameters
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
@@ -305,10 +306,10 @@ class _Platform:
     def _message(self, source: str, destination: str) -> dict[str, Any]:
         """Return the links of a message of MPI between two ranks, by the memory of their buffers.
 
-        Between host buffers it goes through memory that both ranks share, on the sender's domain:
-        it is read and written there, read once more, and written on the receiver's. By kernel, a
-        device that receives reads it, and one that sends to the host writes it. Devices without a
-        path go through the sender's domain, there and on.
+        Between host buffers it goes through shared memory on the sender's domain: it is read and
+        written there, read again, and written on the receiver's domain. By kernel, a device that
+        receives reads it, and one that sends to the host writes it. Devices without a path go
+        through the sender's domain, there and on.
         """
         a, b = self._device(source), self._device(destination)
         if a is not None and b is not None and not self._joined(a, destination):
@@ -337,16 +338,16 @@ class _Platform:
         }
 
     def _queue(self, link: str, source: str, destination: str) -> str:
-        """Return what messages have instead of a link that every flow has for itself.
+        """Return the queue that messages use instead of a link that every flow has to itself.
 
-        Those of a pair go through one queue of an engine, one after the other.
+        The messages of a pair go through one queue of an engine, one after the other.
         """
         if not self.links[link]["each"]:
             return link
         return self._link(_QUEUE.format(source, destination), self.links[link]["gbs"])
 
     def _engines(self, device: Device | None, source: str, destination: str) -> list[str]:
-        """Return the limits of copy engines: of one copy, and of all those of the device."""
+        """Return the limits of copy engines: of one copy, and of all copies of the device."""
         engine = self.node.copy_engine
         name = _ENGINE.format(source, destination)
         if engine.peak_gbs is None or device is None:
@@ -363,11 +364,11 @@ def changed(
 ) -> dict[str, Any]:
     """Return a platform with resources changed by an overlay.
 
-    What holds of every transfer becomes the link's bandwidth; the rest are faults of the link,
-    which the runtime looks at for each transfer.
+    A change of every transfer becomes the link's bandwidth; others are faults of the link, which
+    the runtime checks for each transfer.
 
-    :param file: what to call the overlay's file in an error.
-    :raises InvalidFile: for a resource that the platform lacks, naming those of nearly that name.
+    :param file: the overlay's file in an error.
+    :raises InvalidFile: for a resource that the platform does not have, with similar names.
     """
     content = content | {"links": [dict(link) for link in content["links"]]}
     for number, change in enumerate(resources):
@@ -386,20 +387,20 @@ def changed(
 
 
 def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -> list[str]:
-    """Return the resources that patterns name, in their order."""
+    """Return the resources that match patterns, in order."""
     found: dict[str, None] = {}
     for pattern in patterns:
         matches = [name for name in names if fnmatchcase(name, pattern)]
         if not matches:
             near = ", ".join(f"'{one}'" for one in get_close_matches(pattern, names, cutoff=0))
-            reason = f"there is no resource '{pattern}'; of nearly that name: {near}"
+            reason = f"there is no resource '{pattern}'; similar names: {near}"
             raise InvalidFile(file, key, reason)
         found |= dict.fromkeys(matches)
     return list(found)
 
 
 def _with_one_link(content: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return a platform whose routes have the first of some links in the place of them all."""
+    """Return a platform whose routes have the first of some links instead of all of them."""
     first, *others = names
 
     def replaced(value: Any) -> Any:

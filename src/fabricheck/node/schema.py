@@ -1,7 +1,7 @@
 """The file format of a node model: one pydantic class per section of the YAML file.
 
-The format is explained in ``docs/node-models.md``. These classes check what concerns one section;
-what concerns several is in :mod:`fabricheck.node.loading`.
+The format is described in ``docs/node-models.md``. These classes check single sections;
+:mod:`fabricheck.node.loading` checks several together.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class _Section(BaseModel):
 
 
 class Provenance(_Section):
-    """Where a fact comes from.
+    """The source of a fact.
 
-    ``kind`` is *published* (stated in a document), *measured* (seen on a machine), *derived* (by
-    the arithmetic in ``note``), *assumed* (by the reason in ``note``), *fitted* (to the published
+    ``kind`` is *published* (stated in a document), *measured* (on a machine), *derived* (by the
+    arithmetic in ``note``), *assumed* (for the reason in ``note``), *fitted* (to the published
     value ``record``, which the model then does not predict) or *unknown*. ``source`` is a key of
     the file's ``sources``, ``where`` the place in it, ``record`` an id in the published data set.
     """
@@ -77,14 +77,14 @@ class Quantity(Provenance):
     @model_validator(mode="after")
     def _is_possible(self) -> Quantity:
         if (self.value is None) != (self.kind == "unknown"):
-            raise ValueError("a value is null exactly where its kind is unknown")
+            raise ValueError("a value must be null exactly where its kind is unknown")
         if self.value is not None and not 0 < self.value <= sys.float_info.max:
-            raise ValueError(f"{self.value} is impossible, it must be positive and finite")
+            raise ValueError(f"{self.value} is impossible: it must be positive and finite")
         return self
 
 
 class KnownQuantity(Quantity):
-    """A quantity without which the model says nothing: it may not be unknown."""
+    """A quantity that every model must state: it may not be unknown."""
 
     value: float | int
 
@@ -97,13 +97,13 @@ class Source(_Section):
 
 
 class PciSection(Provenance):
-    """PCI addresses of the devices, as far as they are known."""
+    """PCI addresses of the devices, as far as known."""
 
     addresses: dict[int, PciAddress]
 
 
 class DeviceSection(_Section):
-    """What all devices of the node have in common. They are numbered as HIP or CUDA does."""
+    """Properties that all devices of the node share. They are numbered as HIP or CUDA does."""
 
     count: Annotated[int, Field(ge=1)]
     model: str
@@ -114,13 +114,13 @@ class DeviceSection(_Section):
 
 
 class PackageSection(Provenance):
-    """Which devices share a package (an OAM, a board); every device is in exactly one."""
+    """The devices of each package (an OAM, a board); every device is in exactly one."""
 
     devices: list[list[int]]
 
 
 class DomainEntry(_Section):
-    """One NUMA domain: its cores, those kept for the system, and the cores nearest each device."""
+    """One NUMA domain: its cores, the reserved ones, and the cores nearest each device."""
 
     index: Annotated[int, Field(ge=0)]
     cores: CoreList
@@ -157,16 +157,16 @@ class LinkSection(Provenance):
 
 
 class SwitchSection(Provenance):
-    """A switch that all devices hang on, each with the same number of links."""
+    """A switch that connects all devices, each with the same number of links."""
 
     peak_gbs: KnownQuantity
     links_per_device: Annotated[int, Field(ge=1)]
 
 
 class PartSection(Provenance):
-    """That machines exist which show the first devices of the node and the cores near them only.
+    """Whether machines exist that show only the first devices of the node and the cores near them.
 
-    Who takes some devices of a node whose pairs differ must know which ones, so it needs a switch.
+    It requires a switch: on other nodes it matters which devices remain.
     """
 
 
@@ -178,22 +178,22 @@ class HostLinkSection(_Section):
 
 
 class EngineSection(_Section):
-    """The copy engines of a device: the peak of one transfer, and how many there are."""
+    """The copy engines of a device: the peak of one transfer, and their number."""
 
     peak_gbs: Quantity
     count: Quantity
 
 
 class SimulationSection(_Section):
-    """What a simulated node needs beyond the peaks; see ``docs/node-models.md``.
+    """Parameters of a simulated node besides the peaks; see ``docs/node-models.md``.
 
-    Efficiencies are parts of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
-    ``interconnect_gbs`` is what passes between two NUMA domains, per direction; without it, host
-    memory of any domain is reached alike. ``pageable_host_gbs`` is what all copies of pageable
-    memory share, and ``pageable_far_cost`` how many times its bytes one of them takes of it when
-    its memory is on another NUMA domain than its device; without them they share nothing of that
-    kind. ``message_us`` is what a message of MPI costs its receiver; messages of host memory and
-    those of fewer than ``message_small_bytes`` cost ``message_small_us``.
+    Efficiencies are fractions of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
+    ``interconnect_gbs`` is the bandwidth between two NUMA domains, per direction; without it, host
+    memory of any domain is reached equally. ``pageable_host_gbs`` is shared by all copies of
+    pageable memory; with memory on another NUMA domain than its device a copy uses
+    ``pageable_far_cost`` times its bytes of it; without both they share nothing. ``message_us`` is
+    what an MPI message costs its receiver; messages of host memory and those of fewer than
+    ``message_small_bytes`` cost ``message_small_us``.
     """
 
     memory_efficiency: KnownQuantity
@@ -222,14 +222,16 @@ class SimulationSection(_Section):
     @model_validator(mode="after")
     def _has_both(self) -> SimulationSection:
         if (self.pageable_host_gbs is None) != (self.pageable_far_cost is None):
-            raise ValueError("pageable_host_gbs and pageable_far_cost belong together")
+            raise ValueError("pageable_host_gbs and pageable_far_cost require each other")
         if self.pageable_far_cost is not None and self.pageable_far_cost.value < 1:
-            raise ValueError("pageable_far_cost is below 1: far memory would cost less than near")
+            raise ValueError(
+                "pageable_far_cost is below 1: far memory would cost less than near memory"
+            )
         return self
 
 
 class TimingSection(_Section):
-    """What the steps of a check cost on such a node; see ``docs/node-models.md``.
+    """Costs of the steps of a check on such a node; see ``docs/node-models.md``.
 
     Times are in s, bandwidths in GB/s. ``launch_s`` and ``device_s``: the start and end of a
     program, and what each device of the node adds. ``mpi_s`` and ``rank_s``: those of a launch of
@@ -278,12 +280,14 @@ class NodeFile(_Section):
     @model_validator(mode="after")
     def _has_equal_parts(self) -> NodeFile:
         if self.parts is not None and self.switch is None:
-            raise ValueError("parts needs a switch: of other nodes it matters which devices remain")
+            raise ValueError(
+                "parts requires a switch: on other nodes it matters which devices remain"
+            )
         return self
 
 
 def provenances(section: BaseModel, place: str = "") -> Iterator[tuple[str, Provenance]]:
-    """Walk over every fact of a file, with its key."""
+    """Yield every fact of a file with its key."""
     for name in type(section).model_fields:
         value = getattr(section, name)
         if not isinstance(value, BaseModel):

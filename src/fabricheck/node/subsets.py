@@ -1,4 +1,4 @@
-"""Sets of devices: the best k to compute together, and those of experiment E5."""
+"""Sets of devices: the best k to use together, and those of experiment E5."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def best_subsets(direct: FloatMatrix, k: int, name: str) -> tuple[tuple[int, ...
     """
     n = len(direct)
     if not 1 <= k <= n:
-        raise UsageError(f"{name} has {n} devices, {k} cannot be chosen from them.")
+        raise UsageError(f"{name} has {n} devices; {k} cannot be chosen from them.")
     matrix = filled_matrix(direct)
     means = {chosen: mean_between(matrix, chosen) for chosen in combinations(range(n), k)}
     best = max(means.values())
@@ -60,9 +60,10 @@ def mean_between(matrix: FloatMatrix, chosen: Sequence[int]) -> float:
 
 
 def growing_subsets(direct: FloatMatrix, name: str) -> tuple[tuple[int, ...], ...]:
-    """Return one of the best sets of 2, 3 ... all devices, each with one device more if it can be.
+    """Return one of the best sets of 2, 3 ... all devices, each with one device more where
+    possible.
 
-    Of sets of equal mean the first that holds the whole set before it, so that a step from k to
+    Of sets of equal mean it is the first that contains the set before it, so that a step from k to
     k + 1 ranks adds a device and changes nothing else. On MI250X these are the sets of the paper's
     collectives, as far as its scripts name them without a fault.
 
@@ -80,9 +81,9 @@ def growing_subsets(direct: FloatMatrix, name: str) -> tuple[tuple[int, ...], ..
 def device_sets(packages: Sequence[tuple[int, ...]], devices: int) -> Mapping[str, tuple[int, ...]]:
     """Return the device sets of E5: one, two of one package, two and four spread, all.
 
-    Spread sets take the first device of packages at equal distance: 0,4 and 0,2,4,6 on MI250X,
-    the sets of the paper's scripts. A set that the node has not, or that is another one already,
-    is left out.
+    Spread sets take the first device of packages at equal distance: 0,4 and 0,2,4,6 on MI250X, the
+    sets of the paper's scripts. A set that the node does not have, or that equals another one, is
+    left out.
     """
     firsts = [package[0] for package in packages]
     sets: dict[str, tuple[int, ...]] = {"one": (firsts[0],)}

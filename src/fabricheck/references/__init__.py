@@ -1,1 +1,1 @@
-"""References: which of them a partition has, and what each of their numbers rests on."""
+"""References of a partition, and the sources of their values."""

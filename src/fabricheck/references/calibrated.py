@@ -1,8 +1,8 @@
-"""Calibration records: the one place of a calibrated entry, which the checks read there.
+"""Calibration records: the only place of calibrated entries, where the checks read them.
 
-`fabricheck calibrate` writes them. A record of a partition holds every value of every session, so
-that each entry can be followed to it, and no host names: nodes have letters, and the unique ids of
-their devices. What a partition takes from the record of another one is a list of metrics.
+`fabricheck calibrate` writes them. A partition's record contains every value of every session, so
+that each entry can be traced, and no host names: nodes have letters and the unique ids of their
+devices. A partition may take listed metrics from the record of another one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.references.entries import faults, report_only, requires
 
-#: Where the records are, in the folder of the reference files.
+#: The folder of the records, in the folder of the reference files.
 FOLDER = "calibrations"
 
-#: Where it stands which metrics a partition takes from the record of another one.
+#: The file that lists the metrics that a partition takes from another one's record.
 TRANSFERS = "transfers"
 
 #: Tolerances are multiples of this.
 STEP = 0.005
 
-#: Why an entry of an earlier record requires nothing any longer.
-NO_SESSION = "no session has it"
+#: Why an entry of an earlier record requires nothing any more.
+NO_SESSION = "no session measures it"
 
 
 class _Model(BaseModel):
@@ -37,7 +37,7 @@ class _Model(BaseModel):
 
 
 class SessionRecord(_Model):
-    """One session's part on one node: its number in the record, the campaign, the node's letter."""
+    """One session's results on one node: its number in the record, campaign, and node letter."""
 
     number: int
     uuid: str
@@ -47,7 +47,7 @@ class SessionRecord(_Model):
 
 
 class Group(_Model):
-    """The values of one campaign, or of one node; mad is not scaled."""
+    """The values of one campaign, or of one node; mad is unscaled."""
 
     n: int
     median: float
@@ -55,12 +55,12 @@ class Group(_Model):
 
 
 def rounded_up(part: float) -> float:
-    """Return the next multiple of `STEP`; what is one but for its last bits stays one."""
+    """Round up to a multiple of `STEP`; a multiple up to rounding stays as it is."""
     return math.ceil(round(part / STEP, 6)) * STEP
 
 
 class Tolerance(_Model):
-    """The three candidates of a tolerance, parts of the value, of which the largest is taken."""
+    """The three candidates of a tolerance, as fractions of the value; the largest is used."""
 
     floor: float
     spread: float
@@ -73,7 +73,7 @@ class Tolerance(_Model):
 
 
 class PublishedRecord(_Model):
-    """What the reference files have of the same node model: the value, and under which key."""
+    """The reference files' entry for the same node model: its value and its key."""
 
     value: float
     key: str
@@ -83,14 +83,14 @@ class PublishedRecord(_Model):
 class MetricRecord(_Model):
     """One metric.
 
-    measured_by: the checks under whose names it was measured, where sessions are older than the
-    check. link_class, engine: of the transfers that it is of. peak: what the node model allows, in
-    the unit. published: what documents say of the same node model. values: by the number of the
-    session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
-    entry. between_campaigns: the largest difference of two campaigns' medians over the median of
-    all. within_run: the median over the sessions of half of the 95 % interval over the median.
-    tolerance: its candidates, None where there can be none. entry: the reference, and why it is so:
-    ``rule``, or why nothing is required.
+    measured_by: the checks that measured it, where sessions are older than the check. link_class,
+    engine: those of its transfers. peak: the node model's limit, in the unit. published: what
+    documents state for the same node model. values: by the number of the session; by_devices: by
+    the letter of the node; aside: the nodes that are slow and excluded from the entry.
+    between_campaigns: the largest difference of two campaigns' medians over the median of all.
+    within_run: the median over the sessions of half the 95 % interval over the median. tolerance:
+    its candidates, None where there can be none. entry: the reference, and its reason: ``rule``, or
+    why nothing is required.
     """
 
     unit: str
@@ -119,7 +119,7 @@ class MetricRecord(_Model):
     def _is_reference(cls, entry: Any, info: ValidationInfo) -> Any:
         unit = info.data.get("unit")
         if any(faults("", str(unit), entry)):
-            raise ValueError(f"{entry} is no reference [value, lower, upper, unit] in {unit}")
+            raise ValueError(f"{entry} is not a reference [value, lower, upper, unit] in {unit}")
         return entry
 
     @property
@@ -140,8 +140,9 @@ class Record(_Model):
     """The record of one partition.
 
     clock: whether the values were measured or simulated. device_sets: by the letter of a node the
-    unique ids of its devices, none where the runtime tells none. overlays: what changed a simulated
-    node. gone: by check and metric the unit of what an earlier record had, and no session has.
+    unique ids of its devices, empty where the runtime reports none. overlays: what changed a
+    simulated node. gone: by check and metric the unit of what an earlier record had and no session
+    has.
     """
 
     kind: Literal["calibration"] = "calibration"
@@ -161,7 +162,7 @@ class Record(_Model):
     gone: dict[str, dict[str, str]] = Field(default_factory=dict)
 
     def entries(self, check: str) -> dict[str, tuple[Sequence[Any], str]]:
-        """Return by metric the entry that the record gives a check, and why it is so."""
+        """Return by metric the entry that the record gives a check, with its reason."""
         return {
             **{name: (one.entry, one.why) for name, one in self.checks.get(check, {}).items()},
             **{
@@ -172,7 +173,7 @@ class Record(_Model):
 
 
 class Transfer(_Model):
-    """What a partition that was not measured takes from the record of another one.
+    """The metrics that a partition that was not measured takes from another one's record.
 
     checks: the metrics of each check. Their entries are those of the record.
     """
@@ -196,13 +197,13 @@ def read(path: Path) -> Record:
     """Read a record.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidFile: when it is not one.
+    :raises InvalidFile: when it is not a record.
     """
     return _read(path, Record, "calibration record")
 
 
 def read_transfer(path: Path) -> Transfer:
-    """Read what a partition takes from the record of another one; raises as `read` does."""
+    """Read the metrics that a partition takes from another one's record; raises as `read` does."""
     return _read(path, Transfer, "transfer")
 
 
@@ -210,19 +211,21 @@ def read_of(references: Path, partition: str) -> Record:
     """Read the record of a partition in a folder of reference files.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidInputError: when it is not one, or another partition's.
+    :raises InvalidInputError: when it is not a record, or that of another partition.
     """
     path = file_of(references, partition)
     found = read(path)
     if found.partition != partition:
-        raise InvalidInputError(f"{path}: is the record of {found.partition}, not of {partition}.")
+        raise InvalidInputError(
+            f"{path}: this is the record of {found.partition}, not of {partition}."
+        )
     return found
 
 
 def has_own(references: Path, partition: str) -> bool:
     """Whether a partition has a record of sessions that measured it.
 
-    What it takes from the record of another one is none, and a record that cannot be read is none.
+    Metrics taken from another partition's record do not count, nor does an unreadable record.
     """
     path = file_of(references, partition)
     return path.exists() and _is_measured(path, path.stat().st_mtime_ns, partition)
@@ -239,9 +242,9 @@ def _is_measured(path: Path, _state: int, partition: str) -> bool:
 
 def _read(path: Path, kind: type[_M], what: str) -> _M:
     if not path.exists():
-        raise NotFoundError(f"There is no {what} {path}: fabricheck calibrate --write makes it.")
+        raise NotFoundError(f"There is no {what} {path}; fabricheck calibrate --write creates it.")
     try:
         return yaml_files.validated(kind, yaml_files.read(path), path)
     except InvalidFile as error:
         where = f"{error.key}: " if error.key else ""
-        raise InvalidFile(path, None, f"is no {what} ({where}{error.reason})") from None
+        raise InvalidFile(path, None, f"is not a {what} ({where}{error.reason})") from None

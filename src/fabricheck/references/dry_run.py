@@ -1,4 +1,4 @@
-"""Which metrics and references the checks of a system have: asked of ReFrame, by a dry run."""
+"""The metrics and references of a system's checks, from a dry run of ReFrame."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from fabricheck.core.vocabulary import ENV_METRICS, ENV_RESULTS
 
 SETTINGS = ROOT / "config" / "settings.py"
 
-#: A dry run takes seconds; this is for a machine that does something else.
+#: A dry run takes seconds; the limit is for a busy machine.
 LIMIT_S = 300
 
-#: How ReFrame marks why a session stopped, or why a check failed; it also writes colours.
+#: The lines in which ReFrame states why a session stopped or a check failed; colours are removed.
 _REASON = re.compile(r"^\W*(?:ERROR: |(?=\S*: error: |Reason: ))(.+)$", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a check told of itself; of each metric its ``unit`` and ``entry``, None for none.
+    """What a check reported about itself; for each metric its ``unit`` and ``entry``, None without
+    one.
 
-    limit_s: the time limit of its program. predicted_s: how long its job will take, and
-    not_predicted why that is None.
+    limit_s: the time limit of its program, in s. predicted_s: the predicted time of its job, in s,
+    and not_predicted why there is none.
     """
 
     check: str
@@ -46,16 +47,16 @@ class Told:
 
 
 def ask(system: str, checks: Sequence[Path]) -> list[Told]:
-    """Return what the checks tell, in ReFrame's order.
+    """Return what the checks report, in ReFrame's order.
 
     :param system: as ReFrame's option: a system, or ``system:partition``; empty for this machine's.
     :param checks: the folders of checks.
     :raises NotFoundError: when there are no checks.
-    :raises InvalidInputError: when no check told anything, with why ReFrame says so.
+    :raises InvalidInputError: when no check reported anything, with ReFrame's reason.
     """
     named = system or "this machine"
     if not checks:
-        raise NotFoundError("The checks were not found: run this in the repository.")
+        raise NotFoundError("The checks were not found: change to the root of the repository.")
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
         file = Path(folder) / "metrics"
         environment = {
@@ -81,13 +82,13 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
         said = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(
-            f"ReFrame's dry run on {named} reached no check{ended}; it said: {said}"
+            f"ReFrame's dry run on {named} reached no check{ended}; ReFrame reported: {said}"
         )
     return [Told(**json.loads(line)) for line in lines]
 
 
 def reason(said: str) -> str:
-    """Return the first reason in what ReFrame said, else its last line."""
+    """Return the first reason in ReFrame's output, else its last line."""
     plain = _COLOUR.sub("", said).strip()
     found = _REASON.search(plain)
     return found[1].strip() if found else (plain.splitlines() or ["nothing"])[-1]

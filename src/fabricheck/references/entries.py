@@ -1,7 +1,7 @@
-"""Entries of references, ``[value, lower, upper, unit]``, and what is wrong with one.
+"""Reference entries, ``[value, lower, upper, unit]``, and their faults.
 
-ReFrame takes an entry as it comes. One that no value can miss, or whose unit is not the metric's,
-passes there; here each is one sentence.
+ReFrame accepts any entry. One that no value can miss, or whose unit is not the metric's, passes
+there; here each is refused in one sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 
-#: The first part of an expected failure, which ReFrame marks as one.
+#: The first part of an expected failure in ReFrame's references.
 EXPECTED_FAILURE = "$xfail"
 
 Entry = tuple[float, float | None, float | None, str]
@@ -29,12 +29,12 @@ def requires(entry: Sequence[Any]) -> bool:
 
 
 def required(entry: Any) -> bool:
-    """Whether an entry as a file states it is there and can be missed."""
+    """Whether a file states an entry that can be missed."""
     return entry is not None and requires(plain(entry))
 
 
 def entry_of(raw: Any) -> Entry | None:
-    """Return a reference as it stands in a file, or None where it is no plain one ($xfail)."""
+    """Return a reference as a file states it, or None where it is not a plain one ($xfail)."""
     if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 4:
         return None
     value, lower, upper, unit = raw
@@ -45,14 +45,14 @@ def entry_of(raw: Any) -> Entry | None:
 
 
 def plain(entry: Any) -> Any:
-    """Return an entry, of an expected failure (['$xfail', why, entry]) the one that it is of."""
+    """Return the entry; for an expected failure (['$xfail', why, entry]) the inner one."""
     if isinstance(entry, (list, tuple)):
         return plain(entry[-1]) if entry and entry[0] == EXPECTED_FAILURE else list(entry)
     return entry
 
 
 def said(entry: Any) -> str:
-    """Write an entry as in a reference file, with six digits; what is none as Python does."""
+    """Format an entry as in a reference file, with six digits; anything else as Python does."""
     if not isinstance(entry, Sequence) or isinstance(entry, str):
         return repr(entry)
     words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
@@ -62,7 +62,7 @@ def said(entry: Any) -> str:
 def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
     """Yield one sentence for each fault of the reference of one metric.
 
-    Report only is ``[0, null, null, unit]``, and nothing else.
+    Only ``[0, null, null, unit]`` is report only.
 
     :param name: the metric's, for the sentence.
     :param unit: the metric's: GB/s, us or count.
@@ -74,15 +74,15 @@ def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
         return
     value, lower, upper = entry[:3]
     if len(entry) == 3 or entry[3] is None:
-        yield f"{subject} names no unit; the metric is in {unit}."
+        yield f"{subject} has no unit; the metric is in {unit}."
     elif entry[3] != unit:
-        yield f"{subject} is in {entry[3]}, and the metric is in {unit}."
+        yield f"{subject} is in {entry[3]}, but the metric is in {unit}."
     bounds = [one for one in (lower, upper) if one is not None]
     if not all(map(_is_number, (value, *bounds))):
-        yield f"{subject} holds something that is no finite number."
+        yield f"{subject} contains something other than a finite number."
         return
     if value < 0:
-        yield f"{subject} has a value below 0."
+        yield f"{subject} has a negative value."
     elif not bounds:
         if value != 0:
             yield (
@@ -98,15 +98,15 @@ def _of_the_limits(
 ) -> Iterator[str]:
     counted = unit == "count"
     if value == 0 and not (counted and upper is not None):
-        yield f"{subject} has a limit and the value 0, of which no limit can be a part."
+        yield f"{subject} has a limit and the value 0; a limit is a fraction of the value."
     if lower is not None and not -1 < lower <= 0 and not (counted and value == 0):
-        yield f"{subject} has a lower limit that is not above -1 and at most 0."
+        yield f"{subject} has a lower limit outside -1 (exclusive) to 0."
     if upper is not None and upper < 0:
-        yield f"{subject} has an upper limit below 0."
+        yield f"{subject} has a negative upper limit."
     if unit in SMALLER_IS_BETTER and upper is None:
-        yield f"{subject} has a lower limit only, and a smaller value of {unit} is the better one."
+        yield f"{subject} has a lower limit only, but a smaller value of {unit} is better."
     if unit not in SMALLER_IS_BETTER and lower is None:
-        yield f"{subject} has an upper limit only, and a larger value in {unit} is the better one."
+        yield f"{subject} has an upper limit only, but a larger value in {unit} is better."
 
 
 def _is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What `fabricheck references` shows: of every metric its reference, and what that rests on."""
+"""The table of `fabricheck references`: the reference of every metric, and its source."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ MISSING = "none"
 #: Published, and measured on another machine than the partition's.
 ELSEWHERE = "published elsewhere"
 
-#: The environments of Spack, and where their working copies are.
+#: The Spack environments, and their working copies.
 SPACK_FOLDERS = tuple(ROOT / name for name in ("build/spack", "spack-env"))
 
-#: The package whose version is ROCm's or CUDA's.
+#: The package whose version is that of ROCm or CUDA.
 PACKAGES = {"rocm": "hip", "cuda": "cuda"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A place that values are from: a document, a node model, or a record of a calibration.
+    """The source of values: a document, a node model, or a calibration record.
 
-    versions: of ROCm or CUDA, as far as they are known. system: the machine of the values;
-    inferred: the document does not name it. limit: the values are those with which that site
-    accepts its nodes, and no measurement.
+    versions: of ROCm or CUDA, as far as known. system: the machine of the values; inferred: the
+    document does not name it. limit: the values are that site's acceptance limits, not
+    measurements.
     """
 
     title: str
@@ -52,11 +52,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of a check: its reference, of which kind that is, how it came about, and whence.
+    """One metric of a check: its reference, the kind, and the sources.
 
-    kind: published, published elsewhere, derived, calibration, simulated (of a calibration by
-        simulated sessions), rule, report only, or none.
-    marks: why the value is a weak ground for the limit.
+    kind: published, published elsewhere, derived, calibration, simulated (a calibration from
+    simulated sessions), rule, report only, or none. marks: why the value is a weak ground for the
+    limit.
     """
 
     check: str
@@ -76,12 +76,12 @@ def rows(
     sets: Mapping[str, str | None],
     at_hand: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Row]:
-    """Yield a row for each metric that the checks told of.
+    """Yield a row for each metric that the checks reported.
 
     :param sets: by partition the set of references that it names.
     :param at_hand: by partition the versions of ROCm or CUDA that it has, where known.
-    :raises InvalidInputError: when ReFrame's reference is another one than the file's, or what is
-        said of its origin is not complete.
+    :raises InvalidInputError: when ReFrame uses another reference than the file's, or an origin is
+        incomplete.
     """
     for one in told:
         named = sets.get(one.partition)
@@ -97,7 +97,7 @@ def rows(
                 continue
             if plain(entries.get(metric)) != plain(entry):
                 raise InvalidInputError(
-                    f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, and "
+                    f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, but "
                     f"{found.folder} has {entries.get(metric)}."
                 )
             origin = found.origin(one.check, one.partition, metric, named)
@@ -115,9 +115,12 @@ def rows(
 
 
 def _compared(metric: str, metrics: Collection[str]) -> str:
-    """Return which comparison limits a metric of which no value is at hand."""
+    """Return the comparison that limits a metric without a known value."""
     stem = REDUCED.sub("", metric)
-    reasons = {"alike": "its members are compared", "of_single": "it is compared with itself alone"}
+    reasons = {
+        "alike": "its members are compared with each other",
+        "of_single": "it is compared with its own solo value",
+    }
     for ending, reason in reasons.items():
         if f"{stem}_{ending}" in metrics:
             return f"no value is at hand; {reason} (_{ending})"
@@ -134,7 +137,7 @@ def _of(
     if origin is None:
         raise InvalidInputError(
             f"{found.folder / found.file_of[told.check]}: {metric} of {told.check} on "
-            f"{told.partition} does not say where its value is from."
+            f"{told.partition} has no origin of its value."
         )
     if origin.by_definition:
         return origin.kind, origin.why or origin.definition or "", []
@@ -178,7 +181,7 @@ def _of_a_calibration(
     on = origin.measured_on or told.partition
     record = found.record(on) or calibrated.read(found.folder / origin.record)
     one = record.checks.get(told.check, {}).get(metric)
-    # Either may say it: what was simulated is nowhere taken for measured.
+    # Either may state it: simulated values are never taken for measured ones.
     simulated = SIMULATED in (record.clock, origin.clock)
     kind = (SIMULATED if simulated else "calibration") if requires(entry) else REPORT_ONLY
     if one is None:
@@ -198,11 +201,11 @@ def version_at_hand(
 ) -> str | None:
     """Return the version of ROCm or CUDA of an environment, from its Spack lock.
 
-    That of what was installed counts first, then the committed one.
+    The lock of the installed software comes first, then the committed one.
 
     :param environment: a ReFrame environment of a site file.
-    :returns: ``None`` where no lock is there, or the environment is not one of Spack's.
-    :raises InvalidInputError: when a lock is broken, or is of an unknown format.
+    :returns: ``None`` without a lock, or where the environment is not one of Spack's.
+    :raises InvalidInputError: when a lock is damaged or of an unknown format.
     """
     extras = environment.get("extras", {})
     name, package = extras.get("spack_environment"), PACKAGES.get(extras.get("runtime", ""))

@@ -1,4 +1,4 @@
-"""Marks: for what reasons the value of a limit is a weak ground for it."""
+"""Marks: reasons why a value is a weak ground for a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE_SESSION = "one session"
 
 @dataclass(frozen=True, order=True)
 class Mark:
-    """A reason, as a word and in full."""
+    """A reason, as one word and in full."""
 
     word: str
     why: str
@@ -28,19 +28,20 @@ def of(
 ) -> Iterator[Mark]:
     """Yield the marks of a limit.
 
-    :param records: the published records that its value is from; none of a calibration.
-    :param versions: the runtimes, rocm or cuda, and their versions that it was measured with.
-    :param at_hand: by runtime the version that the partition has, where that is known.
+    :param records: the published records of its value; none for a calibration.
+    :param versions: the runtimes, rocm or cuda, and the versions that measured it.
+    :param at_hand: by runtime the version that the partition has, where known.
     """
     for runtime, version in dict.fromkeys(versions):
         here = at_hand.get(runtime)
         if here is not None and here.split(".")[0] != version.split(".")[0]:
             word = RUNTIME_LABELS[runtime]
-            yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, and {here} is at hand")
+            yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, but {here} is installed")
     if any(one.is_maximum for one in records):
-        yield Mark(MAXIMUM, "the highest over sizes or repeats, held against what each reaches")
-    # A site that accepts its nodes by a value has measured many; no other document tells of two.
+        yield Mark(MAXIMUM, "the highest over sizes or repeats, compared with what each reaches")
+    # A site that accepts nodes by a value has measured many; no other document reports two
+    # sessions.
     measured = [one for one in records if one.kind == "measured" and one.role != ACCEPTANCE]
     titles = dict.fromkeys(one.title for one in measured)
     if len(titles) == 1 and len(measured) == len(records):
-        yield Mark(ONE_SESSION, "its document tells of one session")
+        yield Mark(ONE_SESSION, "its document reports one session")

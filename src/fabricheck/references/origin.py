@@ -1,4 +1,4 @@
-"""Where the value of a reference is from, and the way back to it."""
+"""The origin of a reference's value, and how to compute it from there."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
 #: A node model, read once.
 load = functools.cache(load_node)
 
-#: Of a node model only these kinds of a peak are a ground for a limit: no assumption fails a node.
+#: Kinds of a node model's peak that may ground a limit: an assumption never fails a node.
 SOUND = ("published", "measured", "derived")
 
 
 class Origin(BaseModel):
-    """What x-provenance says of a metric; docs/references.md explains the keys."""
+    """The x-provenance of a metric; docs/references.md describes the keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -56,13 +56,13 @@ class Origin(BaseModel):
     @model_validator(mode="after")
     def _is_complete(self) -> Origin:
         if self.records and (self.statistic is None or self.system is None):
-            raise ValueError("records need a statistic and the system that they are of")
+            raise ValueError("records require a statistic and their system")
         if self.link_class is not None and self.map is None:
-            raise ValueError("a class needs the node model (map) whose pairs are meant")
+            raise ValueError("a class requires the node model (map) that defines its pairs")
         if self.kind == "published" and (not self.records or self.peak or self.efficiency):
-            raise ValueError("a published value needs records, and nothing else")
+            raise ValueError("a published value requires records, and nothing else")
         if self.kind == "calibration" and not self.record:
-            raise ValueError("a calibration needs its record")
+            raise ValueError("a calibration requires its record")
         if self.kind == "derived":
             self._is_derived()
         return self
@@ -70,25 +70,25 @@ class Origin(BaseModel):
     def _is_derived(self) -> None:
         if self.peak is not None:
             if self.map is None:
-                raise ValueError("a peak needs the node model (map) that states it")
+                raise ValueError("a peak requires the node model (map) that states it")
             if (self.efficiency is None) == (not self.records):
-                raise ValueError("of a peak either an efficiency is stated, or records of it are")
+                raise ValueError("a peak requires either an efficiency or records of it")
             if self.efficiency is not None and not self.why:
-                raise ValueError("an efficiency needs its reason")
+                raise ValueError("an efficiency requires its reason")
         elif not self.records and not (self.why or self.definition):
-            raise ValueError("a derived value needs records, a peak, or the reason (why)")
+            raise ValueError("a derived value requires records, a peak, or the reason (why)")
 
     @property
     def by_definition(self) -> bool:
-        """Whether the value needs no measurement: a count of faults, the whole of itself."""
+        """Whether the value needs no measurement: a count of faults, or 100 % of itself."""
         return self.kind == "derived" and not self.records and self.peak is None
 
 
 def read(stated: Mapping[str, Any], place: str) -> Origin:
-    """Return an origin as a reference file states it.
+    """Parse an origin from a reference file.
 
     :param place: file, partition and metric, for the sentence.
-    :raises InvalidInputError: when something is missing, unknown or does not go together.
+    :raises InvalidInputError: when something is missing, unknown or contradictory.
     """
     try:
         return Origin.model_validate(stated)
@@ -98,7 +98,7 @@ def read(stated: Mapping[str, Any], place: str) -> Origin:
 
 
 def record_names(origin: Origin) -> list[str]:
-    """Return the ids of the records: of a class those of every ordered pair of it.
+    """Return the ids of the records; for a class those of every ordered pair in it.
 
     :raises InvalidInputError: when the node model has no such class.
     """
@@ -122,8 +122,8 @@ def follow(origin: Origin, data: Published) -> tuple[float, str]:
     """Compute a value from its origin; return it with its unit, GB/s, us or percent.
 
     :raises InvalidInputError: for a missing or secondary record, records of several units or of
-        another system than stated, an acceptance limit that is said to be published, and a peak
-        that is assumed or rests on a secondary record.
+        another system than stated, an acceptance limit that is declared published, and a peak that
+        is assumed or comes from a secondary record.
     """
     value, unit = _of_records(origin, data) if origin.records else (1.0, "part")
     if origin.peak is not None:
@@ -143,11 +143,11 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
             raise InvalidInputError(f"Record {name} is of {system}, not of {origin.system}.")
         if origin.kind == "published" and data.record(name).role == ACCEPTANCE:
             raise InvalidInputError(
-                f"Record {name} is an acceptance limit of {system}, and no published measurement."
+                f"Record {name} is an acceptance limit of {system}, not a published measurement."
             )
     units = {unit for _, unit in values}
     if len(units) > 1:
-        raise InvalidInputError(f"Records {', '.join(names)} are of several units.")
+        raise InvalidInputError(f"Records {', '.join(names)} have several units.")
     assert origin.statistic is not None
     return STATISTICS[origin.statistic]([value for value, _ in values]), units.pop()
 
@@ -155,20 +155,20 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
 def _refuse_secondary(name: str, data: Published) -> None:
     if data.record(name).secondary:
         raise InvalidInputError(
-            f"Record {name} is secondary: it needs the original before anything rests on it."
+            f"Record {name} is secondary: its original is required before a value uses it."
         )
 
 
 def peak_gbs(origin: Origin, data: Published) -> float:
-    """Return the peak of the node model that an origin names, in GB/s, times what it counts.
+    """Return the peak of the node model that an origin names, in GB/s, times its factor.
 
-    :raises InvalidInputError: when the peak is assumed or unknown, or of a secondary record.
+    :raises InvalidInputError: when the peak is assumed or unknown, or from a secondary record.
     """
     assert origin.map is not None
     node = load(origin.map)
     key, fact = peak_fact(origin)
     if fact.kind not in SOUND:
-        raise InvalidInputError(f"{node.file}: {key} is {fact.kind}, and no ground for a limit.")
+        raise InvalidInputError(f"{node.file}: {key} is {fact.kind}, so it cannot ground a limit.")
     if fact.record:
         _refuse_secondary(fact.record, data)
     if origin.peak == "pair":
@@ -181,7 +181,7 @@ def peak_gbs(origin: Origin, data: Published) -> float:
 
 
 def peak_fact(origin: Origin) -> tuple[str, Quantity]:
-    """Return the key of the peak in the file of its node model, and what is said of it there."""
+    """Return the key of the peak in its node model's file, and its provenance."""
     assert origin.map is not None
     node = load(origin.map)
     key = {

@@ -1,4 +1,4 @@
-"""The published data set: records in the units of the suite, and what they were measured with."""
+"""The published data set: records in the suite's units, with the software that measured them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 
-#: Where ReFrame looks for reference files; the settings set it where nobody has.
+#: The variable with ReFrame's folder of reference files; the settings set it if unset.
 PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
 
 OWN_FOLDER = ROOT / "reference_values"
 
 FILE = "published_values.yaml"
 
-#: The units of records, as a unit of the suite and a factor; others stay what they are.
+#: Units of records, as a unit of the suite and a factor; other units stay as they are.
 UNITS = {"GB/s": ("GB/s", 1.0), "TB/s": ("GB/s", 1e3), "MB/s": ("GB/s", 1e-3), "us": ("us", 1.0),
          "percent": ("percent", 1.0), "ratio": ("ratio", 1.0)}  # fmt: skip
 
-#: The units of the suite that metrics have; a ratio is no ground for a reference.
+#: The units that metrics have; a ratio cannot ground a reference.
 OF_METRICS = ("GB/s", "us", "percent")
 
-#: Members of a record that are taken as they are.
+#: Fields of a record that are copied unchanged.
 _AS_THEY_ARE = ("id", "system", "accelerator", "experiment", "metric", "kind", "conditions")
 
-#: The role of records that a site accepts its nodes with: no measurement of that site.
+#: The role of records by which a site accepts its nodes: not a measurement of that site.
 ACCEPTANCE = "site_acceptance_reference"
 
-#: By partition the name that the data set has for its machine; others have none there. That the
-#: paper's machine is Dardel is inferred (``system_inferred`` of its records): it names none.
+#: By partition the data set's name of its machine; other partitions have none. That the paper's
+#: machine is Dardel is inferred (``system_inferred`` of its records): the paper does not name it.
 MACHINES = {
     "lumi:gpu": "lumi-g",
     "frontier:gpu": "frontier",
@@ -54,10 +54,10 @@ _VERSION = re.compile(r"\b(ROCm|CUDA)[ -]?(\d+(?:\.\d+)*)|\bcu(\d\d)(\d)\b", re.
 class Record:
     """One published record.
 
-    value: in ``unit``, which is one of the suite where the record's can be made one. step: the last
-    digit printed, in the same unit; printed: the value as text. place: document and place in it.
-    kind: measured, theoretical and so on. secondary: its document cites another one. inferred: that
-    the system is so is not said there.
+    value: in ``unit``, which is one of the suite's where it can be converted. step: the last
+    printed digit, in the same unit; printed: the value as text. place: document and place in it.
+    kind: measured, theoretical and so on. secondary: its document cites another one. inferred: its
+    document does not name the system.
     """
 
     id: str
@@ -95,12 +95,12 @@ class Record:
 
     @property
     def is_maximum(self) -> bool:
-        """Whether it is the highest of several: of a sweep over sizes, or of repeats."""
+        """Whether it is the highest of several: over sizes, or over repeats."""
         return self.metric == "bandwidth_peak" or "size_sweep" in self.conditions
 
     @property
     def is_latency(self) -> bool:
-        """Whether it is a time, and not a bandwidth."""
+        """Whether it is a time, not a bandwidth."""
         return self.unit == "us"
 
 
@@ -109,13 +109,13 @@ def _record(raw: Mapping[str, Any]) -> Record:
     stated, value = raw["unit"], printed
     texts = [raw[key] for key in _AS_THEY_ARE if key != "conditions"]
     if not all(isinstance(one, str) for one in (*texts, stated, raw["source"]["title"])):
-        raise TypeError(f"{raw['id']} has something else where a text belongs")
+        raise TypeError(f"{raw['id']} has something other than a text where a text is required")
     if not isinstance(raw["conditions"], dict):
-        raise TypeError(f"the conditions of {raw['id']} are no map")
+        raise TypeError(f"the conditions of {raw['id']} are not a mapping")
     if "unit_si" in raw:
         stated, value = raw["unit_si"], raw["value_si"]
     if isinstance(value, bool) or not abs(value) <= sys.float_info.max:
-        raise ValueError(f"the value of {raw['id']} is no finite number")
+        raise ValueError(f"the value of {raw['id']} is not a finite number")
     unit, factor = UNITS.get(stated, (stated, 1.0))
     _, _, decimals = str(printed).partition(".")
     return Record(
@@ -136,18 +136,18 @@ def _record(raw: Mapping[str, Any]) -> Record:
 def _setup(raw: Mapping[str, Any]) -> dict[str, Any]:
     software = dict(raw.get("software") or {})
     if not all(isinstance(one, str) for one in raw["titles"]):
-        raise TypeError("a title of a setup is no text")
+        raise TypeError("a title of a setup is not a text")
     return {"titles": tuple(raw["titles"]), "software": software}
 
 
 class Published:
-    """The records, by their id."""
+    """The records, by id."""
 
     def __init__(self, path: Path) -> None:
         """Read the data set.
 
         :raises NotFoundError: when there is no such file.
-        :raises InvalidInputError: when it is not readable as YAML, or has no records.
+        :raises InvalidInputError: when it is not YAML, or has no records.
         """
         content = yaml_files.read(path)
         try:
@@ -156,7 +156,9 @@ class Published:
             }
             self._setups: list[dict[str, Any]] = [_setup(one) for one in content["setups"]]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInputError(f"{path}: is no data set of records ({error}).") from None
+            raise InvalidInputError(
+                f"{path}: this is not a data set of records ({error})."
+            ) from None
         if len(self.records) != len(content["records"]):
             raise InvalidInputError(f"{path}: two records have the same id.")
         self.path = path
@@ -172,7 +174,7 @@ class Published:
             raise InvalidInputError(f"{self.path}: there is no record {name}.") from None
 
     def matching(self, *patterns: str) -> list[Record]:
-        """Return the records whose ids fit a pattern, with ``*`` and ``?`` as of files."""
+        """Return the records whose ids match a pattern with ``*`` and ``?``."""
         return [
             record
             for name, record in self.records.items()
@@ -182,7 +184,7 @@ class Published:
     def value(self, name: str) -> tuple[float, str]:
         """Return a record's value and its unit, which is GB/s, us or percent.
 
-        :raises InvalidInputError: when the record's unit cannot be made one of these.
+        :raises InvalidInputError: when the record's unit cannot be converted to these.
         """
         record = self.record(name)
         if record.unit not in OF_METRICS:
@@ -192,7 +194,7 @@ class Published:
     def versions(self, name: str) -> dict[str, str]:
         """Return ROCm's or CUDA's version with which a record was measured; empty if unknown.
 
-        The record's own words count first, then the setup of its source.
+        The record's own version comes first, then that of its source's setup.
         """
         record = self.record(name)
         for key in ("software", "mpi", "container"):

@@ -1,6 +1,6 @@
-"""Limits that need no published value: what holds of one measurement by others of the same node.
+"""Limits without a published value: rules that compare measurements of the same node.
 
-Their numbers stand in ``rules.yaml`` beside the reference files, each with what it rests on.
+Their numbers are in ``rules.yaml`` beside the reference files, each with its source.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from fabricheck.references.published import OWN_FOLDER, folder
 
 FILE = "rules.yaml"
 
-#: The ends of the names of metrics that are made for a rule: they compare, and have no other value.
+#: Suffixes of metrics that exist for a rule: they compare, and have no other value.
 RELATIVE = re.compile(r"_(alike|of_single)$")
 
-#: By collective how often its data pass from device to device, and the bytes that a device sends or
-#: receives at least, of n devices, as a part of the message size.
+#: By collective how often its data pass from device to device, and the fewest bytes that each of n
+#: devices sends or receives, as a fraction of the message size.
 _PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgather": 2}
 
 
@@ -66,7 +66,7 @@ class _File(_Model):
 
 @dataclass(frozen=True)
 class Rule:
-    """The entry that a rule gives a metric, and the rule as the reason of it."""
+    """The entry that a rule gives a metric, with the rule as its reason."""
 
     entry: Entry
     why: str
@@ -75,7 +75,7 @@ class Rule:
 def alike(kind: str) -> Rule:
     """Return how far a member may be behind the median of the others.
 
-    :param kind: the transfer, as ``rules.yaml`` names its spread.
+    :param kind: the transfer, as named by its spread in ``rules.yaml``.
     """
     stated = _stated().alike
     part = allowed_percent(kind) / 100
@@ -85,7 +85,7 @@ def alike(kind: str) -> Rule:
 
 
 def allowed_percent(kind: str) -> float:
-    """Return how many percent a member may be behind the others."""
+    """Return how far a member may be behind the others, in percent."""
     stated = _stated().alike
     spread = stated.spreads[kind].spread_percent
     return max(stated.least_percent, round(stated.times * spread, 3))
@@ -100,9 +100,9 @@ def kind(
     role: str | None,
     direct: bool,
 ) -> str:
-    """Return which transfer a measurement is, as the file of rules names its spread.
+    """Return the kind of transfer of a measurement, as named by its spread in the rules file.
 
-    :param role: of the measurement, as a series names it.
+    :param role: of the measurement, as in a series.
     :param direct: whether the devices of a pair have a link of their own.
     """
     ends = set(memories)
@@ -125,29 +125,29 @@ def kind(
 
 
 def spreads() -> Mapping[str, float]:
-    """Return by the kind of transfer the standard deviation of healthy members in percent."""
+    """Return by kind of transfer the standard deviation of healthy members, in percent."""
     return {kind: one.spread_percent for kind, one in _stated().alike.spreads.items()}
 
 
 def both_ways() -> Rule:
-    """Return what both directions at once have to reach of the two alone."""
+    """Return what both directions at once must reach of the sum of each alone."""
     part = _stated().both_ways.least_percent / 100
-    return Rule((100, part - 1, None, "%"), "both directions do not take turns")
+    return Rule((100, part - 1, None, "%"), "both directions run at the same time")
 
 
 def together() -> Rule:
-    """Return what a pair has to reach beside others of its fair share of itself alone."""
+    """Return what a pair must reach beside others: a part of its fair share of its solo value."""
     part = _stated().together.least_percent / 100
-    return Rule((100, part - 1, None, "%"), "pairs at once share links as the node model has them")
+    return Rule((100, part - 1, None, "%"), "pairs at once share links as the node model states")
 
 
 def collective(
     operation: str, size: int, devices: int, link_gbs: float, library: str, unit: Unit
 ) -> Rule:
-    """Return what a collective has to reach by what the slowest link of its devices allows.
+    """Return what a collective must reach, from the slowest link of its devices.
 
     :param size: of the message in bytes, as the library's own benchmark counts it.
-    :param library: whose factor counts: ``mpi``, ``rccl`` or ``simulated``.
+    :param library: whose factor applies: ``mpi``, ``rccl`` or ``simulated``.
     :param unit: us of its time, or GB/s of its bus bandwidth.
     """
     stated = _stated().collectives
@@ -184,9 +184,9 @@ def found(metric: str, lower: float | None, upper: float | None) -> str | None:
 
 
 def _share(operation: str, devices: int, whole: bool) -> float:
-    """Return the bytes that a device sends or receives at least, as a part of the message size.
+    """Return the fewest bytes that a device sends or receives, as a fraction of the message size.
 
-    :param whole: the size of an allgather is that of the whole, not of what each device gives.
+    :param whole: whether the size of an allgather is that of the whole, not of each device's part.
     """
     others = (devices - 1) / devices
     if operation == "allgather":

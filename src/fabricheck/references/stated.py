@@ -1,4 +1,4 @@
-"""The references of a partition: what the files state, and the calibrated entries over it."""
+"""The references of a partition: those of the files, and calibrated entries that replace them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ PROVENANCE = "x-provenance"
 BOUNDS = "x-bounds"
 INDEX = ["$partition"]
 
-#: The key of what holds on all partitions that have no entries of their own.
+#: The key of entries for all partitions that have no entries of their own.
 ANY = "any"
 
-#: What is in the folder of the reference files and holds none: published values, rules, and what
-#: simulated nodes are compared with.
+#: Files in the folder that hold no references: published values, rules, and values for simulated
+#: nodes.
 OTHERS = (FILE, rules.FILE, "fidelity-*.yaml")
 
-#: A metric's stem is its name without how it was reduced; provenance may name either.
+#: A metric's stem is its name without the reduction; provenance may name either.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 
 
 def of(folder: Path) -> References:
-    """Return the references of a folder, which are read again only when a file changed."""
+    """Return the references of a folder, read again only when a file changed."""
     files = sorted(folder.rglob("*.yaml"))
     return _read(folder, tuple((file, file.stat().st_mtime_ns) for file in files))
 
@@ -46,24 +46,24 @@ def _read(folder: Path, _state: object) -> References:
 class References:
     """The references in a folder.
 
-    A partition's entry of a metric is the calibrated one, else what the files state under the
+    A partition's entry of a metric is the calibrated one, else the files' entry under the
     partition's name, else under the set that it names, else under `ANY`. A calibration does not
     replace an expected failure ($xfail), a count, or a limit of the set from which its sessions
     give none.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Read the files; records are read when they are asked for.
+        """Read the files; records are read on demand.
 
         :raises NotFoundError: when there is no such folder.
-        :raises InvalidInputError: when a file is not readable, has something else where a map
-            belongs, or a check is in two of them.
+        :raises InvalidInputError: when a file cannot be read, has something else where a mapping is
+            required, or a check is in two files.
         """
         if not folder.is_dir():
             raise NotFoundError(f"There is no folder of reference files {folder}.")
         self.folder = folder
         self.files: dict[str, Mapping[str, Any]] = {}
-        #: By check the name of its file.
+        #: The name of each check's file.
         self.file_of: dict[str, str] = {}
         self.records: dict[str, Record | None] = {}
         for path in sorted(folder.glob("*.yaml")):
@@ -71,27 +71,27 @@ class References:
                 continue
             content = yaml_files.read(path)
             if not isinstance(content, dict):
-                raise InvalidInputError(f"{path}: is not a map of checks.")
+                raise InvalidInputError(f"{path}: this is not a mapping of checks.")
             self.files[path.name] = content
             checks = [name for name, one in content.items() if _is_check(one)]
             if not checks:
-                raise InvalidInputError(f"{path}: has no check with its references.")
+                raise InvalidInputError(f"{path}: there is no check with its references.")
             for key in (PROVENANCE, BOUNDS, *checks):
                 _refuse_no_map(path, key, content.get(key))
             for check in checks:
                 if check in self.file_of:
-                    raise InvalidInputError(f"{path}: {check} is in {self.file_of[check]} as well.")
+                    raise InvalidInputError(f"{path}: {check} is also in {self.file_of[check]}.")
                 self.file_of[check] = path.name
 
     @property
     def data(self) -> Published:
-        """The published data set: that of the folder, else that of fabricheck."""
+        """The published data set: that of the folder, else fabricheck's."""
         return of_folder(self.folder)
 
     def record(self, partition: str) -> Record | None:
         """Return a partition's calibration record, None where there is none.
 
-        :raises InvalidInputError: when its file is none.
+        :raises InvalidInputError: when its file is not a record.
         """
         if partition not in self.records:
             path = file_of(self.folder, partition)
@@ -102,19 +102,19 @@ class References:
         return self.records[partition]
 
     def with_record(self, record: Record) -> References:
-        """Return the references as they are with a record in the place of the present one."""
+        """Return the references with a record replaced."""
         made = copy.copy(self)
         made.records = self.records | {record.partition: record}
         return made
 
     @functools.cached_property
     def transfers(self) -> Mapping[str, Transfer]:
-        """By partition what it takes from the record of another one."""
+        """By partition the metrics that it takes from another one's record."""
         files = sorted(self.folder.glob(f"{TRANSFERS}/*.yaml"))
         return {one.partition: one for one in map(calibrated.read_transfer, files)}
 
     def table(self, check: str) -> Mapping[str, Any]:
-        """Return what the files state of a check by partition or set; none without a file."""
+        """Return the file's references of a check by partition or set; empty without a file."""
         name = self.file_of.get(check)
         found = {} if name is None else self.files[name][check]
         return {key: one for key, one in found.items() if key != "$index"}
@@ -125,14 +125,14 @@ class References:
         return next((one for one in (partition, named, ANY) if one in table and one), None)
 
     def stated(self, check: str, key: str | None) -> Mapping[str, Any]:
-        """Return what the check's file states under a key by metric."""
+        """Return the entries of the check's file under a key, by metric."""
         return self.table(check).get(key or "") or {}
 
     def entries(self, check: str, partition: str, named: str | None = None) -> dict[str, Any]:
         """Return the entries of a check in a partition by metric.
 
         :param named: the set of references that the partition names.
-        :raises InvalidInputError: when what a calibration gives cannot be read.
+        :raises InvalidInputError: when a calibration cannot be read.
         """
         stated = self.stated(check, self.key(check, partition, named))
         given = self.calibrated(check, partition, named)
@@ -141,7 +141,7 @@ class References:
     def calibrated(
         self, check: str, partition: str, named: str | None = None
     ) -> dict[str, tuple[Sequence[Any], Record]]:
-        """Return by metric the calibrated entries that count, each with its record."""
+        """Return by metric the calibrated entries that apply, each with its record."""
         stated = self.stated(check, self.key(check, partition, named))
         own = partition in self.table(check)
         return {
@@ -169,7 +169,7 @@ class References:
         return found
 
     def provenance(self, check: str, key: str) -> Mapping[str, Any]:
-        """Return what the check's file says of where the values under a key are from."""
+        """Return the provenance in the check's file of the values under a key."""
         return (self.files[self.file_of[check]].get(PROVENANCE) or {}).get(key) or {}
 
     def bounds(self, name: str) -> Mapping[str, str]:
@@ -179,9 +179,9 @@ class References:
     def origin(
         self, check: str, partition: str, metric: str, named: str | None = None
     ) -> Origin | None:
-        """Return where a metric's value is from; ``None`` where nothing says it.
+        """Return the origin of a metric's value; ``None`` where none is stated.
 
-        :raises InvalidInputError: when what is said is not complete.
+        :raises InvalidInputError: when the origin is incomplete.
         """
         given = self.calibrated(check, partition, named).get(metric)
         if given is not None:
@@ -190,13 +190,13 @@ class References:
         return None if key is None else self.stated_origin(check, key, metric)
 
     def stated_origin(self, check: str, key: str, metric: str) -> Origin | None:
-        """Return where the value is from that the check's file states under a key.
+        """Return the origin of the value that the check's file states under a key.
 
-        What is said of the metric in this check counts first, then of its stem (the metric
-        without how it was reduced) in this check, then of both in all checks of the file, and last
-        what is said of the whole partition or set.
+        The origin of the metric in this check comes first, then that of its stem (the metric
+        without its reduction) in this check, then both in all checks of the file, and last that of
+        the whole partition or set.
 
-        :raises InvalidInputError: when what is said is not complete.
+        :raises InvalidInputError: when the origin is incomplete.
         """
         stated = self.provenance(check, key)
         stem = REDUCED.sub("", metric)
@@ -211,7 +211,7 @@ class References:
         )
 
     def all_entries(self) -> Iterator[tuple[str, str, str, Any]]:
-        """Yield check, partition or set, metric and entry of all."""
+        """Yield check, partition or set, metric and entry of all references."""
         records = [calibrated.read(path) for path in sorted(self.folder.glob(f"{FOLDER}/*.yaml"))]
         names = [*(one.partition for one in records), *self.transfers]
         for check in self.file_of:
@@ -225,24 +225,24 @@ def _is_check(content: Any) -> bool:
 
 
 def _refuse_no_map(path: Path, key: str, content: Any) -> None:
-    """Refuse what is not a map: a check, what is said of origins and bounds, and their parts."""
+    """Refuse anything but a mapping for a check, its origins and bounds, and their parts."""
     if content is not None and not isinstance(content, dict):
-        raise InvalidInputError(f"{path}: {key} is not a map.")
+        raise InvalidInputError(f"{path}: {key} is not a mapping.")
     for name, part in (content or {}).items():
         if name == "$index" and part != INDEX:
             raise InvalidInputError(
-                f"{path}: the references of {key} are not by partition: $index is {part}, and only "
-                f"{INDEX} is read."
+                f"{path}: the references of {key} must be by partition: $index is {part}, but "
+                f"only {INDEX} is read."
             )
         plain = name == "$index" or key == BOUNDS or part is None
         if not plain and not isinstance(part, dict):
-            raise InvalidInputError(f"{path}: {name} of {key} is not a map.")
+            raise InvalidInputError(f"{path}: {name} of {key} is not a mapping.")
 
 
 def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:
-    """Whether a calibrated entry counts beside the one that a file states.
+    """Whether a calibrated entry applies instead of the one in a file.
 
-    :param own: whether that stands under the partition's own name, and not its set's.
+    :param own: whether that is under the partition's own name, not its set's.
     """
     if stated is None:
         return True

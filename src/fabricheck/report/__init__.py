@@ -1,1 +1,1 @@
-"""The page of a session: is it reproduced, and where is this node slow?"""
+"""The HTML page of a session: what it reproduces, and where the node is slow."""

@@ -40,10 +40,10 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
 from fabricheck.site import partitions
 
-#: Of several nodes so many partitions have sections of their own, where none are chosen.
+#: The most partitions with sections of their own, when several nodes are shown and none are chosen.
 MOST_IN_FULL = 4
 
-#: How a page calls the documents that no partition is known of.
+#: The page's name of documents without a known partition.
 NOWHERE = "no partition"
 
 
@@ -186,7 +186,7 @@ class Contents:
         """That status as it is shown."""
         same = [bool(one.provisional) for one in self._judged
                 if one.status == self.status and not one.simulated]  # fmt: skip
-        # Where one was proven slow it does not matter on what the others rest.
+        # Where one was proven slow, the others' grounds do not matter.
         proven = self.status == "PERF-FAIL" and not all(same)
         return provisional.told(self.status, any(same) and not proven)
 
@@ -203,7 +203,7 @@ class Contents:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Figures and claims that a defect lost, each in one sentence."""
+        """Figures and claims lost to a defect, one sentence each."""
         return tuple(one for part in self.parts for one in (*part.undrawn, *part.claims.defects))
 
     @cached_property
@@ -296,7 +296,7 @@ def _shown(
     coverage: Sequence[Coverage],
     undrawn: list[str],
 ) -> Iterator[Shown]:
-    """Yield the figures of a partition, with what they are of."""
+    """Yield the figures of a partition, with their partition and node."""
     node = observed.node.name if observed.node is not None else ""
     without = "a CPU, no GPU" if observed.runtimes == {"host"} else "no node model"
     for shown in _drawn(part, figures, undrawn):
@@ -319,12 +319,12 @@ def _measured(observed: Observed, coverage: Iterable[Coverage]) -> Iterator[str]
 
 
 def _drawn(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator[Shown]:
-    """Yield the figures; what becomes no drawing is added to ``undrawn`` as a sentence."""
+    """Yield the figures; a figure that cannot be drawn adds a sentence to ``undrawn``."""
     for figure in figures:
         name = f"{part}-{slug(figure.id)}"
         try:
             yield Shown(name, figure, inline(figure.svg, name, figure.title), figure.csv)
-        # The library that draws raises what it likes, or its process ends.
+        # The drawing library may raise anything, or its process may end.
         except Exception as error:
             undrawn.append(defect(f"Figure {name} could not be drawn", error))
 

@@ -17,7 +17,7 @@ from fabricheck.report.figure import Shown
 
 @dataclass(frozen=True)
 class DocumentFigure:
-    """A figure of a document; document_figures.yaml says what its fields are."""
+    """A published figure; document_figures.yaml describes its fields."""
 
     document: str
     figure: str
@@ -68,7 +68,7 @@ def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Co
 
 
 def _shows(ours: Shown, theirs: DocumentFigure) -> bool:
-    """Whether a figure is a counterpart: one of published values alone is none.
+    """Whether a figure is a counterpart: one with published values only is not.
 
     Nor is one that draws several experiments, and has none of those that the document's is of. A
     node is drawn by its model.
@@ -90,8 +90,8 @@ def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, C
     if theirs.never is not None:
         return theirs.never
     if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):
-        return f"it is of a node with {theirs.of}, and no partition with figures here is of one"
+        return f"it is of a node with {theirs.of}; no partition with figures here is such a node"
     why = "; ".join(f"{name}: {rows[name].sentence}" for name in theirs.experiments)
     if any(rows[name].measured_anything for name in theirs.experiments):
-        why += f". No figure shows it{f': that takes {theirs.takes}' if theirs.takes else ''}"
+        why += f". No figure shows it{f': that needs {theirs.takes}' if theirs.takes else ''}"
     return why

@@ -13,7 +13,7 @@ from fabricheck.core.text import printable
 
 SVG = "http://www.w3.org/2000/svg"
 
-#: What may stand in a drawing; a charting library writes no more, and a page takes no other.
+#: Elements allowed in a drawing; a charting library writes no others, and a page accepts no others.
 ELEMENTS = frozenset(
     {"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline",
      "polygon", "text", "tspan", "title", "desc", "linearGradient", "radialGradient", "stop",
@@ -26,7 +26,7 @@ ElementTree.register_namespace("", SVG)
 
 
 def plain(value: Any) -> Any:
-    """Return what a chart is made of with all text printable.
+    """Return the specification of a chart with all text printable.
 
     The library that draws ends the whole process at a character that no SVG can hold.
     """
@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
 
 
 def inline(svg: str, prefix: str, name: str) -> Markup:
-    """Return a drawing that can stand in a page beside others.
+    """Return a drawing that can be placed in a page beside others.
 
     Two drawings may use the same ids (of clips), and the second would be cut by the first's: they
     get a prefix. To a screen reader it is one image; what is seen in it the page says in words.

@@ -24,7 +24,7 @@ from fabricheck.site.software import record
 #: Sessions of a job that are named.
 MOST_SESSIONS = 20
 
-#: Up to so many checks are named as those that do not tell what all others do.
+#: Up to so many checks are named when they report something other than the rest.
 MOST_OTHERS = 3
 
 
@@ -38,7 +38,7 @@ class Fact:
 
 
 def of_sessions(results: Results) -> list[Fact]:
-    """Return what ReFrame's report tells of the session, or what is known of a job over nodes."""
+    """Return what ReFrame's report states of the session, or the facts of a job over nodes."""
     session = results.session
     if session is None and results.requested:
         ran = [f"{one.id} in {one.report.parent.parent}" for one in results.sessions]
@@ -63,7 +63,7 @@ def of_sessions(results: Results) -> list[Fact]:
 
 
 def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
-    """Return what is said of the sessions' software, and the locks and specs kept with it.
+    """Return the statements about the sessions' software, and the locks and specs kept with it.
 
     Sessions of one job say the same once.
     """
@@ -82,7 +82,7 @@ def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
 
 
 def _info(session: Session) -> dict[str, Any]:
-    """Return what else the report says; the session itself was read of it before."""
+    """Return further fields of the report; the session itself was read earlier."""
     try:
         info = json.loads(read_text(session.report))["session_info"]
     except (FabricheckError, ValueError, KeyError, TypeError):
@@ -95,7 +95,7 @@ def _time(seconds: float) -> str:
 
 
 def of(observed: Observed) -> list[Fact]:
-    """Return what the documents of a partition tell; what they tell differently, each."""
+    """Return what the documents of a partition report; differing reports separately."""
     told: dict[str, dict[str, list[str]]] = {}
     names = []
     for entry in observed.entries:
@@ -148,7 +148,7 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
 
 
 def _who(checks: list[str], every: list[str]) -> str:
-    """Return which checks tell something; nothing where all do."""
+    """Return the checks that report something; empty if all do."""
     others = [name for name in dict.fromkeys(every) if name not in checks]
     if not others:
         return ""

@@ -1,4 +1,4 @@
-"""A figure of the report: a drawing as SVG, what it shows in words, and its data."""
+"""A figure of the report: a drawing as SVG, its description in words, and its data."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fabricheck.report.drawing import plain
 #: below the other on a phone, without making its text smaller.
 WIDTH = 350
 
-#: Colours that are told apart by people who do not see all of them (Okabe and Ito, 2008), and are
-#: always doubled by a shape, a dash or a text.
+#: Colours distinguishable with colour blindness (Okabe and Ito, 2008), always doubled by a shape, a
+#: dash or a text.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 
-#: What a value is, by its mark: points of what was published are never those of this session.
+#: The kind of a value, by its mark: published points never look like those of this session.
 SHAPES: Mapping[str, str] = {
     "measured": "circle",
     "simulated": "square",
@@ -39,7 +39,7 @@ Drawing: TypeAlias = "Future[str]"
 
 @functools.cache
 def _pen() -> ProcessPoolExecutor:
-    """Return the process that draws while the rest goes on: a third of a report's time is its.
+    """Return the process that draws in parallel: drawing takes a third of a report's time.
 
     A thread would not do, as vl-convert keeps Python's lock. Nothing has used it here before the
     fork, so the copy begins as if it were new.
@@ -71,7 +71,7 @@ class Figure:
 
     @property
     def csv(self) -> str:
-        """The data as CSV with a head, lines ended by a line feed."""
+        """The data as CSV with a header, lines ended by a line feed."""
         text = io.StringIO()
         writer = csv.DictWriter(text, list(self.rows[0]) if self.rows else [], lineterminator="\n")
         writer.writeheader()
@@ -81,7 +81,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure in the page.
+    """A figure shown in the page.
 
     name: its id there, and its name as a file. where: its partition. of: the node model that it is
     of, or what is known without one. node: the name of that model; empty without one. measured: the
@@ -104,13 +104,13 @@ class Shown:
 
 
 def defect(what: str, error: Exception) -> str:
-    """Return the sentence on what a defect of this suite ended."""
+    """Return the sentence about what a defect of this suite ended."""
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return f"{what}, a defect of fabricheck ({told})."
 
 
 def drawn(chart: alt.TopLevelMixin) -> Drawing:
-    """Begin to draw a chart as SVG, in the style of the report."""
+    """Start drawing a chart as SVG, in the style of the report."""
     # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
     themed = chart.to_dict(validate=False) | {"config": CONFIG}
     return _pen().submit(vl_convert.vegalite_to_svg, plain(themed))

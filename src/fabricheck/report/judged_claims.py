@@ -24,13 +24,15 @@ class Claims:
 
     @cached_property
     def judged(self) -> list[Verdict]:
-        """Those that could be judged: what does not hold first, what is no evidence last."""
+        """The claims that were judged: those that do not hold first, those that are no evidence
+        last.
+        """
         found = [one for one in self.verdicts if one.outcome != NOT_TESTABLE]
         return sorted(found, key=lambda one: (one.outcome == REPRODUCED, one.by_construction))
 
     @cached_property
     def not_testable(self) -> dict[str, list[Verdict]]:
-        """Those that this partition cannot tell, by the reason."""
+        """The claims that this partition cannot test, by reason."""
         found: dict[str, list[Verdict]] = {}
         for one in self.verdicts:
             if one.outcome == NOT_TESTABLE:
@@ -39,7 +41,7 @@ class Claims:
 
     @property
     def by_construction(self) -> int:
-        """How many hold on a simulated node since it was made so: no evidence."""
+        """The number of claims that hold on a simulated node by construction: no evidence."""
         return sum(one.by_construction for one in self.verdicts)
 
     @property
@@ -61,7 +63,7 @@ def of(observed: Observed) -> Claims:
     for claim in CLAIMS:
         try:
             verdicts += evaluate([claim], observed)
-        # Whatever it is: results that nobody thought of must not hide all others.
+        # Whatever the error: unexpected results must not hide all others.
         except Exception as error:
             where = f" of {observed.where}" if observed.where else ""
             defects.append(defect(f"Claim {claim.id}{where} could not be judged", error))

@@ -56,13 +56,13 @@ class Total:
 
     @property
     def what(self) -> str:
-        """How many of what: ``3 nodes``, ``3 simulated nodes``."""
+        """The number of subjects: ``3 nodes``, ``3 simulated nodes``."""
         return count(self.rows, "simulated node" if self.simulated else "node")
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """All nodes, the worst first; their metrics, those first of which a node stands out."""
+    """All nodes, the worst first; their metrics, those with outliers first."""
 
     rows: tuple[Row, ...]
     spreads: tuple[Spread, ...]
@@ -78,7 +78,7 @@ class Nodes:
 
     @property
     def silent(self) -> list[str]:
-        """A sentence for each node that was to be measured and of which there is no result."""
+        """A sentence for each requested node without any result."""
         return [
             reason.sentence
             for row in self.rows
@@ -88,7 +88,7 @@ class Nodes:
 
     @property
     def behind(self) -> list[Spread]:
-        """The metrics of which a node is behind the others, of worst and median one."""
+        """The metrics in which a node is behind the others, one of worst and median."""
         return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
 
 
@@ -103,7 +103,7 @@ def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
 
 
 def of(results: Results) -> Nodes | None:
-    """Return what there is of several nodes, or of one that never answered.
+    """Return the overview of several nodes, or of one that never answered.
 
     None of one with results, where no node has a name, and of documents outside of any session.
     """
@@ -158,6 +158,6 @@ def _row(
 
 
 def _is_of(verdict: NodeVerdict, one: Observed | Spread) -> bool:
-    """Whether values are of what a verdict is on, the machine or what is simulated there."""
+    """Whether values belong to a verdict's subject, the machine or its simulation."""
     simulated = verdict.simulated is not None
     return one.where in verdict.partitions and (one.kind == "simulated") == simulated

@@ -41,8 +41,8 @@ MOST_AT_A_GLANCE = 5
 #: Names of measurements, components or causes in a cell of the diagnosis.
 _MOST_NAMES = 6
 
-#: What is told apart wherever a number stands: by a shape, a word and a colour. What a mark means
-#: the page says at its end.
+#: Kinds of numbers, distinguished everywhere by a shape, a word and a colour, which the end of the
+#: page explains.
 KINDS: Mapping[str, str] = {
     "measured": "timed by a clock while hardware moved the data",
     "simulated": (
@@ -60,7 +60,7 @@ KINDS: Mapping[str, str] = {
     "calibrated": "a reference computed from repeated sessions of the same machine",
 }
 
-#: By the kind of a reference which mark it has.
+#: The mark of each kind of reference.
 REFERENCE_KINDS: Mapping[str, str] = {
     "published": "published",
     "published elsewhere": "published",
@@ -134,7 +134,7 @@ def _environment(html: bool) -> jinja2.Environment:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a table shows it: a number with five digits, nothing for None."""
+    """Format a value for a table: a number with five digits, nothing for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -158,7 +158,7 @@ def _printable(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-#: What Markdown, and the HTML that it lets through, would take for more than a letter.
+#: Characters that Markdown, and the HTML in it, would not take literally.
 _MARKS = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!@$"} | {"&": "&amp;", "\n": " "}
 )
@@ -171,7 +171,7 @@ def _markdown(value: Any) -> Any:
 
 
 def folder(results: Results) -> Path:
-    """Return the folder that a page is written to where nobody names one.
+    """Return the default folder of a page.
 
     Of an archive it lies beside the archive.
     """
@@ -195,7 +195,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     before = _linked(folder / PAGE)
     write_all({folder / name: text for name, text in files.items()})
     for name in before - files.keys():
-        # What cannot be removed is no part of the page.
+        # A file that cannot be removed is not part of the page.
         with contextlib.suppress(OSError):
             (folder / name).unlink()
     return folder / PAGE

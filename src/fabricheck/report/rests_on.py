@@ -17,7 +17,7 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 from fabricheck.site.partitions import extras
 
-#: What is said of a reference that the reference files have no longer, or have otherwise.
+#: The remark on a reference that the reference files no longer have, or have changed.
 CHANGED = "changed since"
 
 

@@ -21,7 +21,7 @@ FAR = 3.5
 
 @dataclass(frozen=True)
 class Far:
-    """A node that stands out; percent: above the median of the nodes, below it negative."""
+    """A node that is an outlier; percent: above the median of the nodes, below it negative."""
 
     node: str
     value: float
@@ -53,7 +53,7 @@ class Spread:
 
     @property
     def far(self) -> tuple[Far, ...]:
-        """The nodes that stand out."""
+        """The outliers."""
         return (*self.worse, *self.better)
 
     @property

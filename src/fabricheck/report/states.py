@@ -175,6 +175,6 @@ def _range(values: Iterable[float | None], form: str) -> str:
 
 
 def _of(values: Iterable[float | None], form: str) -> str:
-    """Return what they are of: `` of 1,980``; nothing where that is not known."""
+    """Return the maximum as a suffix, `` of 1,980``; empty where it is unknown."""
     shown = _range(values, form)
     return f" of {shown}" if shown else ""

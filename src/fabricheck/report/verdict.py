@@ -58,13 +58,14 @@ class Verdict:
 
 
 def problems(entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with a document: none, not readable, or of a run that did not end."""
+    """Yield what is wrong with a document: missing, unreadable, or of an unfinished run."""
     yield from map(str, entry.problems)
     if entry.document is not None and not entry.document["complete"]:
         said = entry.document["outcome"]["message"]
         yield (
-            f"{entry.path}: the run did not reach its end ({entry.document['outcome']['status']}"
-            f"{f': {said}' if said else ''}); its series are those that were finished."
+            f"{entry.path}: the run did not finish "
+            f"({entry.document['outcome']['status']}{f': {said}' if said else ''}); it has the "
+            "series finished before."
         )
 
 
@@ -128,11 +129,11 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
     cases = observed.cases
     unknown = sum(case.result == killed.RESULT for case in cases)
     if unknown:
-        first = f"{count(unknown, 'check')} of which no run report says whether they passed"
+        first = f"{count(unknown, 'check')} without a run report that states whether they passed"
     elif cases:
         first = f"{sum(case.passed for case in cases)} of {count(len(cases), 'check')} passed"
     else:
-        first = f"{count(len(observed.entries), 'document')} outside of any session"
+        first = f"{count(len(observed.entries), 'document')} outside any session"
     skipped = sum(case.skipped for case in cases)
     retried = sum(case.failed_attempts > 0 for case in cases)
     limited = limits["kept"] + limits["missed"]
@@ -141,7 +142,7 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
     wrong = sum(one["verification"]["errors"] > 0 for one in series)
     where_any = (
         (skipped, f"{skipped} skipped"),
-        (retried, f"{retried} after an attempt that failed"),
+        (retried, f"{retried} after a failed attempt"),
         (len(lacking), f"{count(len(lacking), 'document')} missing or not whole"),
         (limited, f"{limits['kept']} of {count(limited, 'metric')} within the limit"),
         (limits["free"], f"{limits['free']} without a limit"),

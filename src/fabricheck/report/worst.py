@@ -17,14 +17,14 @@ from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.results.table import Series
 
-#: How many rows a table has: who wants all of them finds them with the references and figures.
+#: The most rows of a table; references and figures have all of them.
 MOST = 10
 
-#: Percent behind the median of its class from which a pair, device or rank is listed: less is
-#: within what the programs call noise.
+#: Percent behind the median of its class from which a pair, device or rank is listed: less counts
+#: as noise for the programs.
 BEHIND_PERCENT = 1.0
 
-#: A class of fewer members has no median that one of them could be held against.
+#: A class of fewer members has no median to compare one of them with.
 FEWEST = 3
 
 
@@ -65,7 +65,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noisy series of a check: their number, and the widest interval as percent of the median.
+    """The noisy series of a check: their number, and the widest interval in % of the median.
 
     harmless: how many of them fail nothing: those small enough for the caches, and shares whose sum
         is the result.
@@ -194,7 +194,7 @@ def _slow(observed: Observed) -> list[Slow]:
 
 
 def _is_one(point: Series) -> bool:
-    """Whether a series is of one pair, device or rank: sets of devices differ by design."""
+    """Whether a series belongs to one pair, device or rank: sets of devices differ by design."""
     if len(point.ranks or ()) == 1:
         return point.device is not None
     return point.role == "single" and len(point.devices) in (1, 2)
@@ -211,7 +211,7 @@ def _largest(points: Iterable[Series]) -> list[Series]:
 
 
 def _series_of(point: Series) -> tuple[Hashable, ...]:
-    """Return what has to be alike for two values to be held against each other."""
+    """Return the key that two values must share to be compared."""
     series = point.measured
     number_of = len(series.get("ranks") or ()), len(point.devices)
     return (
@@ -222,7 +222,7 @@ def _series_of(point: Series) -> tuple[Hashable, ...]:
 
 
 def _class(observed: Observed, point: Series) -> str:
-    """Return which others a value is held against: those with a path of the same link class."""
+    """Return the values that a value is compared with: paths of the same link class."""
     node = observed.node
     if point.pair is not None:
         a, b = point.pair

@@ -1,1 +1,3 @@
-"""Result documents: what one run of one program measured, and the sessions they belong to."""
+"""Results: the documents of measuring programs, the sessions they belong to, and the table made of
+both.
+"""

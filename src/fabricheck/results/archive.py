@@ -1,4 +1,4 @@
-"""Archives of `fabricheck first-hour`: a results folder and more, in one file that was sent."""
+"""Archives written by `fabricheck first-hour`: a results folder and node facts in one file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pathlib import Path, PurePosixPath
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 
-#: How the file of an archive is called.
+#: The suffix of an archive.
 SUFFIXES = (".tar.gz", ".tgz")
 
 #: The results folder in an archive.
 RESULTS = "results"
 
-#: The most that an archive may hold, in bytes and in files: a session has some 20 MB.
+#: Limits on the content of an archive, in bytes and in files: a session has some 20 MB.
 MOST_BYTES, MOST_MEMBERS = 1 << 30, 100_000
 
-#: Archives of this process by the temporary folders of what is in them, removed when it ends.
+#: Archives that this process unpacked, by temporary folder; removed when it ends.
 _folders: dict[tempfile.TemporaryDirectory[str], Path] = {}
 
 
@@ -38,7 +38,7 @@ def stem(path: Path) -> str:
 
 
 def folder(path: Path) -> Path:
-    """Return the results folder that a path names: that of an archive, else the path itself.
+    """Return the results folder of an archive, unpacked; any other path as it is.
 
     :raises NotFoundError: when there is no such archive, or it has no session.
     :raises InvalidInputError: as `unpacked`.
@@ -52,12 +52,12 @@ def folder(path: Path) -> Path:
 
 
 def no_session(path: Path) -> NotFoundError:
-    """Return what to say of an archive in which no session left anything."""
-    return NotFoundError(f"{path} has no session, so nothing in it can be judged.")
+    """Return the sentence for an archive without any session."""
+    return NotFoundError(f"{path} contains no session, so there is nothing to judge.")
 
 
 def naming_archives(sentence: str) -> str:
-    """Return a sentence with archives in place of the temporary folders of what is in them."""
+    """Replace the temporary folders in a sentence by the archives they were unpacked from."""
     for target, path in _folders.items():
         sentence = sentence.replace(target.name, str(path))
     return sentence
@@ -65,12 +65,12 @@ def naming_archives(sentence: str) -> str:
 
 @functools.cache
 def unpacked(path: Path) -> Path:
-    """Unpack an archive into a temporary folder; return its top folder, which has `RESULTS`.
+    """Unpack an archive into a temporary folder; return its top folder, which contains `RESULTS`.
 
-    Only files and folders inside that folder are made. A second call returns the same folder.
+    Only files and folders inside that folder are written. A second call returns the same folder.
 
-    :raises NotFoundError: when there is no such archive, or it holds no results of fabricheck.
-    :raises InvalidInputError: when it is damaged, too large, or has anything else than files and
+    :raises NotFoundError: when there is no such archive, or it has no results of fabricheck.
+    :raises InvalidInputError: when it is damaged or too large, or contains anything but files and
         folders inside its own folder.
     """
     if not path.is_file():
@@ -82,12 +82,12 @@ def unpacked(path: Path) -> Path:
         with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
             for member in _members(archive, path):
                 _unpack(archive, member, root / member.name)
-            # Only at the end of the file its check sum is compared.
+            # The checksum is compared only at the end of the file.
             left = MOST_BYTES
             while left > 0 and (read := stream.read(1 << 20)):
                 left -= len(read)
             if left <= 0:
-                raise ValueError("it does not end")
+                raise ValueError("it is cut off")
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         sentence = f"{path} is not a complete archive of fabricheck ({why})."
@@ -95,22 +95,24 @@ def unpacked(path: Path) -> Path:
     for found in (root / RESULTS, *sorted(root.glob(f"*/{RESULTS}"))):
         if found.is_dir():
             return found.parent
-    raise NotFoundError(f"{path} holds no results of fabricheck.")
+    raise NotFoundError(f"{path} contains no results of fabricheck.")
 
 
 def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
-    """Yield the files and folders of an archive; refuse it for all that does not belong there."""
+    """Yield the files and folders of an archive; refuse it for any other member."""
     left = MOST_BYTES
     for number, member in enumerate(archive):
         name = PurePosixPath(member.name)
         if name.is_absolute() or ".." in name.parts:
-            raise InvalidInputError(f"{path} is refused: {name} would lie outside of its folder.")
+            raise InvalidInputError(
+                f"{path} is refused: {name} would be written outside the archive's folder."
+            )
         if not (member.isreg() or member.isdir()):
             raise InvalidInputError(f"{path} is refused: {name} is neither a file nor a folder.")
         left -= member.size
         if left < 0 or number >= MOST_MEMBERS:
             raise InvalidInputError(
-                f"{path} is refused: it would unpack to more than {MOST_BYTES >> 20} MiB or "
+                f"{path} is refused: its content exceeds {MOST_BYTES >> 20} MiB or "
                 f"{MOST_MEMBERS} files."
             )
         yield member
@@ -125,5 +127,5 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> 
     assert source is not None
     with source, target.open("wb") as out:
         shutil.copyfileobj(source, out)
-    # When a document was written says which session it is of.
+    # The time at which a document was written tells which session it belongs to.
     os.utime(target, (member.mtime, member.mtime))

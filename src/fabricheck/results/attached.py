@@ -1,6 +1,6 @@
-"""What others recorded beside a session: outputs of amd-node-scraper, DCGM, or a site's tools.
+"""Files attached to a session: outputs of amd-node-scraper, DCGM or a site's own tools.
 
-Such files are linked, and never read.
+Reports link these files; nothing reads them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from fabricheck.results.reading import Results
 
-#: The folder of such files: in a session's folder of outputs, or in that of a job over many nodes.
+#: The folder of attached files, in a session's output folder or in that of a job over many nodes.
 FOLDER = "attached"
 
 
 def files(results: Results) -> list[Path]:
-    """Return the files that are attached to sessions, and to jobs over many nodes, by name."""
+    """Return the files attached to sessions, and to jobs over many nodes, by name."""
     folders = [path for session in results.sessions for path in session.outputs]
     folders += [job.path for job in results.jobs]
     return sorted({path for folder in folders for path in _under(folder / FOLDER)})

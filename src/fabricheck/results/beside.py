@@ -1,6 +1,6 @@
-"""The program ``mpi`` beside OSU Micro-Benchmarks: what both measured between the same ranks.
+"""The program ``mpi`` compared with OSU Micro-Benchmarks between the same ranks.
 
-OSU is what the field compares with. How far both agree is told and judges nothing.
+OSU is the field's reference. The agreement is reported; it judges nothing.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from fabricheck.core.vocabulary import ENV_ENGINES
 from fabricheck.results.table import Series
 
-#: Fields of Beside that have to be alike, in their order.
+#: Fields of Beside that must be equal, in their order.
 Key = tuple[str, str, int, str, tuple[int, ...], bool]
 
 
 @dataclass(frozen=True)
 class Beside:
-    """One operation that both measured.
+    """One operation that both programs measured.
 
-    where: the partition, and the node where one is known; empty for documents outside a session.
-    members: the devices of the ranks, in order, or the ranks where they have no devices.
-    engines: whether copy engines move the data (ROCm).
-    mpi, osu: the medians, in GB/s (1e9 bytes per second) or us.
+    where: the partition, and the node where it is known; empty for documents outside a session.
+    members: the devices of the ranks, in order, or the ranks where they have no devices. engines:
+    whether copy engines move the data (ROCm). mpi, osu: the medians, in GB/s (1e9 bytes per second)
+    or us.
     """
 
     where: str
@@ -37,12 +37,14 @@ class Beside:
 
     @property
     def ratio(self) -> float:
-        """Return mpi over OSU: above 1 is a higher bandwidth, or a longer time."""
+        """Return mpi divided by OSU: above 1 is a higher bandwidth, or a longer time."""
         return self.mpi / self.osu
 
 
 def compare(rows: Iterable[Series]) -> list[Beside]:
-    """Return what ``mpi`` and OSU both measured, in the order of ``mpi``'s documents."""
+    """Return the operations that ``mpi`` and OSU both measured, in the order of ``mpi``'s
+    documents.
+    """
     found = [row for row in rows if row.experiment in ("E9", "E10") and row.role == "single"]
     osu = {_key(row): row for row in found if row.program == "osu"}
     return [

@@ -1,4 +1,4 @@
-"""What a result document must satisfy beyond its schema: that its parts agree with each other."""
+"""Consistency of a result document beyond its schema: its parts must agree with each other."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from fabricheck.core.vocabulary import (
 from fabricheck.results import host_copies, launches, other_tools
 from fabricheck.results.model import Place, ResultDocument, Series
 
-#: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
+#: Largest relative difference between a stated and a recomputed statistic: decimal rounding only.
 TOLERANCE = 1e-6
 
-#: Largest difference of the host clock's ratio from 1 that counts as agreement.
+#: Largest difference from 1 of the host clock's ratio that counts as agreement.
 HOST_CLOCK_AGREES = 0.02
 
-_INTERVAL_RULE = f"there is an interval from {statistics.FEWEST_FOR_INTERVAL} samples on"
+_INTERVAL_RULE = f"an interval needs at least {statistics.FEWEST_FOR_INTERVAL} samples"
 
 
 class Contradiction(Exception):
-    """Two parts of a document do not agree."""
+    """Two parts of a document contradict each other."""
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
@@ -38,9 +38,9 @@ class Contradiction(Exception):
 
 
 def check_consistency(document: ResultDocument) -> None:
-    """Check a document that satisfies the schema.
+    """Check the consistency of a document that satisfies the schema.
 
-    :raises Contradiction: with the place (a JSON path) and the reason, for the first one found.
+    :raises Contradiction: for the first contradiction, with its place (a JSON path) and the reason.
     """
     for place, reason in _contradictions(document):
         raise Contradiction(place, reason)
@@ -82,42 +82,42 @@ def _of_the_run(document: ResultDocument) -> Findings:
     status = document["outcome"]["status"]
     if document["complete"] != (status in REACHED_THE_END):
         said = "true" if document["complete"] else "false"
-        yield "$.complete", f"is {said}, and the outcome's status is {status}"
+        yield "$.complete", f"is {said}, but the outcome's status is {status}"
     if (document["program"]["runtime"] == "sim") != (document["clock"] == "simulated"):
         runtime = document["program"]["runtime"]
-        yield "$.clock", f"is {document['clock']}, and the runtime is {runtime}"
+        yield "$.clock", f"is {document['clock']}, but the runtime is {runtime}"
     node = document.get("node")
     if node is not None and document["clock"] == "measured":
-        yield "$.node", "is set, and the clock is measured"
+        yield "$.node", "is set, but the clock is measured"
     if node is None and document["clock"] == "simulated" and status == "good":
-        yield "$.node", "is missing, and the clock is simulated"
+        yield "$.node", "is missing, but the clock is simulated"
     if "simulated_s" in document and document["clock"] == "measured":
-        yield "$.simulated_s", "is set, and the clock is measured"
+        yield "$.simulated_s", "is set, but the clock is measured"
     compared = document.get("differences") is not None
     told = document["program"]["name"] == "affinity" and document.get("ranks") is not None
     if status == "good" and not document["series"] and not compared and not told:
-        yield "$.series", "is empty, the outcome is good, and nothing was compared"
+        yield "$.series", "is empty, but the outcome is good: no data was compared"
     if compared and not document["complete"]:
-        yield "$.differences", f"is set, and the outcome's status is {status}"
+        yield "$.differences", f"is set, but the outcome's status is {status}"
     errors = any(series["verification"]["errors"] for series in document["series"])
-    # Another tool does not tell its series apart from its verdict: the outcome alone names them.
+    # A third-party tool reports wrong data for the whole run, not for one series.
     if status == "wrong-data" and not errors and not other_tools.of_another_tool(document):
-        yield "$.outcome.status", "is wrong-data, and no series has a verification error"
+        yield "$.outcome.status", "is wrong-data, but no series has a verification error"
 
 
 def _of_the_times(document: ResultDocument) -> Findings:
     started = _time(document["started"])
     if started is None:
-        yield "$.started", f"{document['started']!r} is no date and time with a time zone"
+        yield "$.started", f"{document['started']!r} is not a date and time with a time zone"
     if document["finished"] is None:
         if document["outcome"]["status"] != "running":
-            yield "$.finished", "is null, and the run has ended"
+            yield "$.finished", "is null, but the run has ended"
         return
     finished = _time(document["finished"])
     if finished is None:
-        yield "$.finished", f"{document['finished']!r} is no date and time with a time zone"
+        yield "$.finished", f"{document['finished']!r} is not a date and time with a time zone"
     elif document["outcome"]["status"] == "running":
-        yield "$.finished", "is set, and the outcome's status is running"
+        yield "$.finished", "is set, but the outcome's status is running"
     elif started is not None and finished < started:
         yield "$.finished", "is before the start"
 
@@ -127,16 +127,16 @@ def _of_the_state(document: ResultDocument, devices: set[int]) -> Findings:
     if state is None:
         return
     if document["clock"] == "simulated":
-        yield "$.state", "is set, and the clock is simulated"
+        yield "$.state", "is set, but the clock is simulated"
     before, after = state["before"], state["after"]
     if after is not None and document["outcome"]["status"] == "running":
-        yield "$.state.after", "is set, and the outcome's status is running"
+        yield "$.state.after", "is set, but the outcome's status is running"
     known, among = devices, "among the document's devices"
     for side, snapshot in (("before", before), ("after", after)):
         if snapshot is None:
             continue
         if _time(snapshot["at"]) is None:
-            reason = f"{snapshot['at']!r} is no date and time with a time zone"
+            reason = f"{snapshot['at']!r} is not a date and time with a time zone"
             yield f"$.state.{side}.at", reason
         seen: set[int] = set()
         for number, one in enumerate(snapshot["devices"]):
@@ -146,10 +146,10 @@ def _of_the_state(document: ResultDocument, devices: set[int]) -> Findings:
                 yield f"$.state.{side}.devices[{number}].index", f"device {index} is {reason}"
             seen.add(index)
         known, among = seen, "in the snapshot before the run"
-    # Counters may go down between both: a driver may have been loaded again.
+    # Counters may be lower after the run: a driver may have been reloaded.
     began, ended = _time(before["at"]), _time(after["at"]) if after is not None else None
     if began is not None and ended is not None and ended < began:
-        yield "$.state.after.at", "is before the snapshot before the run"
+        yield "$.state.after.at", "is before the snapshot taken before the run"
 
 
 def _time(text: str) -> datetime | None:
@@ -166,9 +166,9 @@ def _of_the_statistics(series: Series) -> Findings:
     samples = series["samples"]
     if min(samples) <= 0:
         index, sample = next(each for each in enumerate(samples) if each[1] <= 0)
-        yield f"samples[{index}]", f"{sample:g} {series['unit']} is not above zero"
+        yield f"samples[{index}]", f"{sample:g} {series['unit']} is not positive"
         return
-    # All of these sort them, which takes no time of what is sorted.
+    # All of these sort the samples; sorting sorted samples takes no time.
     samples = sorted(samples)
     middle = statistics.median(samples)
     yield from _differs("median", series["median"], middle, middle)
@@ -192,34 +192,35 @@ def _of_the_statistics(series: Series) -> Findings:
 
 
 def _differs(field: str, said: float, found: float, scale: float) -> Findings:
-    # The absolute part is for differences of nearly equal samples, where the last digits cancel.
+    # The absolute tolerance is for differences of nearly equal samples, where the last digits
+    # cancel.
     if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE * 1e-3 * scale):
-        yield field, f"is {said:.9g}, and the samples give {found:.9g}"
+        yield field, f"is {said:.9g}, but the samples give {found:.9g}"
 
 
 def _of_the_units(series: Series) -> Findings:
     unit = series["unit"]
     if series["better"] != BETTER[unit]:
-        yield "better", f"is {series['better']}, and the unit is {unit}"
+        yield "better", f"is {series['better']}, but the unit is {unit}"
     if series["block_size"] is not None and series["engine"] != "kernel":
-        yield "block_size", f"is set, and the engine is {series['engine']}"
+        yield "block_size", f"is set, but the engine is {series['engine']}"
     if series.get("engines") is not None and series["engine"] != "copy-engine":
-        yield "engines", f"is {series.get('engines')}, and the engine is {series['engine']}"
+        yield "engines", f"is {series.get('engines')}, but the engine is {series['engine']}"
     stores = series.get("stores")
     if stores is not None and series["engine"] != "kernel":
-        yield "stores", f"is {stores}, and the engine is {series['engine']}"
+        yield "stores", f"is {stores}, but the engine is {series['engine']}"
     passes = series.get("passes")
     if passes is not None and series["engine"] != "kernel":
-        yield "passes", f"is {passes}, and the engine is {series['engine']}"
+        yield "passes", f"is {passes}, but the engine is {series['engine']}"
     if passes is not None and series["batch"] % passes:
-        yield "passes", f"is {passes}, and a batch of {series['batch']} is not a multiple of it"
+        yield "passes", f"is {passes}, but a batch of {series['batch']} is not a multiple of it"
     once = unit == "GB/s" and series["bytes_counted"] == "once"
     of_ranks = series.get("ranks") is not None
     counted = launches.messages(series) * series["bytes"] if of_ranks else series["bytes"]
     if once and (of_ranks or series["role"] != "sum") and series["bytes_moved"] != counted:
         yield (
             "bytes_moved",
-            f"is {series['bytes_moved']}, and {counted} bytes are counted once",
+            f"is {series['bytes_moved']}, but {counted} bytes are counted once",
         )
     arrays = STREAM_ARRAYS.get(series["operation"])
     if (
@@ -233,8 +234,8 @@ def _of_the_units(series: Series) -> Findings:
             yield (
                 "bytes_moved",
                 (
-                    f"is {series['bytes_moved']}, and {series['operation']} of "
-                    f"{series['bytes']} bytes on {parts} device(s) moves {moved}"
+                    f"is {series['bytes_moved']}, but {series['operation']} of {series['bytes']} "
+                    f"bytes on {parts} device(s) moves {moved}"
                 ),
             )
 
@@ -249,9 +250,9 @@ def _of_a_computation(series: Series) -> Findings:
         ("direction", series["direction"], "local"),
     ):
         if found != wanted:
-            yield field, f"is {found}, and {name} is {wanted}"
+            yield field, f"is {found}, but {name} requires {wanted}"
     if any((one["memory"], one["device"]) != ("device", series["device"]) for one in places):
-        yield "source", f"or destination is not the device's own memory, and {name} uses no other"
+        yield "source", f"or destination is not the device's own memory, which {name} requires"
 
 
 def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Findings:
@@ -266,12 +267,12 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
     if not active and series.get("ranks") is None:
         yield "device_set", "is empty"
     if series.get("ranks") is not None:
-        pass  # said in launches
+        pass  # checked in launches
     elif role == "sum":
         if device is not None:
-            yield "device", f"is {device}, and a sum has none"
+            yield "device", f"is {device}, but a sum has none"
     elif device is None:
-        yield "device", f"is null, and the role is {role}"
+        yield "device", f"is null, but the role is {role}"
     elif device not in active:
         yield "device", f"device {device} is not in the device set"
     elif role == "single":
@@ -292,9 +293,9 @@ def _of_a_place(place: Place, together: bool, devices: set[int], domains: set[in
         if device not in devices:
             yield "device", f"device {device} is not among the document's devices"
         if memory in OF_HOST:
-            yield "device", f"is {device}, and the memory is {memory}"
+            yield "device", f"is {device}, but the memory is {memory}"
     elif memory in ("device", "peer") and not together:
-        yield "device", f"is null, and the memory is {memory}"
+        yield "device", f"is null, but the memory is {memory}"
     if domain is not None and domain not in domains:
         yield "numa_domain", f"NUMA domain {domain} is not among the host's"
 
@@ -304,13 +305,13 @@ def _of_the_host_clock(series: Series, simulated: bool) -> Findings:
     if clock is None:
         return
     if simulated:
-        yield "host_clock", "is set, and the clock is simulated"
+        yield "host_clock", "is set, but the clock is simulated"
         return
     if series["median"] == 0:
-        return  # said of the statistics already
+        return  # reported for the statistics already
     ratio = clock["median"] / series["median"]
     if not math.isclose(clock["ratio"], ratio, rel_tol=TOLERANCE):
-        yield "host_clock.ratio", f"is {clock['ratio']:.9g}, and the medians give {ratio:.9g}"
+        yield "host_clock.ratio", f"is {clock['ratio']:.9g}, but the medians give {ratio:.9g}"
     difference = abs(clock["ratio"] - 1)
     at_the_edge = math.isclose(difference, HOST_CLOCK_AGREES, rel_tol=TOLERANCE)
     if clock["agrees"] != (difference <= HOST_CLOCK_AGREES) and not at_the_edge:
@@ -323,12 +324,12 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
     if (verification["errors"] > 0) != (verification["first_mismatch"] is not None):
         yield (
             "verification.first_mismatch",
-            (f"must be set exactly when there are errors, and there are {verification['errors']}"),
+            (f"must be set exactly when there are errors; there are {verification['errors']}"),
         )
     if good and verification["errors"]:
-        yield "verification.errors", f"is {verification['errors']}, and the outcome is good"
+        yield "verification.errors", f"is {verification['errors']}, but the outcome is good"
     if verification["errors"] and not verification["bytes_checked"]:
-        yield "verification.bytes_checked", "is 0, and there are errors"
+        yield "verification.bytes_checked", "is 0, but there are errors"
     parts = len(series["device_set"]) if series["role"] == "sum" else 1
     parts *= host_copies.messages(series)
     if series.get("ranks") is not None:
@@ -341,31 +342,31 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
         yield (
             "verification.bytes_checked",
             (
-                f"is {verification['bytes_checked']}, and {parts} array(s) of {series['bytes']} "
-                "bytes hold less"
+                f"is {verification['bytes_checked']}, but {parts} array(s) of {series['bytes']} "
+                "bytes have fewer"
             ),
         )
     if good and not verification["bytes_checked"]:
-        yield "verification.bytes_checked", "is 0, and the outcome is good: no data was verified"
+        yield "verification.bytes_checked", "is 0, but the outcome is good: no data was verified"
 
 
 def is_judged_by_sum(series: Series) -> bool:
-    """Whether it is a share of which only the sum is a result."""
+    """Whether the series is a share of which only the sum is judged."""
     return series["role"] == "share" and series["experiment"] in JUDGED_BY_SUM
 
 
 def is_too_noisy(series: Series) -> bool:
-    """Whether a run with this series has to end as too noisy.
+    """Whether a run with this series must end as too noisy.
 
-    Noise within caches is told only, as is that of a share whose sum is the result, and of what
-    works beside something else, where which of both has the device first may differ each time.
+    Noise is only reported within caches, for a share whose sum is judged, and for work beside other
+    work, where either may start first.
     """
     told_only = is_judged_by_sum(series) or series["role"] == "beside"
     return series["noisy"] and series["regime"] == "memory" and not told_only
 
 
 def _of_the_noise(document: ResultDocument) -> Findings:
-    # The limit is an option of the run, so what is noisy can be recomputed from the document.
+    # The noise limit is an option of the run, so noise can be recomputed from the document.
     option = document["options"].get("noise_limit")
     limit = option if isinstance(option, (int, float)) and not isinstance(option, bool) else None
     for index, series in enumerate(document["series"]):
@@ -379,10 +380,10 @@ def _of_the_noise(document: ResultDocument) -> Findings:
     judged = [index for index, series in enumerate(document["series"]) if is_too_noisy(series)]
     status = document["outcome"]["status"]
     if status == "good" and judged:
-        yield f"$.series[{judged[0]}].noisy", "is true beyond the caches, and the outcome is good"
+        yield f"$.series[{judged[0]}].noisy", "is true beyond the caches, but the outcome is good"
     if status == "too-noisy":
         # Older programs judged every share.
         if not any(one["noisy"] and one["regime"] == "memory" for one in document["series"]):
-            yield "$.outcome.status", "is too-noisy, and no series beyond the caches is noisy"
+            yield "$.outcome.status", "is too-noisy, but no series beyond the caches is noisy"
         if any(series["verification"]["errors"] for series in document["series"]):
-            yield "$.outcome.status", "is too-noisy, and data was wrong, which outweighs noise"
+            yield "$.outcome.status", "is too-noisy, but data was wrong, which outweighs noise"

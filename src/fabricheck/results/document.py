@@ -1,4 +1,4 @@
-"""Reading of result documents: syntax, version, schema, and consistency, in that order."""
+"""Reading of result documents: checks of syntax, version, schema and consistency, in that order."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ _LONGEST_EXCERPT = 160
 
 
 def load(path: Path) -> ResultDocument:
-    """Read one result document and check all that can be checked without the machine.
+    """Read one result document and check everything that can be checked without the machine.
 
-    A document of a run that failed, or that was interrupted, is a valid document: look at
-    ``complete`` and ``outcome``.
+    The document of a failed or interrupted run is valid: see ``complete`` and ``outcome``.
 
     :raises NotFoundError: when there is no such file.
     :raises InvalidDocument: when the file cannot be read, is not JSON, has another version, breaks
@@ -51,7 +50,7 @@ class _Host(BaseModel):
 
 
 class Head(BaseModel):
-    """Of which run a document is, read without its checks: a tenth of the time and less."""
+    """The run that a document belongs to, read without checks in a tenth of the time."""
 
     model_config = ConfigDict(strict=True)
 
@@ -62,7 +61,7 @@ class Head(BaseModel):
 
 
 def read_head(path: Path) -> Head | None:
-    """Return the head of a document; None where `load` would say what is wrong with it."""
+    """Read the head of a document; return None where `load` would refuse the document."""
     try:
         return Head.model_validate_json(read_text(path))
     except (FabricheckError, ValidationError):
@@ -107,7 +106,8 @@ def _errors(value: Any) -> Iterator[SchemaError]:
 
 @functools.cache
 def _quick_validator() -> jsonschema_rs.Draft202012Validator:
-    # A hundred times as quick: what is wrong with the few invalid ones, and where, the other says.
+    # A hundred times as fast; the other library explains what is wrong, in the few invalid
+    # documents.
     return jsonschema_rs.Draft202012Validator(schema())
 
 

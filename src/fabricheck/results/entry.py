@@ -1,4 +1,4 @@
-"""One result document of a results folder, or why there is none."""
+"""One result document of a results folder, or the reason why it is missing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from fabricheck.results.session import Case
 
 @dataclass(frozen=True)
 class Entry:
-    """A document, or the sentence that says why there is none.
+    """A document, or the sentence that states why there is none.
 
     ``case`` is the check that it belongs to; None for a document outside any session. ``problems``
-    has what is wrong beside a document, too.
+    also has what is damaged beside a document.
     """
 
     case: Case | None
@@ -30,13 +30,13 @@ class Entry:
 
     @property
     def problems(self) -> tuple[FabricheckError, ...]:
-        """Why there is no document, or what is damaged beside it."""
+        """Return why there is no document, or what is damaged beside it."""
         every = (self.problem, self._beside[1])
         return tuple(one for one in every if one is not None)
 
     @property
     def metrics_made_of(self) -> Mapping[str, MadeOf]:
-        """By metric the series that it is made of; nothing where the check did not write it."""
+        """Return the series of each metric; empty where the check did not record them."""
         return self._beside[0]
 
     @cached_property
@@ -50,16 +50,16 @@ class Entry:
 
     @property
     def node(self) -> str | None:
-        """The scheduler's name of the node that it is of, where anything tells it."""
+        """Return the scheduler's name of the document's node, where it is recorded."""
         if self.case is not None and self.case.node is not None:
             return self.case.node
         return None if self.document is None else self.document["host"].get("scheduler_node")
 
 
 def read_entry(path: Path, case: Case | None = None) -> Entry:
-    """Load one document; what is wrong with it becomes the entry's problem.
+    """Load one document; an error becomes the entry's problem.
 
-    That may be that it was measured on another node than its case is of.
+    So does a document that was measured on another node than its case.
     """
     try:
         document = load(path)

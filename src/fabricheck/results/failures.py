@@ -1,7 +1,7 @@
-"""The sentences of a check on metrics that missed their references, within the reason of a report.
+"""Sentences about metrics that missed their references, in the failure reason of a report.
 
-There ReFrame's own text comes first, with all metrics, sixteen digits and no place, then a line for
-each sentence of the check.
+ReFrame's own text comes first (all metrics, sixteen digits, no place), then one line for each
+sentence of the check.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ def sentence(
     reference: float,
     compared: str = "",
 ) -> str:
-    """Return the sentence of a check on one metric.
+    """Return the sentence of a check about one metric.
 
-    :param where: pairs, devices and node. limit: ``at least 10`` or ``at most 10``. compared: the
-        value of one that compares measurements, with these.
+    :param where: pairs, devices and node. limit: ``at least 10`` or ``at most 10``. compared: for a
+        metric that compares measurements, its value with these.
     """
     if compared:
-        return f"Metric {metric}: {where} measured {compared}, and {limit} {unit} is required."
+        return f"Metric {metric}: {where} measured {compared}; {limit} {unit} is required."
     return (
-        f"Metric {metric}: {where} measured {value:g} {unit}, and {limit} {unit} is required "
+        f"Metric {metric}: {where} measured {value:g} {unit}; {limit} {unit} is required "
         f"(reference {reference:g} {unit})."
     )
 
 
 def sentences(reason: str) -> list[str]:
-    """Return the check's own sentences; lines of ReFrame are the first one and indented ones."""
+    """Return the check's own sentences; ReFrame's are the first line and the indented ones."""
     lines = reason.splitlines()[1:]
     return [line for line in lines if line.strip() and not line[0].isspace()]
 
 
 def of_metric(reason: str, metric: str) -> str | None:
-    """Return the check's sentence on one metric; None where it has none of its own."""
+    """Return the check's sentence about one metric; None where it has none."""
     start = f"Metric {metric}: "
     return next((one for one in sentences(reason) if one.startswith(start)), None)
 

@@ -1,4 +1,4 @@
-"""A results folder: its sessions and the documents that belong to each of them."""
+"""A results folder: its sessions and the documents of each."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
 
-#: Seconds by which a document may lie outside its session: rounding of times on the same host,
+#: Seconds by which a document may lie outside its session's times: rounding on the same host,
 #: clocks that differ on another one.
 _SLACK_SAME_HOST = 2.0
 _SLACK_OTHER_HOST = 60.0
 
 
-#: A file, whatever path leads to it: its device and its number there.
+#: The device and inode number of a file, whatever path leads to it.
 _Identity = tuple[int, int]
 
 
 class ResultsFolder:
-    """The results of one place, as `make run` and ReFrame's settings lay them out.
+    """The results in one folder, as `make run` and ReFrame's settings store them.
 
-    ``sessions`` are the readable ones, latest first; ``problems`` has one sentence for each report
-    that is not readable. ``node`` is the node that all of it is of, in a job over many nodes.
+    ``sessions`` are the readable ones, latest first; ``problems`` has one sentence for each
+    unreadable report. ``node`` is the node of all results, in a job over many nodes.
     """
 
     def __init__(self, path: Path, node: str | None = None) -> None:
         """Read the reports under ``path``; documents are read when asked for.
 
-        :param node: the node that all of it is of; else as the file beside it says, where one lies.
+        :param node: the node of all results; by default the one in the file beside them, if any.
         :raises NotFoundError: when there is no such folder.
         """
         if not path.is_dir():
             raise NotFoundError(
-                f"There is no results folder {path}: run `make run` first, or name another one "
-                f"in {ENV_RESULTS}."
+                f"There is no results folder {path}: run `make run` first, or set {ENV_RESULTS} "
+                "to another one."
             )
         self.path = path
         self.node = node or _node_of(path)
@@ -61,7 +61,7 @@ class ResultsFolder:
 
     @classmethod
     def default(cls) -> ResultsFolder:
-        """Open the folder that FABRICHECK_RESULTS names, else ``results`` in the working folder.
+        """Open the folder that FABRICHECK_RESULTS names, else ``results`` in the working directory.
 
         :raises NotFoundError: when there is no such folder.
         """
@@ -70,8 +70,8 @@ class ResultsFolder:
     def latest(self) -> Session:
         """Return the session that started last.
 
-        :raises InvalidInputError: when a report written after it is not readable: the last session
-            is then another one, and its results are not those asked for.
+        :raises InvalidInputError: when a report written after it cannot be read: the last session
+            is then that one.
         :raises NotFoundError: when there is no session.
         """
         if self._newest_unreadable is not None:
@@ -87,19 +87,19 @@ class ResultsFolder:
         return self._newest_unreadable is not None and self._newest_unreadable[0] > moment
 
     def no_session(self) -> NotFoundError:
-        """Return what to say where there is no session that came to its end."""
+        """Return the sentence for a folder without a completed session."""
         sentence = f"There is no session in {self.path}: run `make run` first"
         left = [one.name for one in self.killed()]
         if left:
             shown = f"`fabricheck results show {left[0]}`"
-            sentence += f"; what one left that was killed, or still runs: {shown}"
+            sentence += f"; killed or still running: {shown}"
         return NotFoundError(f"{sentence}.")
 
     def session(self, name: str) -> Session:
         """Return a session by ``latest``, its id (``run-3`` or ``3``), or a part of its UUID.
 
-        :raises NotFoundError: when there is none of that name, or several.
-        :raises InvalidInputError: when its report is not readable.
+        :raises NotFoundError: when no session, or more than one, has that name.
+        :raises InvalidInputError: when its report cannot be read.
         """
         if name == "latest":
             return self.latest()
@@ -123,8 +123,8 @@ class ResultsFolder:
     def entries(self, session: Session) -> list[Entry]:
         """Return the documents of a session, by case.
 
-        A case that measures (its tags name an experiment) and has no document has an entry with
-        a problem; so has one whose document is invalid or belongs to another session.
+        A case that measures (its tags name an experiment) but has no document has an entry with a
+        problem; so has one whose document is invalid or belongs to another session.
         """
         return list(self._entries(session))
 
@@ -147,8 +147,9 @@ class ResultsFolder:
                 started, hostname = entry.document["started"], entry.document["host"]["hostname"]
                 if not _within(session, started, hostname):
                     problem = NotFoundError(
-                        f"{case.name} @{case.place}: {path} is of {started}, thus of another "
-                        f"session than {session.id}, or the clock of its node is wrong."
+                        f"{case.name} @{case.place}: {path} was started at {started}, outside "
+                        f"session {session.id}: it belongs to another session, or the node's "
+                        "clock is wrong."
                     )
                     entry = Entry(case, path, None, problem)
             yield entry
@@ -156,7 +157,7 @@ class ResultsFolder:
     def clocks(self, session: Session) -> list[str]:
         """Return ``measured`` or ``simulated`` for each document of a session.
 
-        Documents are not checked: of 20 sessions that would take half a minute.
+        Documents are not validated: for 20 sessions that would take half a minute.
         """
         paths = [case.document_path for case in session.cases]
         heads = [
@@ -171,7 +172,7 @@ class ResultsFolder:
         ]
 
     def _overwritten_by(self, path: Path, session: Session) -> str | None:
-        """Return the later session whose document this is: ReFrame uses the same folders again."""
+        """Return the later session that this document belongs to: ReFrame reuses folders."""
         if len(self.sessions) < 2:
             return None
         identity = _identity(path)
@@ -180,7 +181,7 @@ class ResultsFolder:
 
     @cached_property
     def _last_owners(self) -> dict[_Identity, Session]:
-        """By document the last session that has it as its own."""
+        """Return the last session that owns each document."""
         owners: dict[_Identity, Session] = {}
         for session in self.sessions:
             for case in session.cases:
@@ -192,9 +193,9 @@ class ResultsFolder:
         return owners
 
     def unreported_paths(self) -> list[Path]:
-        """Return where the documents lie that belong to no report; they may be invalid.
+        """Return the paths of documents that belong to no report; they may be invalid.
 
-        Those of jobs over many nodes have reports of their own.
+        Jobs over many nodes have reports of their own and are left out.
         """
         jobs = f"{self.path / requested_nodes.FOLDER}/"
         found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
@@ -205,9 +206,9 @@ class ResultsFolder:
         return [path for path in unknown if not self._is_of(by_file.get(_identity(path)), path)]
 
     def _is_of(self, owners: list[Session] | None, path: Path) -> bool:
-        """Return whether a document is of one of the sessions that claim it, the latest one first.
+        """Return whether a document belongs to one of the sessions that claim it, the latest first.
 
-        In a folder that is one session's alone it is; elsewhere another one may have replaced it.
+        In a folder of a single session it does; elsewhere another session may have overwritten it.
         """
         if not owners:
             return False
@@ -215,17 +216,17 @@ class ResultsFolder:
             return True
         if killed.session_folder(path, self.path) is not None:
             return True
-        # A copy has new times of modification; the times inside the documents decide.
+        # A copied file has a new modification time; the times inside the documents decide.
         head = read_head(path)
         if head is not None and any(
             _within(owner, head.started, head.host.hostname) for owner in owners
         ):
             return True
-        # What is wrong with an invalid document, the session tells that claims it.
+        # The session that claims an invalid document reports what is wrong with it.
         return read_entry(path).document is None
 
     def _owners(self, key: Callable[[str], Hashable]) -> dict[Hashable, list[Session]]:
-        """Return the sessions that claim a document, the latest one first."""
+        """Return the sessions that claim a document, the latest first."""
         owners: dict[Hashable, list[Session]] = {}
         for session in self.sessions:
             for case in session.cases:
@@ -239,17 +240,17 @@ class ResultsFolder:
     def killed(self) -> list[Killed]:
         """Return the sessions without a report, the last one by name first.
 
-        They were killed, or still run.
+        They were killed, or are still running.
         """
         return killed.by_session(self.unreported_paths(), self.path, self.node)
 
     def newer_than(self, session: Session) -> list[Path]:
-        """Return the documents of no report that were written after the end of a session."""
+        """Return the documents without a report that were written after the end of a session."""
         return [path for path in self.unreported_paths() if path.lstat().st_mtime > session.end]
 
 
 def _node_of(path: Path) -> str | None:
-    """Return the node that a results folder is of, as the file beside it says."""
+    """Return the node of a results folder, as the file beside it states."""
     beside = path.resolve().parent / requested_nodes.NAME
     if not beside.is_file():
         return None
@@ -271,7 +272,7 @@ def find_documents(folder: Path) -> list[Path]:
 
 
 def _identity(path: Path | str) -> _Identity | None:
-    """Return which file a path leads to; None where it leads to none."""
+    """Return the identity of the file that a path leads to; None without one."""
     try:
         status = os.stat(path)  # noqa: PTH116 - a Path for each of thousands takes longer
     except OSError:
@@ -280,7 +281,7 @@ def _identity(path: Path | str) -> _Identity | None:
 
 
 def _may_hold(attempt: Case) -> Iterator[str]:
-    """Yield where documents of an attempt may lie: in the output and in the stage folder."""
+    """Yield the folders that may hold documents of an attempt: output and stage folder."""
     for folder in attempt.folders:
         for name in (DOCUMENT_NAME, PARTIAL_NAME):
             yield f"{folder}/{name}"

@@ -1,4 +1,4 @@
-"""What a series between host and devices must satisfy: hipMemcpy (E2, E4), managed memory (E3)."""
+"""Consistency of host-device series: hipMemcpy (E2, E4) and managed memory (E3)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DEVICE = ("device",)
 
 @dataclass(frozen=True)
 class _Operation:
-    """Who moves the data, from which kinds of memory to which, and how much of it.
+    """An operation: what moves the data, the kinds of memory at both ends, and how much data.
 
-    swaps: the kinds may also be the other way round, as of a share of both directions.
-    messages: messages of the whole operation, for each device of its set.
+    swaps: the kinds may also be swapped, as in a share of both directions. messages: messages of
+    the whole operation, for each device of its set.
     """
 
     engines: tuple[str, ...]
@@ -55,7 +55,7 @@ _OPERATIONS = {"E2": _COPIES, "E3": _MANAGED, "E4": _COPIES}
 
 
 def messages(series: Series) -> int:
-    """Return how many messages of ``bytes`` bytes each device of the series' set has a part in."""
+    """Return in how many messages of ``bytes`` bytes each device of the series' set takes part."""
     operation = _operation(series)
     return operation.messages if operation and series["role"] == "sum" else 1
 
@@ -70,21 +70,21 @@ def contradictions(series: Series) -> Findings:
     experiment = series["experiment"]
     if experiment not in _OPERATIONS or series["operation"] == COMPUTE:
         if movement is not None:
-            yield "movement", f"is {movement}, and the experiment is {experiment}"
+            yield "movement", f"is {movement}, but the experiment is {experiment}"
         return
     operation = _operation(series)
     if operation is None:
-        yield "operation", f"{series['operation']!r} is none of {experiment}"
+        yield "operation", f"{series['operation']!r} is not an operation of {experiment}"
         return
     if series["engine"] not in operation.engines:
         by = " or ".join(operation.engines)
-        yield "engine", f"is {series['engine']}, and {series['operation']} is by {by}"
+        yield "engine", f"is {series['engine']}, but {series['operation']} uses {by}"
     yield from _of_what_is_counted(series, operation)
     yield from _of_the_ends(series, operation)
     if experiment == "E3":
         yield from _of_the_movement(series)
     elif movement is not None:
-        yield "movement", f"is {movement}, and the experiment is {experiment}"
+        yield "movement", f"is {movement}, but the experiment is {experiment}"
     if experiment == "E4":
         yield from _of_the_domain(series)
 
@@ -92,17 +92,17 @@ def contradictions(series: Series) -> Findings:
 def _of_what_is_counted(series: Series, operation: _Operation) -> Findings:
     name = series["operation"]
     if series["unit"] != "GB/s":
-        yield "unit", f"is {series['unit']}, and {name} is a bandwidth"
+        yield "unit", f"is {series['unit']}, but {name} is a bandwidth"
     if series["bytes_counted"] != "once":
-        yield "bytes_counted", f"is {series['bytes_counted']}, and {name} counts once"
+        yield "bytes_counted", f"is {series['bytes_counted']}, but {name} counts once"
     direction = "both-ways" if operation.swaps else "one-way"
     if series["direction"] != direction:
-        yield "direction", f"is {series['direction']}, and {name} goes {direction}"
+        yield "direction", f"is {series['direction']}, but {name} is {direction}"
     if operation.swaps == (series["role"] in ("single", "beside")):
         yield "role", f"is {series['role']}, which {name} cannot have"
     moved = messages(series) * len(series["device_set"]) * series["bytes"]
     if series["role"] == "sum" and series["bytes_moved"] != moved:
-        yield "bytes_moved", f"is {series['bytes_moved']}, and the shares move {moved}"
+        yield "bytes_moved", f"is {series['bytes_moved']}, but the shares move {moved}"
 
 
 def _of_the_ends(series: Series, operation: _Operation) -> Findings:
@@ -111,7 +111,7 @@ def _of_the_ends(series: Series, operation: _Operation) -> Findings:
     if operation.swaps and series["role"] != "sum":
         allowed.append((operation.destination, operation.source))
     if not any(kinds[0] in sources and kinds[1] in ends for sources, ends in allowed):
-        yield "source", f"is {kinds[0]} to {kinds[1]}, which is no {series['operation']}"
+        yield "source", f"is {kinds[0]} to {kinds[1]}, which is not {series['operation']}"
         return
     for side in _SIDES:
         yield from _of_managed_memory(series, side)
@@ -123,7 +123,7 @@ def _of_managed_memory(series: Series, side: Literal["source", "destination"]) -
         return
     if place["device"] is not None and place["numa_domain"] is not None:
         yield f"{side}.numa_domain", "is set, and so is the device that holds the pages"
-    # A prefetch goes to where its name says; kernels find the pages on the host.
+    # A prefetch moves pages to where its name says; kernels find the pages on the host.
     name = series["operation"]
     on_device = (side == "destination") == (name == "prefetch-h2d")
     if name in ("read", "write"):
@@ -138,20 +138,20 @@ def _of_managed_memory(series: Series, side: Literal["source", "destination"]) -
 def _of_the_movement(series: Series) -> Findings:
     movement = series.get("movement")
     if movement is None:
-        yield "movement", "is missing, and the memory is managed or mapped"
+        yield "movement", "is missing, but the memory is managed or mapped"
     elif (movement == "prefetch") != series["operation"].startswith("prefetch"):
-        yield "movement", f"is {movement}, and the operation is {series['operation']}"
+        yield "movement", f"is {movement}, but the operation is {series['operation']}"
 
 
 def _of_the_domain(series: Series) -> Findings:
-    # Of a sum too: without it those of several domains could not be told apart.
+    # For a sum too: without it, sums of several domains could not be told apart.
     for side in _SIDES:
         if _is_on_the_host(series[side]) and series[side]["numa_domain"] is None:
-            yield f"{side}.numa_domain", "is null, and E4 tells series apart by NUMA domain"
+            yield f"{side}.numa_domain", "is null, but E4 tells series apart by NUMA domain"
 
 
 def host_domains(series: Series) -> list[int]:
-    """Return the NUMA domains that were proved to hold the series' host memory, in order."""
+    """Return the NUMA domains in which the series' host memory was verified to be, in order."""
     domains = {series[side]["numa_domain"] for side in _SIDES}
     return sorted(domain for domain in domains if domain is not None)
 

@@ -1,4 +1,4 @@
-"""Jobs over many nodes (`fabricheck every-node`): a results folder a node, and who was asked."""
+"""Jobs over many nodes (`fabricheck every-node`): one results folder for each requested node."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from fabricheck.results.session import Session
 
 @dataclass(frozen=True)
 class Share:
-    """What a job has of one node.
+    """The results of one node in a job.
 
-    folder: its results folder; None where it has none. session: its latest one, None where there is
-    none; killed: what a session without a report left there, the last one. problem: why its reports
-    cannot be read.
+    folder: its results folder; None without one. session: the latest one, None without one; killed:
+    the last session without a report. problem: why its reports cannot be read.
     """
 
     node: str
@@ -33,31 +32,31 @@ class Share:
     problem: FabricheckError | None = None
 
     def entries(self) -> list[Entry]:
-        """Return its documents; they are read now."""
+        """Return the documents; they are read now."""
         found = self.folder.entries(self.session) if self.folder and self.session else []
         return found + (self.killed.entries() if self.killed else [])
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job. path: its folder, named by the scheduler's number of the job."""
+    """One job. path: its folder, named by the scheduler's job number."""
 
     path: Path
     requested: RequestedNodes
 
     @property
     def name(self) -> str:
-        """The scheduler's number of the job, as its folder is called."""
+        """The scheduler's job number, which is the folder's name."""
         return self.path.resolve().name
 
     @property
     def start(self) -> float:
-        """When it began, in s since 1970."""
+        """The start, in s since 1970."""
         return self.requested.started.timestamp()
 
     @cached_property
     def shares(self) -> tuple[Share, ...]:
-        """The nodes in the order in which they were requested, those without any result too."""
+        """The requested nodes in their order, including those without any result."""
         return tuple(
             _share(self.path, node, requested) for node, requested in self.requested.nodes.items()
         )
@@ -84,7 +83,8 @@ def under(results: Path) -> Iterator[Path]:
 def all_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputError]]]:
     """Return the jobs in a results folder, the last one first, and those that cannot be read.
 
-    These by when their ``nodes.json`` was written, in s since 1970, and what is wrong with it.
+    The latter by the time in s since 1970 at which their ``nodes.json`` was written, with the
+    reason.
     """
     found, problems = [], []
     for path in under(results):

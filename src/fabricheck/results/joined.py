@@ -1,6 +1,7 @@
-"""Several sessions as one: a pipeline runs each check in a session and a results folder of its own.
+"""Several sessions joined into one: a pipeline runs each check in a session and a folder of its
+own.
 
-What reads a session (the report, claims, a comparison) then needs to know of no pipeline.
+Whatever reads a session (the report, claims, a comparison) then needs no knowledge of the pipeline.
 """
 
 from __future__ import annotations
@@ -21,50 +22,50 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
 from fabricheck.site.software import record
 
-#: What of a case names a folder, and the part of the results folder that it lies in.
+#: Fields of a case that name a folder, and the part of the results folder that it is in.
 _FOLDERS = {"outputdir": "output", "stagedir": "stage"}
 
-#: What ReFrame counts of each run.
+#: The counts that ReFrame keeps of each run.
 _COUNTED = ("num_cases", "num_failures", "num_aborted", "num_skipped")
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The report of all sessions, and in sentences what of them is not there."""
+    """The report of all sessions, and sentences about what is missing from it."""
 
     report: Path
     lacking: tuple[str, ...]
 
 
 def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joined:
-    """Write a results folder whose only session is the latest one of each results folder.
+    """Write a results folder whose only session joins the latest one of each results folder.
 
-    A folder that is not there or has no readable session is told, here and in the joined session.
+    A missing folder, or one without a readable session, is reported here and in the joined session.
 
-    :param folders: results folders; they stay as they are.
-    :param target: a folder that is not there yet, or is empty.
-    :param whole: the set that all of them are together; no session of a single check says it.
+    :param folders: results folders; they stay unchanged.
+    :param target: a folder that does not exist yet, or is empty.
+    :param whole: the set that all sessions together are; no session of a single check tells it.
     :raises NotFoundError: when none of the folders has a session, or the target cannot be written.
-    :raises InvalidInputError: when the target has something in it, or the sessions were run with
-        different software, so that no record is that of all.
+    :raises InvalidInputError: when the target is not empty, or the sessions were run with different
+        software, so that no record fits them all.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidInputError(f"{target} is there already: name a folder that is not.")
+        raise InvalidInputError(f"{target} already exists and is not empty: name another folder.")
     sessions: list[tuple[Path, Session]] = []
     lacking = []
     for one in folders:
         try:
             sessions.append((one, ResultsFolder(one).latest()))
         except (NotFoundError, InvalidInputError) as error:
-            lacking.append(f"{one} has no session to take: {error}")
+            lacking.append(f"{one} has no usable session: {error}")
     if not sessions:
-        raise NotFoundError("\n".join(["No session is there to be joined.", *lacking]))
+        raise NotFoundError("\n".join(["There is no session to join.", *lacking]))
     _require_same_software(sessions)
     reports = [json.loads(read_text(session.report)) for _, session in sessions]
     try:
         for (folder, _), report in zip(sessions, reports, strict=True):
             for part in _FOLDERS.values():
-                # Those of other sessions in it would be nobody's.
+                # Files of other sessions in it would belong to none.
                 own = _own(report["session_info"].get(f"prefix_{part}") or "", part)
                 if (folder / part / own).is_dir():
                     shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
@@ -106,7 +107,7 @@ def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
 
 
 def _round(reports: Sequence[Mapping[str, Any]], number: int, target: Path) -> dict[str, Any]:
-    # What ReFrame ran again is the same attempt of each session.
+    # An attempt that ReFrame repeated is the same attempt in each session.
     those = [one for one in reports if len(one["runs"]) > number]
     runs = [one["runs"][number] for one in those]
     return {
@@ -148,7 +149,7 @@ def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:
     if len(told) > 1:
         (says, one), (other_says, other), *_ = told.items()
         raise InvalidInputError(
-            f"{one} and {other} are of different software, so they are no one session: "
+            f"{one} and {other} ran with different software, so they cannot be joined: "
             f"{' '.join(says) or 'nothing is recorded'} | "
             f"{' '.join(other_says) or 'nothing is recorded'}"
         )

@@ -1,6 +1,6 @@
-"""Killed sessions: documents that no run report knows, by the folder of the session they are of.
+"""Killed sessions: documents without a run report, grouped by the folder of their session.
 
-A session that still runs looks the same: ReFrame writes its report at the end.
+A session that is still running looks the same: ReFrame writes its report at the end.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from fabricheck.results import requested_nodes
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.session import Case
 
-#: Name by which the documents that no report knows are shown, as of a killed session.
+#: The name under which documents without a report are shown, as of a killed session.
 UNREPORTED = "unreported"
 
-#: The result of a check of which only a report of ReFrame could tell one.
+#: The result of a check for which there is no report.
 RESULT = "unknown"
 
-#: The job's script, which ReFrame keeps in the case's folder, and where it asks for one node.
+#: The job script that ReFrame keeps in the case's folder, and the line that requests one node.
 _SCRIPT = "rfm_job.sh"
 _ON_ONE_NODE = re.compile(r"^#SBATCH --nodelist=(?P<node>[^\s,\[\]]+)$", re.MULTILINE)
 
-#: How ReFrame tells the folders of a check apart that it makes several times: by a digest.
+#: The digest by which ReFrame tells the folders of a parameterized check apart.
 _DIGEST = re.compile(r"_[0-9a-f]{8}$")
 
 _KINDS = ("output", "stage")
@@ -35,12 +35,12 @@ _OF_A_CASE = ("SYSTEM", "PARTITION", "ENVIRON", "CHECK")
 
 @dataclass(frozen=True)
 class Killed:
-    """What one session left that has no run report.
+    """What a session without a run report left.
 
     name: its folder in ``output`` and ``stage``, which is its start and the number of its process;
         ``unreported`` for all documents together that do not lie in the folder of a session.
     results: the results folder. paths: its documents. node: the node that the results folder is of,
-    where it is of one.
+    if any.
     """
 
     name: str
@@ -54,12 +54,11 @@ class Killed:
         return (self.results / "output" / self.name,)
 
     def entries(self) -> list[Entry]:
-        """Return its documents, and a problem for each check that started and left none.
+        """Return the documents, and a problem for each check that started and left none.
 
-        Case and result are what the folders say: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``.
-        The node is the one that the job's script asks for, as it does where ReFrame distributes;
-        there a check that was never submitted has no script, and no problem: nobody can say which
-        node it was for.
+        Case and result come from the folders: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``. The
+        node is the one that the job script requests, as it does where ReFrame distributes; there a
+        check that was never submitted has no script, and no problem: its node is unknown.
         """
         found = [read_entry(path, case_of(path, self.results, self.node)) for path in self.paths]
         return [*found, *self._without_document()]
@@ -76,7 +75,8 @@ class Killed:
                 case = _case(folder, self.node)
                 problem = NotFoundError(
                     f"{case.name} @{case.place} ({case.result}) left no result document in "
-                    f"{printable(str(folder))}: its session was killed there, or still runs."
+                    f"{printable(str(folder))}: its session was killed there, or is still "
+                    "running."
                 )
                 yield Entry(case, None, None, problem)
 
@@ -86,7 +86,7 @@ def by_session(paths: Iterable[Path], results: Path, node: str | None = None) ->
     groups: dict[str, list[Path]] = {}
     for path in paths:
         groups.setdefault(session_folder(path, results) or UNREPORTED, []).append(path)
-    # Names begin with the time of the start.
+    # Names begin with the start time.
     names = sorted(groups, key=lambda name: (name != UNREPORTED, name), reverse=True)
     return [Killed(name, results, tuple(groups[name]), node) for name in names]
 

@@ -1,7 +1,7 @@
-"""What a document of several MPI ranks must satisfy: the ranks, and series in which they take part.
+"""Consistency of a document of several MPI ranks: the ranks, and the series that they measure.
 
 A rank is bound to cores and uses one device. Series of messages (E9, E10, E12) have the engine
-``mpi``; those of E6 are copies that one rank makes between the host and its device.
+``mpi``; series of E6 are copies that one rank makes between the host and its device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fabricheck.results.model import Rank, ResultDocument, Series
 
 Findings = Iterator[tuple[str, str]]
 
-#: Copies between host and device, each by a rank of its own, and their directions.
+#: Copies between host and device, one by each rank, and their directions.
 PLACED_COPIES = {"h2d": "one-way", "d2h": "one-way", "both": "both-ways"}
 _OF_ALL_RANKS = (*COLLECTIVES, "exchange")
 #: Messages of a pair of ranks, their directions and units.
@@ -35,7 +35,7 @@ def messages(series: Series) -> int:
 
 
 def arrays(series: Series) -> int:
-    """Return how many arrays of ``bytes`` bytes the results on all ranks hold at most."""
+    """Return the largest number of arrays of ``bytes`` bytes in the results on all ranks."""
     if series["direction"] == "collective":
         return len(series.get("ranks") or ()) ** 2
     if series["operation"] == "latency":
@@ -44,7 +44,7 @@ def arrays(series: Series) -> int:
 
 
 def cores_text(cores: Sequence[int]) -> str:
-    """Name one core, or how many and the first."""
+    """Format one core, or the number of cores and the first."""
     if not cores:
         return "no core"
     return f"core {cores[0]}" if len(cores) == 1 else f"{len(cores)} cores from {cores[0]} on"
@@ -68,10 +68,10 @@ def of_the_ranks(document: ResultDocument) -> Findings:
     known = "mpi" in document["versions"]
     if ranks is None:
         if known:
-            yield "$.versions.mpi", "is set, and there are no ranks"
+            yield "$.versions.mpi", "is set, but there are no ranks"
         return
     if not known:
-        yield "$.versions.mpi", "is missing, and there are ranks"
+        yield "$.versions.mpi", "is missing, but there are ranks"
     devices = {device["index"] for device in document["devices"]}
     for index, rank in enumerate(ranks):
         for field, reason in _of_a_rank(rank, index, devices, document):
@@ -80,7 +80,7 @@ def of_the_ranks(document: ResultDocument) -> Findings:
 
 def _of_a_rank(rank: Rank, index: int, devices: set[int], document: ResultDocument) -> Findings:
     if rank["rank"] != index:
-        yield "rank", f"is {rank['rank']}, and ranks are in order from 0"
+        yield "rank", f"is {rank['rank']}, but ranks are in order from 0"
     for field, numbers in (("cores", rank["cores"]), ("visible_devices", rank["visible_devices"])):
         if len(set(numbers)) != len(numbers):
             yield field, "names one twice"
@@ -101,11 +101,11 @@ def _of_a_rank(rank: Rank, index: int, devices: set[int], document: ResultDocume
     if rank["numa_domain"] != found:
         said = "null" if rank["numa_domain"] is None else rank["numa_domain"]
         have = "several domains or none" if found is None else f"domain {found}"
-        yield "numa_domain", f"is {said}, and the cores are of {have}"
+        yield "numa_domain", f"is {said}, but the cores are in {have}"
 
 
 def contradictions(series: Series, ranks: list[Rank] | None) -> Findings:
-    """Yield the field and the reason of each fault of a series in which ranks take part, or not."""
+    """Yield the field and the reason of each fault of a series, with or without ranks."""
     members = series.get("ranks")
     experiment = series["experiment"]
     if members is None:
@@ -114,10 +114,10 @@ def contradictions(series: Series, ranks: list[Rank] | None) -> Findings:
             yield "ranks", f"is missing in a series of {experiment}"
         for field in ("datatype", "placement"):
             if series.get(field) is not None:
-                yield field, "is set, and no ranks take part"
+                yield field, "is set, but no ranks take part"
         return
     if ranks is None:
-        yield "ranks", "is set, and the document has no ranks"
+        yield "ranks", "is set, but the document has no ranks"
         return
     if len(set(members)) != len(members):
         yield "ranks", "names a rank twice"
@@ -127,11 +127,11 @@ def contradictions(series: Series, ranks: list[Rank] | None) -> Findings:
         return
     if (experiment == "E6") != (series.get("placement") is not None):
         word = "null" if experiment == "E6" else "set"
-        yield "placement", f"is {word}, and the experiment is {experiment}"
+        yield "placement", f"is {word}, but the experiment is {experiment}"
     if (series["engine"] == "mpi") != (series.get("datatype") is not None):
         yield "datatype", f"does not fit the engine {series['engine']}"
     if (series["engine"] == "mpi") != (experiment in OF_MESSAGES):
-        yield "engine", f"is {series['engine']}, and the experiment is {experiment}"
+        yield "engine", f"is {series['engine']}, but the experiment is {experiment}"
     elif experiment in OF_MESSAGES:
         yield from _of_messages(series, members, ranks)
     elif experiment == "E6":
@@ -148,21 +148,21 @@ def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findi
     operation = series["operation"]
     collective = operation in _OF_ALL_RANKS
     if not collective and operation not in PAIRS:
-        yield "operation", f"{operation!r} is none of {series['experiment']}"
+        yield "operation", f"{operation!r} is not an operation of {series['experiment']}"
         return
     direction, unit = ("collective", "us") if collective else PAIRS[operation]
     if series["direction"] != direction:
-        yield "direction", f"is {series['direction']}, and {operation} is {direction}"
+        yield "direction", f"is {series['direction']}, but {operation} is {direction}"
     if series["unit"] != unit:
-        yield "unit", f"is {series['unit']}, and {operation} is in {unit}"
+        yield "unit", f"is {series['unit']}, but {operation} is in {unit}"
     if series["bytes_counted"] != "once":
-        yield "bytes_counted", f"is {series['bytes_counted']}, and messages count once"
+        yield "bytes_counted", f"is {series['bytes_counted']}, but messages count once"
     if series["device"] is not None:
-        yield "device", f"is {series['device']}, and messages have none"
+        yield "device", f"is {series['device']}, but messages have none"
     if collective and series["role"] != "single":
-        yield "role", f"is {series['role']}, and {operation} is of all its ranks"
+        yield "role", f"is {series['role']}, but {operation} is measured over all its ranks"
     if not collective and series["role"] != "sum" and len(members) != 2:
-        yield "ranks", f"are {len(members)}, and {operation} is of two"
+        yield "ranks", f"are {len(members)}, but {operation} needs two"
     if series["role"] == "sum" and len(members) % 2:
         yield "ranks", f"are {len(members)}, which is not a number of pairs"
     own = _devices(members, ranks)
@@ -171,7 +171,7 @@ def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findi
         if not set(own) <= set(active):
             yield "device_set", "lacks a device of the ranks that take part"
     elif active != own:
-        yield "device_set", f"is {active}, and the devices of the ranks are {own}"
+        yield "device_set", f"is {active}, but the devices of the ranks are {own}"
     alone = not collective and series["role"] != "sum"
     for member, side in zip(members, _SIDES, strict=False):
         place = series[side]
@@ -179,47 +179,50 @@ def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findi
             yield f"{side}.memory", f"is {place['memory']}, which no message has"
         holder = ranks[member]["device"] if alone and place["memory"] == "device" else None
         if place["device"] != holder:
-            yield f"{side}.device", f"is {place['device']}, and of rank {member} it is {holder}"
+            yield (
+                f"{side}.device",
+                f"is {place['device']}, but the device of rank {member} is {holder}",
+            )
 
 
 def _of_placed_copies(series: Series, members: list[int], ranks: list[Rank]) -> Findings:
     operation = series["operation"]
     if operation not in PLACED_COPIES:
-        yield "operation", f"{operation!r} is none of E6"
+        yield "operation", f"{operation!r} is not an operation of E6"
         return
     if series["direction"] != PLACED_COPIES[operation]:
-        yield "direction", f"is {series['direction']}, and {operation} has another"
+        yield "direction", f"is {series['direction']}, but {operation} has another"
     if series["engine"] not in COPY_ENGINES:
-        yield "engine", f"is {series['engine']}, and {operation} is by {' or '.join(COPY_ENGINES)}"
+        yield "engine", f"is {series['engine']}, but {operation} uses {' or '.join(COPY_ENGINES)}"
     if series["unit"] != "GB/s":
-        yield "unit", f"is {series['unit']}, and {operation} is a bandwidth"
+        yield "unit", f"is {series['unit']}, but {operation} is a bandwidth"
     if series["bytes_counted"] != "once":
-        yield "bytes_counted", f"is {series['bytes_counted']}, and {operation} counts once"
+        yield "bytes_counted", f"is {series['bytes_counted']}, but {operation} counts once"
     if series["batch"] != 1:
-        yield "batch", f"is {series['batch']}, and a sample of {operation} is one copy"
+        yield "batch", f"is {series['batch']}, but a sample of {operation} is one copy"
     if len(members) != 1:
-        yield "ranks", f"are {len(members)}, and a copy is of one"
+        yield "ranks", f"are {len(members)}, but a copy has one"
         return
     yield from _of_the_set(series, members[0], ranks)
     yield from _of_the_ends(series, ranks[members[0]])
 
 
 def _of_the_set(series: Series, member: int, ranks: list[Rank]) -> Findings:
-    """Yield faults of the devices that work at the same time as that of a rank: all ranks' own."""
+    """Yield faults of the set of devices that work at once: it must be that of all ranks."""
     device = ranks[member]["device"]
     role = "single" if len(ranks) == 1 else "share"
     if series["role"] != role:
-        yield "role", f"is {series['role']}, and with {len(ranks)} rank(s) each is a {role}"
+        yield "role", f"is {series['role']}, but with {len(ranks)} rank(s) each is a {role}"
     if series["device"] is None or series["device"] != device:
-        yield "device", f"is {series['device']}, and that of rank {member} is {device}"
+        yield "device", f"is {series['device']}, but the device of rank {member} is {device}"
     everyone = _devices(list(range(len(ranks))), ranks)
     if series["device_set"] != everyone:
         active = series["device_set"]
-        yield "device_set", f"is {active}, and the devices of all ranks are {everyone}"
+        yield "device_set", f"is {active}, but the devices of all ranks are {everyone}"
 
 
 def _of_the_ends(series: Series, rank: Rank) -> Findings:
-    """Yield faults of the memory that a copy goes from and to: the rank's own, at both ends."""
+    """Yield faults of a copy's source and destination: both are the rank's own memory."""
     ends: list[Literal["source", "destination"]] = ["source", "destination"]
     if series["operation"] == "d2h":
         ends.reverse()
@@ -227,12 +230,12 @@ def _of_the_ends(series: Series, rank: Rank) -> Findings:
     kinds = (series[host]["memory"], series[device]["memory"])
     if kinds[0] not in OF_HOST or kinds[1] != "device":
         kinds = (series["source"]["memory"], series["destination"]["memory"])
-        yield "source", f"is {kinds[0]} to {kinds[1]}, which is no {series['operation']}"
+        yield "source", f"is {kinds[0]} to {kinds[1]}, which is not {series['operation']}"
         return
     if series[device]["device"] != series["device"]:
         place = series[device]["device"]
-        yield f"{device}.device", f"is {place}, and that of the series is {series['device']}"
+        yield f"{device}.device", f"is {place}, but the device of the series is {series['device']}"
     own = rank["memory_domain"]
     if own is not None and series[host]["numa_domain"] != own:
         found = series[host]["numa_domain"]
-        yield f"{host}.numa_domain", f"is {found}, and memory of rank {rank['rank']} is on {own}"
+        yield f"{host}.numa_domain", f"is {found}, but memory of rank {rank['rank']} is on {own}"

@@ -1,7 +1,7 @@
-"""Which series of its document a metric is made of, and how.
+"""The series of a document that each metric is made of.
 
-A check knows it when it judges, and writes it beside the document. For sessions from before it is
-found here, by what names of metrics say, and only where it gives the recorded value.
+A check writes them beside the document when it judges. For older sessions they are found here by
+the metric's name, and only where they give the recorded value.
 """
 
 from __future__ import annotations
@@ -27,28 +27,29 @@ NAME = "metrics.json"
 Reduction = Literal["worst", "best", "median"]
 REDUCTIONS: tuple[Reduction, ...] = ("worst", "best", "median")
 
-#: What all series of a metric have in common: they differ in places and block sizes alone.
+#: Fields in which all series of a metric agree: they differ in places and block sizes only.
 _ALIKE = (
     "experiment", "operation", "unit", "bytes", "role", "direction", "engine", "movement",
     "placement", "datatype", "in_place", "regime", "bytes_counted",
 )  # fmt: skip
 
 
-#: Words of names beside operations, link classes and sizes; what others say is not known here.
+#: Parts of metric names other than operations, link classes and sizes; names with further parts are
+#: not resolved here.
 _WORDS = frozenset({*REDUCTIONS, "block", "pinned", "pageable", "near", "far"})
 
 
-#: The least part of the samples that reach a limit which is missed at times only.
+#: The least share of samples that reach a limit for it to count as missed only at times.
 LEAST_REACHED = 0.1
 
 
 class MadeOf(BaseModel):
     """What one metric is made of.
 
-    series: their indices in the document's ``series``, from 0.
-    reduce: which of their medians the value is, by the series' own ``better``, or the median of
-        these; None where it is computed from them, or counts something.
-    decided: those that decided a value that is computed, as of the member that is behind.
+    series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
+    their medians, by the series' own ``better``, or their ``median``; None where the value is
+    computed from them, or is a count. decided: the series that decided a computed value, as of the
+    member that is behind.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +59,7 @@ class MadeOf(BaseModel):
     decided: tuple[int, ...] = ()
 
     def decisive(self, document: ResultDocument, value: float) -> list[Series]:
-        """Return those of its series that gave the value: of the worst and best not all."""
+        """Return the series that gave the value: for worst and best not all of them."""
         if self.decided:
             return [document["series"][index] for index in self.decided]
         every = [document["series"][index] for index in self.series]
@@ -68,7 +69,7 @@ class MadeOf(BaseModel):
 
 
 class _File(BaseModel):
-    """What is kept; started: when the run of the document began, as the document has it."""
+    """The file's content; started: when the document's run began, as in the document."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -78,7 +79,7 @@ class _File(BaseModel):
 
 
 def write(folder: Path, document: ResultDocument, metrics: Mapping[str, MadeOf]) -> None:
-    """Write what the metrics of a document are made of, beside it.
+    """Write what the metrics of a document are made of, beside the document.
 
     :raises NotFoundError: when it cannot be written.
     """
@@ -87,9 +88,9 @@ def write(folder: Path, document: ResultDocument, metrics: Mapping[str, MadeOf])
 
 
 def kept(path: Path, document: ResultDocument) -> Mapping[str, MadeOf]:
-    """Return what was written beside a document, by metric; nothing where it is of another run.
+    """Return what was written beside a document, by metric; empty where it belongs to another run.
 
-    :param path: that of the document.
+    :param path: the document.
     :raises InvalidInputError: when it is damaged, or names series that the document does not have.
     """
     path = path.with_name(NAME)
@@ -104,8 +105,8 @@ def kept(path: Path, document: ResultDocument) -> Mapping[str, MadeOf]:
         for index in (*one.series, *one.decided):
             if not 0 <= index < count:
                 raise InvalidInputError(
-                    f"{path}: metrics.{name}: there is no series {index} among the {count} of the "
-                    "document."
+                    f"{path}: metrics.{name}: there is no series {index} among the document's "
+                    f"{count}."
                 )
     return file.metrics
 
@@ -113,12 +114,12 @@ def kept(path: Path, document: ResultDocument) -> Mapping[str, MadeOf]:
 def found(
     document: ResultDocument, node: NodeModel | None, metric: str, value: float, unit: str
 ) -> MadeOf | None:
-    """Return what a metric is made of by its name; None where that does not give its value.
+    """Return what a metric is made of, by its name; None where that does not give its value.
 
-    It is as well where several sets of series do, as of two sizes, and where the name has a word
-    that is not known.
+    None also where several sets of series give it, as of two sizes, and where a part of the name is
+    unknown.
 
-    :param node: the healthy node model; without one nothing is known of link classes.
+    :param node: the healthy node model; without one, link classes are unknown.
     """
     if unit == "count":
         return MadeOf(series=(), reduce=None)
@@ -140,14 +141,14 @@ def found(
     ]
     if len(agreeing) != 1:
         return None
-    # Of one series it is the same as any other.
+    # With one series it is the same as any other reduction.
     return MadeOf(series=tuple(agreeing[0]), reduce=reduce or "worst")
 
 
 def named(
     document: ResultDocument, node: NodeModel | None, metric: str, unit: str
 ) -> Iterator[int]:
-    """Yield the series whose operation, link class, size, memory and domain are those of a name.
+    """Yield the series whose operation, link class, size, memory and domain match a metric's name.
 
     The metric is made of some of them.
     """
@@ -174,15 +175,15 @@ def _operation_in(document: ResultDocument, metric: str, unit: str) -> str | Non
 
 
 def link_class_in(metric: str, node: NodeModel | None) -> str | None:
-    """Return the link class that the name of a metric has; None where it has none."""
+    """Return the link class in the name of a metric; None without one."""
     classes = [] if node is None else [one.name for one in node.link_classes]
     return max((one for one in classes if f"_{one}_" in f"_{metric}_"), key=len, default=None)
 
 
 def pair_of(series: Series) -> list[int]:
-    """Return the two ends of a message between two devices; of all else the devices that work.
+    """Return the two ends of a transfer between two devices; otherwise the devices at work.
 
-    Of pairs of ranks that work at the same time each series has its own ends, and the set of all.
+    Of pairs of ranks that work at the same time, each series has its own ends and the set of all.
     """
     ends = (series["source"]["device"], series["destination"]["device"])
     known = [end for end in ends if end is not None]
@@ -233,9 +234,9 @@ def _value(series: Sequence[Series], reduce: Reduction | None) -> float | None:
 def decisive(
     document: ResultDocument, series: Iterable[int] | None, value: float, unit: str
 ) -> list[Series]:
-    """Return the series whose median a metric's value is.
+    """Return the series whose median is a metric's value.
 
-    :param series: the indices of those that it is made of; None where that is unknown: any then.
+    :param series: the indices of the series it is made of; None where unknown: any may be.
     """
     every = document["series"]
     among = every if series is None else [every[index] for index in series]
@@ -247,7 +248,7 @@ def reached(
 ) -> tuple[int, int]:
     """Return how many samples reach the limits of a metric, and how many there are.
 
-    :param series: those that decided its value, of which each sample makes a value in proportion.
+    :param series: those that decided its value; each sample scales the value in proportion.
     """
     values = [value * sample / one["median"] for one in series for sample in one["samples"]]
     within = [(least is None or one >= least) and (most is None or one <= most) for one in values]
@@ -255,5 +256,5 @@ def reached(
 
 
 def is_at_times(reached: int, samples: int) -> bool:
-    """Say whether samples reach a limit that their median misses: it is missed at times only."""
+    """Whether samples reach a limit that their median misses: it is missed only at times."""
     return reached > 0 and reached >= LEAST_REACHED * samples

@@ -1,4 +1,4 @@
-"""The result document as types. The meaning of each field is in the schema's descriptions."""
+"""The result document as Python types; the schema describes each field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fabricheck.core.vocabulary import (
 
 
 class Program(TypedDict):
-    """The program that measured."""
+    """The measuring program."""
 
     name: str
     version: str
@@ -61,7 +61,7 @@ class Host(TypedDict):
 
 
 class ManagedMemory(TypedDict):
-    """What the runtime says of a device and managed memory."""
+    """What the runtime reports about managed memory on a device."""
 
     managed: bool
     concurrent_access: bool
@@ -114,7 +114,7 @@ class Place(TypedDict):
 
 
 class HostClock(TypedDict):
-    """The same samples by the host's clock."""
+    """The same samples timed by the host's clock."""
 
     median: float
     ratio: float
@@ -132,7 +132,7 @@ class Mismatch(TypedDict):
 
 
 class Verification(TypedDict):
-    """What was compared after a measured sample, where the destination lies."""
+    """The comparison of the data at the destination after a measured sample."""
 
     bytes_checked: int
     errors: int
@@ -179,7 +179,7 @@ class Series(TypedDict):
 
 
 class NodeOverlay(TypedDict):
-    """What changed a simulated node."""
+    """The overlay that changed a simulated node."""
 
     name: str
     content: dict[str, Any]
@@ -194,7 +194,7 @@ class SimulatedNode(TypedDict):
 
 
 class Rank(TypedDict):
-    """Where one rank of a launch is, and what it sees."""
+    """The cores, memory and devices of one rank of a launch."""
 
     rank: int
     host: str
@@ -206,14 +206,14 @@ class Rank(TypedDict):
 
 
 class Skipped(TypedDict):
-    """An operation that was asked for and cannot be measured here."""
+    """An operation that was requested but cannot be measured on this node."""
 
     operation: str
     reason: str
 
 
 class Setting(TypedDict):
-    """A setting of the node or the job that changes what is measured."""
+    """A setting of the node or the job that changes measured values."""
 
     name: str
     value: str
@@ -221,7 +221,7 @@ class Setting(TypedDict):
 
 
 class BusyProcess(TypedDict):
-    """A process that took time of the host."""
+    """A process that used CPU time of the host."""
 
     pid: int
     user: str | None
@@ -230,7 +230,7 @@ class BusyProcess(TypedDict):
 
 
 class HostUse(TypedDict):
-    """What the host did besides the run."""
+    """What else the host did during the run."""
 
     seconds: float
     busy_cores: float
@@ -239,7 +239,7 @@ class HostUse(TypedDict):
 
 
 class ControllerErrors(TypedDict):
-    """Errors that a memory controller of the host saw since the system was started."""
+    """Errors that a memory controller of the host counted since boot."""
 
     controller: str
     corrected: int
@@ -247,7 +247,7 @@ class ControllerErrors(TypedDict):
 
 
 class HostState(TypedDict):
-    """The host at one moment."""
+    """The host at one time."""
 
     load_1min: float | None
     cores: int | None
@@ -261,14 +261,14 @@ class HostState(TypedDict):
 
 
 class MemoryErrors(TypedDict):
-    """Errors of a device's memory since its driver was loaded."""
+    """Memory errors of a device since its driver was loaded."""
 
     corrected: int | None
     uncorrected: int | None
 
 
 class Pcie(TypedDict):
-    """A device's link to the host."""
+    """The PCIe link between a device and the host."""
 
     width: int | None
     width_max: int | None
@@ -278,7 +278,7 @@ class Pcie(TypedDict):
 
 
 class Links(TypedDict):
-    """A device's links to other devices."""
+    """The links of a device to other devices."""
 
     number: int
     down: list[int]
@@ -288,7 +288,7 @@ class Links(TypedDict):
 
 
 class DeviceProcess(TypedDict):
-    """A process that uses a device and is not of the run."""
+    """A process outside the run that uses a device."""
 
     pid: int
     user: str | None
@@ -297,7 +297,7 @@ class DeviceProcess(TypedDict):
 
 
 class DeviceState(TypedDict):
-    """A device at one moment; null is what nothing tells."""
+    """A device at one time; null where no source tells the value."""
 
     index: int
     clock_mhz: float | None
@@ -325,14 +325,14 @@ class DeviceState(TypedDict):
 
 
 class Absent(TypedDict):
-    """An item of which nothing is known."""
+    """An item that could not be determined."""
 
     item: str
     why: str
 
 
 class Snapshot(TypedDict):
-    """The node and its devices at one moment."""
+    """The node and its devices at one time."""
 
     at: str
     seconds: float
@@ -342,9 +342,9 @@ class Snapshot(TypedDict):
 
 
 class State(TypedDict):
-    """The node before the body of the program, and after it.
+    """The node before and after the body of the program.
 
-    after: complete once the document is read; in its file it has what changed.
+    after: complete once the document is read; the file has only what changed.
     """
 
     before: Snapshot
@@ -354,7 +354,7 @@ class State(TypedDict):
 
 
 class ResultDocument(TypedDict):
-    """What one run of one program measured."""
+    """The result of one run of one program."""
 
     schema: str
     schema_version: int

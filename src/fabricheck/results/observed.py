@@ -1,4 +1,4 @@
-"""The results of one partition together, and the node model that they are of."""
+"""The results of one partition on one node, with the node model they belong to."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from fabricheck.site import partitions
 
 Item = TypeVar("Item")
 
-#: How a part of a node is named in a document: "h200 (2 of 8 devices)".
+#: The name of a part of a node in a document: "h200 (2 of 8 devices)".
 _PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What a session has of one partition on one node: all measured, or all simulated.
+    """A session's results of one partition on one node: all measured, or all simulated.
 
-    where: ``system:partition``; empty for documents outside of any session.
-    on: the scheduler's name of the node; None where nobody tells one.
-    cases: its cases, those without a document too. entries: their documents, or what is wrong.
-    node: the healthy node model of the partition; None where it has none, or it cannot be read.
-    apart: what tells it from others of the same ``where``, in words; empty where it is alone.
-    session: that it is of; None of one without a report, and outside of any.
+    where: ``system:partition``; empty for documents outside any session. on: the scheduler's name
+    of the node; None where it is unknown. cases: its cases, including those without a document.
+    entries: their documents, or the problems. node: the healthy node model of the partition; None
+    where it has none, or it cannot be read. apart: what distinguishes it from others of the same
+    ``where``, in words; empty for a single one. session: its session; None without a report, and
+    outside any session.
     """
 
     where: str
@@ -48,22 +48,22 @@ class Observed:
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:
-        """The documents that can be read."""
+        """The documents that could be read."""
         return tuple(entry.document for entry in self.entries if entry.document is not None)
 
     @cached_property
     def points(self) -> tuple[Series, ...]:
-        """All series whose data was right, of runs without an injected fault."""
+        """The series with right data, of runs without an injected fault."""
         return tuple(point for point in self.series if point.right)
 
     @cached_property
     def left_out(self) -> Mapping[str, int]:
-        """By experiment how many series are no points, for wrong data or an injected fault."""
+        """By experiment the number of series left out, for wrong data or an injected fault."""
         return Counter(point.experiment for point in self.series if not point.right)
 
     @cached_property
     def series(self) -> tuple[Series, ...]:
-        """All series of its documents, those with wrong data too."""
+        """All series of the documents, including those with wrong data."""
         return tuple(
             one
             for entry in self.entries
@@ -72,7 +72,7 @@ class Observed:
 
     @cached_property
     def _metrics(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
-        """By document and series the metrics that it is of."""
+        """By document and series the metrics made of it."""
         found: dict[tuple[int, int], list[Metric]] = {}
         for entry in self.entries:
             for metric in table.metrics(table.check_row(None, entry.case, entry), self.node):
@@ -81,7 +81,7 @@ class Observed:
         return found
 
     def metrics_of(self, point: Series) -> Sequence[Metric]:
-        """Return the metrics that one of its series is of, as far as they are known."""
+        """Return the metrics made of one of its series, as far as they are known."""
         return self._metrics.get((id(point.document), point.index), ())
 
     @cached_property
@@ -92,7 +92,7 @@ class Observed:
         return found
 
     def select(self, **fields: Any) -> list[Series]:
-        """Return the points with these values of their properties (`results.table.Series`)."""
+        """Return the points whose fields (of `results.table.Series`) have these values."""
         # Nearly all ask for one experiment, and there are thousands of points.
         match fields.get("experiment"):
             case str(experiment):
@@ -107,19 +107,19 @@ class Observed:
 
     @property
     def simulated(self) -> bool:
-        """Whether its results are of a simulated node; without any document the site tells."""
+        """Whether the results are of a simulated node; without a document the site decides."""
         if not self.documents:
             return "simulated" in partitions.known(self.where).get("features", ())
         return any(document["clock"] == "simulated" for document in self.documents)
 
     @property
     def kind(self) -> str:
-        """What its numbers are: ``simulated`` or ``measured``."""
+        """``simulated`` or ``measured``."""
         return "simulated" if self.simulated else "measured"
 
     @property
     def overlay(self) -> str | None:
-        """What changed the simulated node, by name; None for a healthy one."""
+        """The name of the overlay that changed the simulated node; None for a healthy one."""
         for document in self.documents:
             node = document.get("node")
             if node and node["overlay"]:
@@ -130,12 +130,12 @@ class Observed:
 def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]:
     """Return the partitions of a session in the order of its cases, then other documents.
 
-    Each node of a partition stands by itself. What was measured never stands together with what was
-    simulated; documents outside of a session stand together only where their runtime, node model
-    and overlay are the same, too.
+    Each node of a partition stands by itself. Measured and simulated results are never combined;
+    documents outside any session are combined only where runtime, node model and overlay are the
+    same.
 
-    :param session: None for documents outside of one.
-    :param entries: its documents, as `ResultsFolder.entries` gives them.
+    :param session: None for documents outside any session.
+    :param entries: its documents, as returned by `ResultsFolder.entries`.
     """
     cases = list(session.cases) if session else [entry.case for entry in entries if entry.case]
     of_case = {id(entry.case): entry for entry in entries if entry.case is not None}
@@ -155,17 +155,16 @@ def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]
 
 
 def told_apart(every: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
-    """Return the partitions of several sessions, each by a name of its own.
+    """Return the partitions of several sessions, each with a unique name.
 
-    Those of the same name are told apart by their node, else by their session, whose name stands
-    before each.
+    Equal names get the node, or else the session, in front.
     """
     found = list(every)
     for by_session in (False, True):
         names = Counter((one.where, one.apart) for _, one in found)
         for number, (session, one) in enumerate(found):
             if names[one.where, one.apart] > 1:
-                own = session if by_session else one.on or "no node known"
+                own = session if by_session else one.on or "unknown node"
                 apart = ", ".join(filter(None, (own, one.apart)))
                 found[number] = session, replace(one, apart=apart)
     return tuple(one for _, one in found)
@@ -178,9 +177,9 @@ def _node_name(case: Case, entry: Entry | None) -> str | None:
 def by_node(
     items: Iterable[tuple[Item, str | None]], there: Iterable[str | None] = ()
 ) -> dict[str | None, list[Item]]:
-    """Return the items of each node; those of none are with the only one, where there is one.
+    """Group items by node; items without one join the only node, where there is one.
 
-    :param there: nodes that there are besides those of the items.
+    :param there: further nodes besides those of the items.
     """
     found: dict[str | None, list[Item]] = {}
     every = list(items)
@@ -200,12 +199,12 @@ def _parts(
     entries: Sequence[Entry],
     several: bool,
 ) -> Iterator[Observed]:
-    """Yield what one node has of a partition, by what its documents are of.
+    """Yield one node's results of a partition, by what its documents belong to.
 
-    :param several: whether others of the partition stand beside it.
+    :param several: whether the partition has others.
     """
     groups = _alike(entries)
-    # Cases without a document are with the first.
+    # Cases without a document are added to the first.
     elsewhere = {id(one.case) for group in groups[1:] for one in group}
     for index, group in enumerate(groups):
         theirs = {id(one.case) for one in group}
@@ -215,7 +214,7 @@ def _parts(
             if id(case) in theirs or (not index and id(case) not in elsewhere)
         )
         documents = [one.document for one in group if one.document is not None]
-        apart = [(on or "no node known")] if several else []
+        apart = [(on or "unknown node")] if several else []
         if len(groups) > 1:
             apart.append(_words(documents[0], not where))
         node = node_of(where, documents)
@@ -223,7 +222,7 @@ def _parts(
 
 
 def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return entries by what their documents are of; those that cannot be read with the first."""
+    """Group entries by what their documents belong to; unreadable ones join the first."""
     groups: dict[tuple[str | None, ...], list[Entry]] = {}
     for entry in entries:
         if entry.document is not None:
@@ -237,9 +236,9 @@ def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
-    """Return what has to be the same for documents to stand together.
+    """Return what must be equal for documents to be combined.
 
-    :param alone: whether no partition says what it ran on.
+    :param alone: whether no partition tells what it ran on.
     """
     node: Mapping[str, Any] = document.get("node") or {}
     overlay: Mapping[str, Any] = node.get("overlay") or {}
@@ -252,20 +251,20 @@ def _words(document: ResultDocument, alone: bool) -> str:
 
 
 def series_of(row: Check) -> Iterator[Series]:
-    """Yield the rows of the series of a check; their link classes are those of its node model."""
+    """Yield the rows of a check's series; link classes come from its node model."""
     if row.document is not None:
         where = row.case.where if row.case is not None else ""
         yield from table.series(row, node_of(where, [row.document]))
 
 
 def metrics_of(row: Check) -> Iterator[Metric]:
-    """Yield the rows of the metrics of a check; of older sessions its node model tells series."""
+    """Yield the rows of a check's metrics; in older sessions the node model finds their series."""
     where = row.case.where if row.case is not None else ""
     yield from table.metrics(row, node_of(where, [row.document] if row.document else []))
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:
-    """Return the healthy node model that documents are of: they name it, else the site does."""
+    """Return the healthy node model of documents: the one they name, else the site's."""
     for document in documents:
         simulated = document.get("node")
         if simulated:
@@ -287,5 +286,5 @@ def _node(stated: str, count: int | None = None) -> NodeModel | None:
         node = load_node(stated)
         return node if count is None or count == len(node.devices) else node.part(count)
     except FabricheckError:
-        # A model of another version of the suite: what needs it says that there is none.
+        # A model of another version of the suite: whoever needs it reports that there is none.
         return None

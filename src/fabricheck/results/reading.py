@@ -1,7 +1,7 @@
-"""What the user names, read once: sessions, jobs, folders, documents, archives.
+"""Resolution of the names that a user gives: sessions, jobs, folders, documents, archives.
 
-`read` is the one place that says what a name stands for. All that is asked of results (show,
-verdict, claims, compare, calibrate, export, report) is asked of what it returns.
+`read` is the only function that resolves a name. All commands on results (show, verdict, claims,
+compare, calibrate, export, report) query what it returns.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from fabricheck.results.session import Case, Session, together
 from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
 from fabricheck.site import sets
 
-#: The name of what began last: a session, a session that was killed, or a job over many nodes.
+#: The name of what started last: a session, a killed session, or a job over many nodes.
 LATEST = "latest"
 
-#: What is said of documents that no run report names.
+#: The sentence about documents without a run report.
 NO_REPORT = (
-    "No run report names these documents, as a killed session leaves them, so nobody says "
-    "which checks passed."
+    "These documents have no run report, as after a killed session, so it is unknown which "
+    "checks passed."
 )
 
-#: Folders of which a results folder has one at least.
+#: Folders of which a results folder contains at least one.
 _OF_RESULTS = ("reports", requested_nodes.FOLDER, "output", "stage")
 
-#: Files that hold a document, or what a killed run left of it.
+#: Files that contain a document, or the part that a killed run wrote.
 _DOCUMENTS = (".json", ".partial")
 
 
-#: What stands for the machine itself beside the partitions.
+#: The machine itself, as opposed to its partitions.
 _MACHINE = ""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is missing or cannot be read, in one sentence, and the node if it is known."""
+    """One sentence about missing or unreadable results, and the node if it is known."""
 
     sentence: str
     node: str | None = None
@@ -58,12 +58,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Source:
-    """One session, what a killed one left, or documents outside of any; documents are read late.
+    """One session, the documents of a killed one, or documents outside any; read on demand.
 
     results: the results folder, or the folder of the documents. name: the session's id, or the
     folder of a killed one; empty for other documents. requested: the nodes that the session was to
-    measure, where its folder says it; of_job: those of the job over many nodes that it is of.
-    where, on: the partition and the nodes of which alone anything is taken; all of them otherwise.
+    measure, if its folder lists them; of_job: those of its job over many nodes. where, on: the
+    partition and the nodes that results are restricted to.
     """
 
     results: Path
@@ -78,7 +78,7 @@ class Source:
     on: frozenset[str] = frozenset()
 
     def read(self) -> list[Entry]:
-        """Read the documents: of each case one, or why there is none, and those of no case."""
+        """Read the documents: one or its problem for each case, and those without a case."""
         if self.session is not None and self.folder is not None:
             cases = [case for case in self.session.cases if self._may_take(case)]
             found = self.folder.entries(self.session.only(cases))
@@ -95,12 +95,12 @@ class Source:
 
     @cached_property
     def by_case(self) -> Mapping[int, Entry]:
-        """By the identity of a case its document, or why there is none."""
+        """By identity of a case its document, or why there is none."""
         return {id(one.case): one for one in self.entries if one.case is not None}
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """The cases of the session; of a killed one those that its folders tell."""
+        """The cases of the session; for a killed one those that its folders show."""
         if self.session is None:
             return tuple(one.case for one in self.entries if one.case is not None)
         if self.where is None and not self.on:
@@ -111,7 +111,7 @@ class Source:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """The rows of its checks, then those of documents of no check."""
+        """The rows of its checks, then those of documents without a check."""
         held = {id(case) for case in self.cases}
         loose = [entry for entry in self.entries if id(entry.case) not in held]
         every: list[tuple[Case | None, Entry | None]] = [
@@ -121,7 +121,7 @@ class Source:
         hosts: dict[str, set[str]] = {}
         for case, entry in every:
             if entry is not None and entry.document is not None:
-                # A simulated node has a host name of its own: it is that of its partition alone.
+                # A simulated node has its own host name, valid in its partition only.
                 places = [case.where] if case is not None else []
                 places += [_MACHINE] if entry.document["clock"] == "measured" else []
                 for place in places:
@@ -133,16 +133,17 @@ class Source:
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The nodes that a scheduler gave its checks."""
+        """The nodes that a scheduler assigned to its checks."""
         every = (*(case.node for case in self.cases), *(entry.node for entry in self.entries))
         return frozenset(one for one in every if one is not None)
 
     def _node(
         self, case: Case | None, entry: Entry | None, hosts: Mapping[str, set[str]]
     ) -> str | None:
-        """Return the node of a check that has no scheduler's name and no document, if it is known.
+        """Return the node of a check without a scheduler's name and without a document, if it is
+        known.
 
-        :param hosts: by partition, and of all that was measured, the host names of the documents.
+        :param hosts: the host names of documents, by partition and for all measured ones.
         """
         if (case is not None and case.node) or (entry is not None and entry.node):
             return None  # its row says which
@@ -150,7 +151,7 @@ class Source:
             return next(iter(self.named))
         if self.named or case is None or (entry is not None and entry.document is not None):
             return None
-        # Where all of it ran on one machine, what left nothing ran there too.
+        # Where everything ran on one machine, a check that left nothing ran there too.
         own = hosts.get(case.where) or hosts.get(_MACHINE, set())
         return next(iter(own)) if len(own) == 1 else None
 
@@ -162,7 +163,7 @@ class Source:
 
     @property
     def choice(self) -> sets.Choice:
-        """What chose the checks, and the set that they are."""
+        """What selected the checks, and the set they make."""
         if self.session is not None:
             return self.session.choice
         requested = self.of_job or self.requested
@@ -172,14 +173,14 @@ class Source:
 
     @property
     def start(self) -> float:
-        """When it began, in s since 1970; 0 where nobody knows."""
+        """When it began, in s since 1970; 0 where unknown."""
         if self.session is not None:
             return self.session.start
         times = (one.document["started"] for one in self.entries if one.document is not None)
         return min((datetime.fromisoformat(one).timestamp() for one in times), default=0.0)
 
     def _may_take(self, case: Case) -> bool:
-        """Whether a case can be of what was chosen: its document may yet tell its node."""
+        """Whether a case may be on the chosen nodes: its document may yet tell its node."""
         fits = self.where in (None, case.where)
         return fits and (not self.on or case.node is None or case.node in self.on)
 
@@ -192,13 +193,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Results:
-    """What names stand for.
+    """What names resolve to.
 
-    name: that of a folder for what is written about it. title: what it is, for a heading. home: the
-    results folder, that of a job over many nodes, or the folder of the documents. problems: what is
-    missing or cannot be read. notes: what else there is to know; nothing is missing for it.
-    job: the job over many nodes that it is. archive: the archive of `fabricheck first-hour` that it
-    was read from. parts: what it was made of where several are taken together.
+    name: that of a folder for files written about it. title: a heading. home: the results folder,
+    that of a job over many nodes, or the folder of the documents. problems: what is missing or
+    unreadable. notes: further information, with nothing missing. job: the job over many nodes.
+    archive: the archive of `fabricheck first-hour` it was read from. parts: the several results it
+    was combined from.
     """
 
     name: str
@@ -213,18 +214,18 @@ class Results:
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        """The sessions with a report: one, those of a job, one a node, or several."""
+        """The sessions with a report: one, those of a job (one a node), or several."""
         return tuple(one.session for one in self.sources if one.session is not None)
 
     @property
     def session(self) -> Session | None:
-        """The session that it is; None of a job, of several, and of what has no report."""
+        """The session; None for a job, for several, and without a report."""
         one = len(self.sources) == len(self.sessions) == 1 and self.job is None
         return self.sessions[0] if one else None
 
     @property
     def together(self) -> Session | None:
-        """All sessions as one, for what is counted over all; None without any."""
+        """All sessions as one, for counts over all; None without any."""
         if self.session is not None or not self.sessions:
             return self.session
         return together(self.sessions, self.name)
@@ -241,12 +242,12 @@ class Results:
 
     @property
     def series(self) -> Iterator[Series]:
-        """The rows of all series, those with wrong data too."""
+        """The rows of all series, including those with wrong data."""
         return (row for check in self.checks for row in series_of(check))
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """The rows of the nodes that were to be measured, those that never answered too."""
+        """The rows of the requested nodes, including those that never answered."""
         for source in self.sources:
             yield from source.nodes
         present = {row.node for row in self.checks}
@@ -260,7 +261,7 @@ class Results:
 
     @cached_property
     def observed(self) -> tuple[Observed, ...]:
-        """The partitions of its sessions, each node of one by itself."""
+        """The partitions of its sessions, each node by itself."""
         return told_apart(
             (source.name, one)
             for source in self.sources
@@ -269,12 +270,12 @@ class Results:
 
     @cached_property
     def requested(self) -> Mapping[str, RequestedNode]:
-        """The nodes that were to be measured, by the scheduler's name."""
+        """The requested nodes, by the scheduler's name."""
         return {name: node for one in self.lists for name, node in one.nodes.items()}
 
     @property
     def jobs(self) -> Iterator[Job]:
-        """The jobs over many nodes that it is made of."""
+        """The jobs over many nodes that it contains."""
         if self.job is not None:
             yield self.job
         for part in self.parts:
@@ -282,13 +283,13 @@ class Results:
 
     @property
     def lists(self) -> Iterator[RequestedNodes]:
-        """The lists of nodes that were to be measured: of jobs, and of sessions on many nodes."""
+        """The lists of requested nodes: of jobs, and of sessions on many nodes."""
         yield from (job.requested for job in self.jobs)
         yield from (one.requested for one in self.sources if one.requested is not None)
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """The nodes that were to be measured and left nothing; none where nodes were chosen."""
+        """The requested nodes without any result; none where nodes were chosen."""
         if any(source.on for source in self.sources):
             return ()
         there = {case.node for source in self.sources for case in source.cases}
@@ -303,7 +304,7 @@ class Results:
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The scheduler's names of the nodes that left something."""
+        """The scheduler's names of the nodes with results."""
         every = [case.node for source in self.sources for case in source.cases]
         every += [entry.node for entry in self.entries]
         return tuple(dict.fromkeys(node for node in every if node is not None))
@@ -322,9 +323,9 @@ class Results:
         )
 
     def only(self, where: str | None = None, on: Sequence[str] = ()) -> Results:
-        """Return what it has of a partition, of some nodes, or both; all where none is named.
+        """Restrict to a partition, to some nodes, or to both; neither returns everything.
 
-        :raises NotFoundError: when it has nothing of the partition or of one of the nodes.
+        :raises NotFoundError: when there is no result of the partition or of one of the nodes.
         """
         if where is None and not on:
             return self
@@ -353,19 +354,19 @@ class Results:
 
 
 def read(names: Sequence[str] = (), every: bool = False) -> Results:
-    """Return what names stand for; without any, what began last in the results folder.
+    """Resolve names; without any, return what started last in the results folder.
 
     A name is ``latest``, a session's id (``run-3`` or ``3``), a part of its UUID, the folder of a
-    killed session, the number of a job over many nodes, ``unreported`` (all documents that no run
-    report knows), a results folder or an archive of one (what began last there), the folder of a
-    job, a run report, a document, or a folder of documents; with a partition, a node, or both
-    behind ``@``. Several are taken together: one of which there is nothing is a problem then.
+    killed session, the number of a job over many nodes, ``unreported`` (all documents without a run
+    report), a results folder or an archive of one (what started last there), the folder of a job, a
+    run report, a document, or a folder of documents; a partition, a node, or both may follow ``@``.
+    Several names are combined: one without results becomes a problem.
 
     :param every: all sessions of a results folder, of an archive, and of the folders of a job's
-        nodes, not the last one alone.
-    :raises NotFoundError: when there is nothing of that name.
+        nodes, instead of the last one.
+    :raises NotFoundError: when nothing has that name.
     :raises InvalidInputError: when nothing of it can be read.
-    :raises UsageError: when ``every`` is asked of what is no folder of results.
+    :raises UsageError: when ``every`` is asked of something other than a results folder.
     """
     if len(names) < 2:
         return _read(names[0] if names else LATEST, every)
@@ -415,7 +416,9 @@ def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
 def _read(name: str, every: bool) -> Results:
     what, chosen = _without_choice(name)
     if not what:
-        raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
+        raise UsageError(
+            f"{name!r} is not a session: give `latest`, an id, a document or a folder."
+        )
     found = _named(what, every)
     for word in chosen:
         found = _choose(found, what, word)
@@ -423,7 +426,7 @@ def _read(name: str, every: bool) -> Results:
 
 
 def _without_choice(name: str) -> tuple[str, list[str]]:
-    """Return a name without what stands behind ``@``, a partition and a node at most."""
+    """Split what follows ``@`` off a name: a partition and a node at most."""
     chosen: list[str] = []
     while "@" in name and len(chosen) < 2 and not Path(name).exists():
         name, _, last = name.rpartition("@")
@@ -434,7 +437,7 @@ def _without_choice(name: str) -> tuple[str, list[str]]:
 def _choose(found: Results, name: str, word: str) -> Results:
     if word in found.partitions:
         return found.only(where=word)
-    # What the scheduler tells is enough for most; a document may tell it where that does not.
+    # The scheduler's names suffice for most; otherwise a document may tell its node.
     told = any(case.node == word for session in found.sessions for case in session.cases)
     if told or word in found.node_names:
         return found.only(on=[word])
@@ -450,7 +453,7 @@ def _choose(found: Results, name: str, word: str) -> Results:
 def _named(name: str, every: bool) -> Results:
     path = Path(name)
     if every and name != LATEST and not holds_sessions(path):
-        raise UsageError(f"--all is of results folders, and {name} is none.")
+        raise UsageError(f"--all applies to results folders; {name} is not one.")
     if archive.is_archive(path):
         return _of_archive(path, every)
     if jobs.is_job(path):
@@ -480,7 +483,7 @@ def _named(name: str, every: bool) -> Results:
 
 
 def holds_sessions(path: Path) -> bool:
-    """Whether a path is a folder of any number of sessions: of results, of a job, or an archive."""
+    """Whether a path contains any number of sessions: a results folder, a job's, or an archive."""
     return archive.is_archive(path) or jobs.is_job(path) or _is_results(path)
 
 
@@ -523,16 +526,16 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
         home=folder.path,
         sources=tuple(source for one in found for source in one.sources),
         problems=(*problems, *(problem for one in found for problem in one.problems)),
-        # That a session was killed misses nothing of the others.
+        # A killed session leaves nothing out of the others.
         notes=tuple(note for one in found for note in one.notes),
         parts=tuple(found),
     )
 
 
 def _began_last(folder: ResultsFolder) -> Results:
-    """Return what began last, also where it has no report.
+    """Return what started last, with or without a report.
 
-    Where the newest report cannot be read, what its session left is taken instead.
+    Where the newest report cannot be read, the documents of its session are used.
     """
     killed = max(without_report(folder), key=lambda one: named_start(one.name), default=None)
     try:
@@ -545,7 +548,7 @@ def _began_last(folder: ResultsFolder) -> Results:
             raise
         return _of_loose(folder, loose)
     except InvalidInputError as problem:
-        # A full disk cuts the report, and leaves what was measured before.
+        # A full disk cuts off the report; what was measured before it remains.
         newest = max((one.start for one in folder.sessions), default=0.0)
         loose = _loose(folder)
         if killed is not None and named_start(killed.name) > newest:
@@ -567,15 +570,15 @@ def _began_last(folder: ResultsFolder) -> Results:
 def _newer(count: int, session: Session) -> str:
     return (
         f"{count} result document(s) are newer than session {session.id} and belong to no "
-        f"session, as a killed one leaves them: `fabricheck results show {UNREPORTED}`."
+        f"session, as after a killed one: `fabricheck results show {UNREPORTED}`."
     )
 
 
 def _last_with_report(folder: ResultsFolder) -> Session | Job:
-    """Return what began last, a session with a report or a job over many nodes.
+    """Return the session with a report, or the job over many nodes, that started last.
 
     :raises NotFoundError: without any.
-    :raises InvalidInputError: when a report or a ``nodes.json`` that is later cannot be read.
+    :raises InvalidInputError: when a later report or ``nodes.json`` cannot be read.
     """
     found, unreadable = jobs.all_of(folder.path)
     last = found[0] if found else None
@@ -587,12 +590,12 @@ def _last_with_report(folder: ResultsFolder) -> Session | Job:
     if last is None or any(session.start > last.start for session in folder.sessions):
         return folder.latest()
     if folder.unreadable_since(last.start):
-        folder.latest()  # says which, unless a readable one was written after it
+        folder.latest()  # reports which, unless a readable one was written after it
     return last
 
 
 def without_report(folder: ResultsFolder) -> list[Killed]:
-    """Return the sessions that left documents, or the names of their nodes, and no report."""
+    """Return the sessions that left documents, or a list of nodes, but no report."""
     found = {one.name: one for one in folder.killed() if one.name != UNREPORTED}
     reported = {path.name for session in folder.sessions for path in session.outputs}
     for requested in folder.path.glob(f"output/*/{requested_nodes.NAME}"):
@@ -603,7 +606,7 @@ def without_report(folder: ResultsFolder) -> list[Killed]:
 
 
 def named_start(name: str) -> float:
-    """Return when a session began by the name of its folders; 0 of one that is named otherwise."""
+    """Return the start of a session from the name of its folders; 0 for other names."""
     try:
         return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
     except ValueError:
@@ -621,9 +624,9 @@ def of_session(folder: ResultsFolder, session: Session) -> Results:
 
 
 def of_killed(folder: ResultsFolder, one: Killed, of_job: RequestedNodes | None = None) -> Results:
-    """Return what a killed session left, and the nodes that it was to measure.
+    """Return the documents of a killed session, and the nodes that it was to measure.
 
-    :param of_job: of the job over many nodes that it is of.
+    :param of_job: the requested nodes of its job over many nodes.
     """
     requested = next(
         (found for path in one.outputs if (found := _requested(path)) is not None), None
@@ -666,11 +669,11 @@ def _of_archive(path: Path, every: bool) -> Results:
     results = top / archive.RESULTS
     inside = [one for one in find_documents(top) if not one.is_relative_to(results)]
     if not every:
-        archive.folder(path)  # says it where no session left anything
+        archive.folder(path)  # reported where no session left anything
     try:
         found = _of_folder(ResultsFolder(results), every)
     except NotFoundError:
-        # What began and left no document is in it, as of a first hour that was interrupted.
+        # A session that started and left no document is included, as of an interrupted first hour.
         if not every:
             raise archive.no_session(path) from None
         found = Results(archive.stem(path), "", results, ())
@@ -688,10 +691,10 @@ def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
 def _unreported(folder: ResultsFolder) -> Results:
     found = folder.killed()
     if not found:
-        raise NotFoundError(f"There is no document of no session in {folder.path}.")
+        raise NotFoundError(f"{folder.path} has no document outside its sessions.")
     return Results(
         UNREPORTED,
-        f"documents of no session in {folder.path}",
+        f"documents outside any session in {folder.path}",
         folder.path,
         tuple(Source(folder.path, one.name, folder=folder, killed=one) for one in found),
         notes=tuple(map(str, folder.problems)),
@@ -699,12 +702,12 @@ def _unreported(folder: ResultsFolder) -> Results:
 
 
 def _loose(folder: ResultsFolder) -> Killed | None:
-    """Return the documents that lie in the folder of no session, where there are any."""
+    """Return the documents that are in no session's folder, if any."""
     return next((one for one in folder.killed() if one.name == UNREPORTED), None)
 
 
 def _of_loose(folder: ResultsFolder, loose: Killed) -> Results:
-    title = f"documents of no session in {folder.path}"
+    title = f"documents outside any session in {folder.path}"
     source = Source(folder.path, UNREPORTED, folder=folder, killed=loose)
     return Results(UNREPORTED, title, folder.path, (source,))
 
@@ -715,5 +718,5 @@ def _requested(folder: Path) -> RequestedNodes | None:
 
 
 def slug(text: str) -> str:
-    """Return a text as a part of file names and ids: letters, digits, and single dashes."""
+    """Make a text usable in file names and ids: letters, digits and single dashes."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()

@@ -1,7 +1,7 @@
-"""Which nodes a session was meant to measure, and how its part ended on each.
+"""The nodes that a session was to measure, and how its part ended on each.
 
-A node that is down, hangs or dies leaves no result that would tell of it. So whoever starts a
-session of several nodes writes their names beside the results, before anything is measured.
+A node that is down, hangs or dies leaves no result. So whoever starts a session of several nodes
+writes their names beside the results, before anything is measured.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from fabricheck.core.whole_files import write_whole
 #: The file, in the folder of a session's outputs or in that of a job over many nodes.
 NAME = "nodes.json"
 
-#: The folder in a results folder that has one for each job over many nodes.
+#: The folder in a results folder with one folder for each job over many nodes.
 FOLDER = "every-node"
 
 
 def _written_out(given: Any) -> Any:
-    # Pydantic takes a number for seconds since 1970, also one that is left of a date.
+    # Pydantic takes a number as seconds since 1970, even the rest of a cut date.
     if isinstance(given, str) and re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", given):
         with contextlib.suppress(ValueError):
             return datetime.fromisoformat(given.replace("Z", "+00:00"))
     if isinstance(given, datetime):
         return given
-    raise ValueError("it is no date and time")
+    raise ValueError("it is not a date and time")
 
 
 #: A date and time of ISO 8601, with its time zone.
@@ -42,11 +42,10 @@ class RequestedNode(BaseModel):
     """One node.
 
     results: its own results folder beside the file; None where all nodes share the session's.
-    state, because: what the scheduler said of it when the session began (``IDLE``,
-    ``DOWN+DRAIN``), and the reason that it gives.
-    ended: when its part ended; None while it runs, and of a node that never answered.
-    status: the exit status of its session; None where there is none.
-    said: how its part ended where it did not end by itself, in one sentence.
+    state, because: the state that the scheduler reported when the session began (``IDLE``,
+    ``DOWN+DRAIN``), and its reason. ended: when its part ended; None while it runs, and for a node
+    that never answered. status: the exit status of its session; None without one. said: how its
+    part ended where it was stopped, in one sentence.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -62,10 +61,10 @@ class RequestedNode(BaseModel):
 class RequestedNodes(BaseModel):
     """All nodes of a session, by the scheduler's name.
 
-    partition: ``system:partition``; None where the session chooses it on each node.
-    chosen: what chose the checks, as it was given (``-t smoke``).
-    job: the scheduler's number of the job over all nodes; None where each check is a job.
-    path: the file that it was read from; not in the file.
+    partition: ``system:partition``; None where the session chooses it on each node. chosen: the
+    options that selected the checks (``-t smoke``). job: the scheduler's number of the job over all
+    nodes; None where each check is a job. path: the file that it was read from; not stored in the
+    file.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -85,7 +84,7 @@ def now() -> datetime:
 
 
 def write(path: Path, requested: RequestedNodes) -> None:
-    """Write the file, whole or not at all.
+    """Write the file, completely or not at all.
 
     :raises NotFoundError: when it cannot be written.
     """

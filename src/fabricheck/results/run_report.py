@@ -1,6 +1,6 @@
-"""The form of ReFrame's run reports: what of them is read here, and of which type it has to be.
+"""The form of ReFrame's run reports: the fields that are read here, with their types.
 
-It is the form of ReFrame 4.10 (data version 4.2). What is not named here may be anything.
+It follows ReFrame 4.10 (data version 4.2). Other fields may have any form.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
 
-#: Latest time that every calendar can write, in seconds since the epoch: 31 December 9998.
+#: Latest time that every calendar can represent, in seconds since the epoch: 31 December 9998.
 _LATEST = 253370764799
 
 _Time = Annotated[float, Field(ge=0, le=_LATEST)]
@@ -24,9 +24,9 @@ _Time = Annotated[float, Field(ge=0, le=_LATEST)]
 
 @dataclass(frozen=True)
 class Judged:
-    """What ReFrame held a value against: the reference, and its limits as parts of it.
+    """The reference that ReFrame compared a value with, and the limits as fractions of it.
 
-    A limit of None bounds nothing. result: pass, fail, or of expected failures xfail and xpass.
+    A limit of None bounds nothing. result: pass, fail, or for expected failures xfail and xpass.
     """
 
     reference: float | None
@@ -36,12 +36,12 @@ class Judged:
 
     @property
     def least(self) -> float | None:
-        """The least value that passes, in the unit of the reference; None for no such limit."""
+        """The least value that passes, in the unit of the reference; None without that limit."""
         return self._limit(self.lower)
 
     @property
     def most(self) -> float | None:
-        """The greatest value that passes, in the unit of the reference; None for no such limit."""
+        """The greatest value that passes, in the unit of the reference; None without that limit."""
         return self._limit(self.upper)
 
     def _limit(self, part: float | None) -> float | None:
@@ -50,7 +50,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A value of a metric, None where it has none, its unit, and what it was held against."""
+    """The value of a metric (None without one), its unit, and what it was compared with."""
 
     value: float | None
     unit: str
@@ -58,9 +58,9 @@ class Recorded:
 
 
 def _recorded(value: Any) -> Recorded:
-    """Return what ReFrame writes as [value, reference, lower, upper, unit, result, ...]."""
+    """Parse what ReFrame writes as [value, reference, lower, upper, unit, result, ...]."""
     if not isinstance(value, list) or len(value) < 6:
-        raise ValueError("is not a list of six")
+        raise ValueError("is not a list of at least six")
     numbers, unit, result = value[:4], value[4], value[5]
     for number in numbers:
         if number is None:
@@ -71,7 +71,7 @@ def _recorded(value: Any) -> Recorded:
             if math.isnan(number):
                 raise ValueError("is NaN")
         except OverflowError:
-            raise ValueError("is beyond every number") from None
+            raise ValueError("is not a finite number") from None
     if unit is not None and not isinstance(unit, str):
         raise ValueError("has no unit")
     if result is not None and not isinstance(result, str):
@@ -84,7 +84,7 @@ class _Section(BaseModel):
 
 
 class Raised(_Section):
-    """What ended a case that failed: the name of the exception's class."""
+    """The exception that ended a failed case: the name of its class."""
 
     exc_type: str
 
@@ -92,13 +92,11 @@ class Raised(_Section):
 class TestCase(_Section):
     """One check in one partition and environment, in one run.
 
-    perfvalues: by ``system:partition:metric`` what was recorded.
-    scheduler: the name by which the partition's scheduler is registered with ReFrame.
-    job_nodelist: the nodes of its job, of the local scheduler the machine that ReFrame ran on; a
-        string where there was no job.
-    job_exitcode: that of the job's script; None, or a text, where there is none.
-    job_submit_time, job_completion_time_unix: when its job was started or went into the queue, and
-        ended; None, or a text, where there was none.
+    perfvalues: the recorded values by ``system:partition:metric``. scheduler: the name by which the
+    partition's scheduler is registered with ReFrame. job_nodelist: the nodes of its job, with the
+    local scheduler the machine that ReFrame ran on; a string without a job. job_exitcode: the exit
+    code of the job script; None, or a text, without one. job_submit_time, job_completion_time_unix:
+    when its job was started or queued, and when it ended; None, or a text, without a job.
     """
 
     __test__ = False
@@ -117,7 +115,7 @@ class TestCase(_Section):
     stagedir: str | None = None
     scheduler: str | None = None
     job_nodelist: list[str] | str | None = None
-    # An attribute that ReFrame could not read is the text "<undefined>".
+    # ReFrame writes an attribute that it could not read as "<undefined>".
     job_exitcode: int | str | None = None
     fail_info: Raised | None = None
     job_submit_time: _Time | str | None = None
@@ -125,10 +123,10 @@ class TestCase(_Section):
 
 
 class Joined(_Section):
-    """Of a session that is made of several: what the first one's command does not say.
+    """For a joined session: what the first part's command does not tell.
 
-    sessions: their UUIDs. set: the set that they were to be together, where it is known. lacking:
-    in sentences what is not in it.
+    sessions: their UUIDs. set: the set that they were to make together, where it is known. lacking:
+    sentences about what is missing.
     """
 
     sessions: list[str]
@@ -137,9 +135,9 @@ class Joined(_Section):
 
 
 class SessionInfo(_Section):
-    """What holds for the whole session; times are seconds since the epoch.
+    """The session as a whole; times are seconds since the epoch.
 
-    version: ReFrame's. cmdline: the words that it was called with, with spaces between them.
+    version: ReFrame's. cmdline: its command line, with spaces between the arguments.
     """
 
     uuid: str
@@ -155,7 +153,7 @@ class SessionInfo(_Section):
 
 
 class Run(_Section):
-    """The cases that ran, or ran again."""
+    """The cases of one run or rerun."""
 
     testcases: list[TestCase]
 
@@ -168,7 +166,7 @@ class RunReport(_Section):
 
 
 def read(path: Path) -> RunReport:
-    """Read the report in a file.
+    """Read a run report from a file.
 
     :raises InvalidInputError: when it cannot be read or has another form.
     """
@@ -182,11 +180,9 @@ def read(path: Path) -> RunReport:
     except ValidationError as invalid:
         first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
     if first["type"] == "json_invalid":
-        raise InvalidInputError(f"{path}: is not a whole run report of ReFrame.")
+        raise InvalidInputError(f"{path}: this is not a complete run report of ReFrame.")
     place = "".join(
         f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]"
         for step in first["loc"]
     )
-    raise InvalidInputError(
-        f"{path}: ${place}: is not what a run report of ReFrame 4.10 has there."
-    )
+    raise InvalidInputError(f"{path}: ${place}: this differs from the run reports of ReFrame 4.10.")

@@ -1,6 +1,6 @@
-"""Sessions: what ReFrame's run reports say was run, where, and with what result.
+"""Sessions: what ran, where, and with which result, from ReFrame's run reports.
 
-What is read of a report, and in which form, is in `run_report`.
+`run_report` defines which parts of a report are read.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.site import sets
 
-#: File that a program writes, and the name that it has until the program ends.
+#: The file that a program writes, and its name until the program ends.
 DOCUMENT_NAME = "result.json"
 PARTIAL_NAME = "result.json.partial"
 
-#: Results of ReFrame that mean success; an expected failure is one.
+#: Results of ReFrame that mean success, including an expected failure.
 PASSED = frozenset({"pass", "xfail"})
-#: Results of ReFrame that mean that the test did not run.
+#: Results of ReFrame for tests that did not run.
 SKIPPED = frozenset({"skip"})
 
-#: What ReFrame adds to the name of a check that it repeats in one session (--repeat).
+#: The suffix that ReFrame adds to a check repeated in one session (--repeat).
 REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
-#: What ReFrame adds to the name of a check that it makes once for each node (--distribute).
+#: The suffix that ReFrame adds to a check made once for each node (--distribute).
 _DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
 
 #: The scheduler whose jobs are processes of the machine that ReFrame runs on.
@@ -40,18 +40,17 @@ _LOCAL = "local"
 
 @dataclass(frozen=True)
 class Case:
-    """One check in one partition and environment, as its last attempt ended.
+    """One check in one partition and environment, by its last attempt.
 
-    A check that ReFrame repeats is a case each time, told apart by its name; one that it
-    distributes is told apart by its node.
-    ``folders`` are where its document may lie, in order; ``earlier`` are the attempts before this
-    one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
-    ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
-    held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
-    without a scheduler, of a job on several nodes, and of one that was never placed.
-    ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
-    exception that ended a failed one. ``submitted`` and ``ended`` are when its job was started, or
-    went into the queue, and when it ended, in seconds since the epoch; None where there was none.
+    Each repetition of a check is a case, told apart by its name; a distributed check is told apart
+    by its node. ``folders`` are where its document may be, in order; ``earlier`` are the attempts
+    before this one (ReFrame's retries and reruns), the first one first. ``phase`` is the phase in
+    which it failed; ``values`` has the recorded value and unit of each metric, ``judged`` what it
+    was compared with. ``node`` is the node assigned by the scheduler, by the scheduler's name; None
+    without a scheduler, for a job on several nodes, and for a job never placed. ``exit_code`` is
+    that of its job, None without one, and ``error`` the class of the exception that ended a failed
+    case. ``submitted`` and ``ended`` are when its job was started or queued, and when it ended, in
+    seconds since the epoch; None without a job.
     """
 
     name: str
@@ -79,14 +78,14 @@ class Case:
 
     @property
     def outcome(self) -> str:
-        """ReFrame's result, and at which attempt where an earlier one failed."""
+        """ReFrame's result, with the attempt's number where an earlier one failed."""
         if not self.failed_attempts:
             return self.result
         return f"{self.result} at attempt {len(self.earlier) + 1}"
 
     @property
     def passed(self) -> bool:
-        """Whether the check did what was expected of it."""
+        """Whether the check succeeded."""
         return self.result in PASSED
 
     @property
@@ -101,7 +100,7 @@ class Case:
 
     @property
     def place(self) -> str:
-        """Where it ran, for a sentence: ``system:partition``, and the node where it has one."""
+        """Where it ran, for a sentence: ``system:partition``, and the node where known."""
         return f"{self.where} on {self.node}" if self.node else self.where
 
     @property
@@ -124,10 +123,9 @@ class Case:
 class Session:
     """One call of ReFrame. Times are seconds since the epoch.
 
-    ``outputs`` are the folders where the outputs of its checks may lie, in order; ``reframe`` is
-    ReFrame's version, and ``command`` how it was called. Of several that were joined, ``command``
-    is the first one's, ``whole`` the set that all are together, and ``lacking`` says what is not
-    there.
+    ``outputs`` are the folders where the outputs of its checks may be, in order; ``reframe`` is
+    ReFrame's version, and ``command`` its command line. For joined sessions ``command`` is the
+    first one's, ``whole`` the set that all make together, and ``lacking`` says what is missing.
     """
 
     id: str
@@ -151,16 +149,16 @@ class Session:
 
     @property
     def nodes(self) -> tuple[str | None, ...]:
-        """The nodes of its cases, in their order; None for cases that no node is known of."""
+        """The nodes of its cases, in their order; None for cases with an unknown node."""
         return tuple(dict.fromkeys(case.node for case in self.cases))
 
     def only(self, cases: Iterable[Case]) -> Session:
-        """Return the session with some of its cases alone."""
+        """Return the session with some of its cases only."""
         return replace(self, cases=tuple(cases))
 
     @property
     def choice(self) -> sets.Choice:
-        """What chose its checks, and the set that they are."""
+        """What selected its checks, and the set they make."""
         if self.whole is not None:
             return sets.Choice((), self.whole)
         return sets.chosen(self.command)
@@ -177,7 +175,7 @@ class Session:
 
     @property
     def retried(self) -> int:
-        """Number of cases whose earlier attempt failed, however the last one ended."""
+        """Number of cases whose earlier attempt failed, whatever the last one's result."""
         return sum(case.failed_attempts > 0 for case in self.cases)
 
     @property
@@ -187,7 +185,7 @@ class Session:
 
 
 def together(sessions: Sequence[Session], name: str) -> Session:
-    """Return the sessions of a job over many nodes, at least one, as one with the job's name."""
+    """Return the sessions of a job over many nodes (at least one) as one with the job's name."""
     return replace(
         sessions[0], id=name, cases=tuple(one for each in sessions for one in each.cases)
     )
@@ -197,9 +195,9 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     """Read one run report of ReFrame.
 
     :param path: the report.
-    :param results: the results folder; when it was moved since, documents are looked for under
-        its present place.
-    :param node: the node that the results folder is of, where it is of one.
+    :param results: the results folder; if it was moved, documents are sought under its present
+        place.
+    :param node: the node of the results folder, if it has one.
     :raises InvalidInputError: when the report cannot be read or has another form.
     """
     report = run_report.read(path)
@@ -226,7 +224,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
 def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]:
     attempts: dict[tuple[str | int, ...], list[Case]] = {}
     for run in report.runs:
-        # An attempt is a run of ReFrame; what has the same name twice in one run are two cases.
+        # An attempt is a run of ReFrame; the same name twice in one run is two cases.
         in_this_run: Counter[tuple[str, ...]] = Counter()
         for entry in run.testcases:
             unique = entry.unique_name or entry.display_name
@@ -240,9 +238,9 @@ def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]
 
 
 def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
-    """Return the attempts of each node: what passed on another one does not excuse the first.
+    """Group attempts by node: a pass on another node does not excuse a failure.
 
-    Those that no node was given to count with the last one.
+    Attempts without a node count with the last one.
     """
     found: dict[str | None, list[Case]] = {}
     for attempt in attempts:
@@ -251,7 +249,7 @@ def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
 
 
 def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None = None) -> Case:
-    """Return one attempt of a check, as a report has it.
+    """Return one attempt of a check, as a report describes it.
 
     :param results: the results folder, as of `read_report`; so is ``node``.
     """
@@ -287,19 +285,19 @@ def _moment(stated: float | str | None) -> float | None:
 
 
 def _node(entry: TestCase, name: str) -> str | None:
-    # On the local scheduler --distribute knows one node, localhost, which is no name of a node.
+    # With the local scheduler --distribute knows one node, localhost, which is not a node's name.
     if entry.scheduler == _LOCAL:
         return None
     for found in _DISTRIBUTED.finditer(name):
         if found["what"] == ".nid":
             return found["value"]
-    # Of a distributed case the job's own list is empty where it was never submitted.
+    # The job's own list is empty for a distributed case that was never submitted.
     nodes = entry.job_nodelist if entry.scheduler and isinstance(entry.job_nodelist, list) else []
     return printable(nodes[0]) if len(nodes) == 1 else None
 
 
 def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]:
-    # A check that passed has its kept files in the output folder, one that failed in the stage.
+    # ReFrame keeps the files of a passed check in the output folder, of a failed one in the stage.
     output = (entry.outputdir, info.prefix_output, results, "output")
     stage = (entry.stagedir, info.prefix_stage, results, "stage")
     for places in (output, stage) if entry.result in PASSED else (stage, output):
@@ -307,9 +305,9 @@ def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]
 
 
 def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterator[str]:
-    """Return where a recorded folder may be: where the results lie now, then where they lay.
+    """Return where a recorded folder may be: where the results are now, then where they were.
 
-    The present place comes first: a copy of results is not read from what it was copied from.
+    The present place comes first, so that copied results are not read from the original.
 
     :param recorded: the folder, as the report names it.
     :param base: ReFrame's prefix of it, whose last part is the session's own folder, or ``output``

@@ -1,6 +1,7 @@
-"""Settings of a node or a job that a result document tells: what they prevent, in sentences.
+"""Node and job settings recorded in a result document, and their effects, as sentences.
 
-The programs know them by name (``src/bench/harness/settings.cpp``) and list those that are set.
+The programs know the settings by name (``src/bench/harness/settings.cpp``) and list those that are
+set.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from typing import Any
 from fabricheck.results.model import ResultDocument, Setting
 
 _EFFECTS = {
-    "launches": "launches or copies wait for the device then",
-    "engines": "kernels copy then, and not the copy engines",
-    "peer-engines": "kernels copy between devices then, and not the copy engines",
+    "launches": "launches and copies then wait for the device",
+    "engines": "copies are then made by kernels instead of copy engines",
+    "peer-engines": "copies between devices are then made by kernels instead of copy engines",
 }
 
 
 def disturbing(
     document: ResultDocument, own: Mapping[str, str], requested: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield a sentence for each setting of the environment that changed what was measured.
+    """Yield a sentence for each environment setting that changed what was measured.
 
-    :param own: the variables that the check itself sets: these it means.
+    :param own: the variables that the check itself sets: these are intended.
     :param requested: what the check's metrics request of series, by field; ``source.memory`` is
         dotted.
     """
@@ -30,16 +31,16 @@ def disturbing(
         meant = own.get(one["name"]) == one["value"]
         if one["concerns"] in _EFFECTS and not meant and _concerned(document, one, requested):
             yield (
-                f"{_set_on(document, one)}, which the check does not ask for: "
+                f"{_set_on(document, one)}, but the check does not set it: "
                 f"{_EFFECTS[one['concerns']]}. Unset it."
             )
 
 
 def hiding_devices(document: ResultDocument) -> str | None:
-    """Return what may hide devices of the node from the program, as a sentence; none: nothing."""
+    """Return a sentence about settings that may hide devices from the program; empty for none."""
     for one in document.get("settings") or ():
         if one["concerns"] == "devices":
-            return f"{_set_on(document, one)}: let every process see all devices."
+            return f"{_set_on(document, one)}: unset it so that every process sees all devices."
     return None
 
 
@@ -53,10 +54,10 @@ def numa_balancing(documents: Sequence[ResultDocument]) -> str | None:
 
 
 def balancing_sentence(node: str, value: int) -> str:
-    """Say that NUMA balancing is on, what it does, and how to switch it off."""
+    """Say that NUMA balancing is on, what it does, and how to turn it off."""
     return (
         f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is {value}), which "
-        "moves pages while devices use them: switch it off (sysctl kernel.numa_balancing=0)."
+        "moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0)."
     )
 
 

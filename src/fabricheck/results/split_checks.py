@@ -1,7 +1,7 @@
-"""Checks that were one when older sessions ran: which check of today has each of their values.
+"""Checks that were one check in older sessions, mapped to those of today.
 
-What ran keeps its name wherever sessions are listed. Only where names are matched (with references,
-with another session, with the checks that a site expects) those of today count.
+Lists of sessions show the name that ran. Names of today are used only where names are matched: with
+references, with another session, with the checks that a site expects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fabricheck.results.model import Series
 
 
 class _Part(NamedTuple):
-    """What is a check of its own today: its name, its metrics, and the memory of its series."""
+    """A check of today: its name, its metrics, and the memory of its series."""
 
     check: str
     metrics: re.Pattern[str]
@@ -27,28 +27,28 @@ _SPLIT = {
     ),
 }
 
-#: A check's name: the folders before it, the name, and its repetition or environment.
+#: The parts of a check's name: folders, name, and repetition or environment.
 _NAME = re.compile(r"(?P<before>(.*/)?)(?P<name>[^/ ]+)(?P<after>( .*)?)")
 
 
 def of_metric(check: str, metric: str) -> str:
-    """Return the check of today that has a metric; its own name for all but those that were split.
+    """Return the check of today with a metric; the recorded name unless that check was split.
 
-    :param check: that recorded it; folders before its name, and what follows it, stay.
+    :param check: the check that recorded it; the folders before its name and the suffix stay.
     """
     found, part = _part(check)
     return _named(found, part) if part and found and part.metrics.fullmatch(metric) else check
 
 
 def of_series(check: str, series: Series) -> str:
-    """Return the check of today that has a series, as `of_metric`."""
+    """Return the check of today with a series, as `of_metric`."""
     found, part = _part(check)
     memories = (series["source"]["memory"], series["destination"]["memory"])
     return _named(found, part) if part and found and part.memory in memories else check
 
 
 def of_metrics(check: str, metrics: Iterable[str]) -> set[str]:
-    """Return the checks of today that a check stands for, by the metrics that it recorded."""
+    """Return the checks of today that a check stands for, by its recorded metrics."""
     return {of_metric(check, metric) for metric in metrics} or {check}
 
 

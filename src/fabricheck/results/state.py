@@ -1,7 +1,7 @@
-"""What the state of node and devices, before and after a run, tells of the run.
+"""Possible causes of a value, from the state of node and devices before and after a run.
 
-Each question is one function of a document. Its answers are causes: each names its device, process
-or host, and says itself in a sentence. A document without a state has none.
+Each function answers one question about a document. Its answers are causes: each names its device,
+process or host, and forms a sentence. A document without a state has none.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from fabricheck.results.model import (
     State,
 )
 
-#: Cores that others may keep busy: daemons and the session itself take parts of one.
+#: Cores that other processes may keep busy: daemons and the session itself use parts of one.
 BUSY_CORES = 1.0
 
-#: The same as a share of all cores: on a host of many a few busy ones leave the run its own.
+#: The same as a share of all cores: on a host with many cores a few busy ones do no harm.
 BUSY_SHARE = 0.05
 
-#: Share of the cores' time that a hypervisor may take: all that it takes, a run waits for.
+#: The share of the cores' time that a hypervisor may take; the run waits for all of it.
 STOLEN_SHARE = 0.01
 
-#: Stolen time in s that counts at least: the kernel counts it in ticks of 10 ms, and in the short
-#: interval before a run one tick would be more than the share.
+#: The least stolen time in s that counts: the kernel counts in ticks of 10 ms, and in the short
+#: interval before a run one tick would exceed the share.
 STOLEN_LEAST_S = 0.05
 
-#: Share of a run in which a device may be throttled: less changes no median.
+#: The share of a run in which a device may be throttled: less does not change a median.
 THROTTLED_SHARE = 0.01
 
-#: An interval of host use that covers at least this share of a run tells of the run itself.
+#: An interval of host use that covers at least this share of a run describes the run itself.
 _COVERS = 0.5
 
 
@@ -78,7 +78,7 @@ def _listed(noun: str, names: Iterable[object]) -> str:
 
 @dataclass(frozen=True)
 class When:
-    """When something was seen: in the snapshots before and after the run, or all the while."""
+    """When something was seen: in the snapshot before or after the run, or during the run."""
 
     before: bool = False
     after: bool = False
@@ -103,20 +103,20 @@ _Self = TypeVar("_Self", bound="Cause")
 
 
 class Cause(Protocol):
-    """Something that can explain a value."""
+    """A possible cause of a value."""
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the same cause in another run has in common with it."""
+        """What identifies the same cause in another run."""
 
     def clause(self, address: bool = True) -> str:
-        """Return it as a part of a sentence.
+        """Return it as a clause.
 
         :param address: whether a device is named with its PCI address.
         """
 
     def with_(self: _Self, other: _Self) -> _Self:
-        """Return the same cause of two runs as one."""
+        """Combine the same cause of two runs."""
 
 
 def sentence(cause: Cause) -> str:
@@ -126,9 +126,9 @@ def sentence(cause: Cause) -> str:
 
 
 def joined(said: str, causes: Iterable[Cause]) -> str:
-    """Return a sentence with causes behind it: ``... is required; device 6 was throttled ...``.
+    """Append causes to a sentence: ``... is required; device 6 was throttled ...``.
 
-    A cause that the sentence has already is not repeated, nor is the PCI address of its device.
+    A cause that the sentence already has is not repeated, nor is the PCI address of its device.
     """
     for cause in causes:
         if not told(said, cause):
@@ -139,7 +139,7 @@ def joined(said: str, causes: Iterable[Cause]) -> str:
 
 
 def in_front(said: str, causes: Sequence[Cause]) -> str:
-    """Return a sentence with those of causes before it, which it does not have behind it then."""
+    """Put causes in front of a sentence that does not already end with them."""
     first = [sentence(one) for one in causes]
     for cause, own in zip(causes, first, strict=True):
         said = said.replace(f"; {cause.clause()}", "").replace(own, "").strip()
@@ -147,7 +147,7 @@ def in_front(said: str, causes: Sequence[Cause]) -> str:
 
 
 def told(said: str, cause: Cause) -> bool:
-    """Whether a sentence has a cause."""
+    """Whether a sentence contains a cause."""
     return any(
         one in said for one in (cause.clause(), cause.clause(address=False), sentence(cause))
     )
@@ -186,17 +186,17 @@ class Use:
         return f" ({who})" if who else ""
 
     def with_(self, other: Use) -> Use:
-        """Return the devices and times of both."""
+        """Combine devices and times."""
         devices = tuple(sorted({*self.devices, *other.devices}))
         return replace(self, devices=devices, when=self.when | other.when)
 
 
 @dataclass(frozen=True)
 class BusyHost:
-    """Others that kept cores of the host busy, or a hypervisor that took them.
+    """Other processes kept cores of the host busy, or a hypervisor took them.
 
-    busy_cores, stolen_cores: mean numbers of cores. cores: all of them. processes: those known of
-    that took most.
+    busy_cores, stolen_cores: mean numbers of cores. cores: all of them. processes: the recorded
+    ones that used most.
     """
 
     busy_cores: float
@@ -207,12 +207,12 @@ class BusyHost:
 
     @property
     def busy(self) -> bool:
-        """Whether others took more than a run bears."""
+        """Whether others used more than a run tolerates."""
         return self.busy_cores > max(BUSY_CORES, BUSY_SHARE * (self.cores or 0))
 
     @property
     def share(self) -> float | None:
-        """The share of the cores that others kept busy, or the hypervisor took."""
+        """The share of the cores that others kept busy or the hypervisor took."""
         return (self.busy_cores + self.stolen_cores) / self.cores if self.cores else None
 
     @property
@@ -242,13 +242,13 @@ class BusyHost:
         who = f"{command or 'an unknown command'}{f' of user {user}' if user else ''}"
         many, cores = len(own), sum(own)
         how = "1 process" if many == 1 else f"{many} processes"
-        # At most a few processes are recorded: whose most of it was is not always known.
+        # Only a few processes are recorded: the one that used most is not always among them.
         if cores >= self.busy_cores / 2:
             return f", most of it {who} ({how})"
         return f", {cores:.1f} of them {who} ({how})"
 
     def with_(self, other: BusyHost) -> BusyHost:
-        """Return the busier one, at the times of both."""
+        """Return the busier one, with the times of both."""
         busier = max(self, other, key=lambda one: one.busy_cores + one.stolen_cores)
         return replace(busier, when=self.when | other.when)
 
@@ -257,9 +257,9 @@ class BusyHost:
 class Throttled:
     """A device that ran below its clock.
 
-    reasons: why. seconds: for how long by the reason that lasted longest, of so many seconds of
-    the run; None where the driver does not count it. clock_mhz: its clock while a snapshot showed
-    a reason; None where only the counters did. clock_max_mhz: its highest.
+    reasons: why. seconds: time in s throttled by the longest reason, of ``of_seconds`` of the run;
+    None where the driver does not count it. clock_mhz: its clock while a snapshot showed a reason;
+    None where only the counters did. clock_max_mhz: its highest.
     """
 
     device: Named
@@ -288,7 +288,7 @@ class Throttled:
         return f"{self.device.text(address)} was throttled by {by} {self.when}{shown}"
 
     def with_(self, other: Throttled) -> Throttled:
-        """Return the reasons and seconds of both, and the lower clock."""
+        """Combine reasons and seconds, and keep the lower clock."""
         slower = min(
             (one for one in (self, other)),
             key=lambda one: float("inf") if one.clock_mhz is None else one.clock_mhz,
@@ -303,17 +303,17 @@ class Throttled:
         )
 
 
-#: How the words of the schema are said: the others are nouns already.
+#: Nouns for the schema's words that are not nouns.
 _BY = {
     "thermal": "temperature",
     "hardware": "its hardware",
-    "other": "another reason of its driver",
+    "other": "another reason reported by its driver",
 }
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of a device, or of memory of the host, that were counted during the run.
+    """Errors of a device, or of host memory, counted during the run.
 
     what: ``uncorrected memory error``, ``corrected memory error``, ``PCIe replay``, ``link error``.
     links: the links that had them.
@@ -336,14 +336,14 @@ class Errors:
         return f"{self.device.text(address)} had {errors}{on} meanwhile"
 
     def with_(self, other: Errors) -> Errors:
-        """Return all of them."""
+        """Add both."""
         links = tuple(sorted({*self.links, *other.links}))
         return replace(self, number=self.number + other.number, links=links)
 
 
 @dataclass(frozen=True)
 class NarrowPcie:
-    """A device whose link to the host has fewer lanes than it can have."""
+    """A device whose link to the host uses fewer lanes than it supports."""
 
     device: Named
     width: int
@@ -359,7 +359,7 @@ class NarrowPcie:
         return f"the PCIe link of {self.device.text(address)} has {self.width} of {self.most} lanes"
 
     def with_(self, other: NarrowPcie) -> NarrowPcie:
-        """Return the narrower one."""
+        """Keep the narrower one."""
         return min(self, other, key=lambda one: one.width)
 
 
@@ -380,7 +380,7 @@ class LinksDown:
         return f"{self.device.text(address)} lost {_listed('link', self.links)} meanwhile"
 
     def with_(self, other: LinksDown) -> LinksDown:
-        """Return the links of both."""
+        """Combine the links."""
         return replace(self, links=tuple(sorted({*self.links, *other.links})))
 
 
@@ -391,7 +391,7 @@ Devices = Collection[int] | None
 
 
 def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
-    """Return which other processes used devices before or after the run."""
+    """Return the other processes that used devices before or after the run."""
     found: dict[tuple[object, ...], Use] = {}
     for snapshot, when in _snapshots(document):
         for state in snapshot["devices"]:
@@ -404,9 +404,9 @@ def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
 
 
 def host_use(document: ResultDocument) -> BusyHost | None:
-    """Return how busy others kept the host during the run; None where nothing tells it.
+    """Return how busy others kept the host during the run; None where it was not recorded.
 
-    The interval since the snapshot before counts where it covers the run. Else it is the busier one
+    The interval since the snapshot before the run counts if it covers the run, otherwise the busier
     of the short intervals before and after.
     """
     told: list[tuple[float, BusyHost]] = []
@@ -424,7 +424,7 @@ def host_use(document: ResultDocument) -> BusyHost | None:
 
 
 def _host(others: HostUse, cores: int | None, when: When) -> BusyHost:
-    # What a tick or two would be is no theft.
+    # One or two ticks are not counted as stolen.
     stolen = others["stolen_cores"]
     told = stolen * others["seconds"] > STOLEN_LEAST_S
     return BusyHost(
@@ -433,7 +433,7 @@ def _host(others: HostUse, cores: int | None, when: When) -> BusyHost:
 
 
 def busy_host(document: ResultDocument) -> BusyHost | None:
-    """Return how busy others kept the host, where that is more than a run bears; else None."""
+    """Return how busy others kept the host, if more than a run tolerates; else None."""
     host = host_use(document)
     if host is None:
         return None
@@ -441,7 +441,7 @@ def busy_host(document: ResultDocument) -> BusyHost | None:
 
 
 def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttled]:
-    """Return the devices that ran below their clock: a counter rose, or a snapshot shows why."""
+    """Return the devices that ran below their clock, by a counter or a snapshot's reason."""
     found = []
     for index, before, after in _pairs(document, devices):
         counted = _throttled_s(before, after) if after is not None else {}
@@ -475,7 +475,9 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
 
 
 def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, float]:
-    """Return by reason for how many seconds more the driver counts; not of what went down."""
+    """Return by reason the additional seconds that the driver counted; decreased counters are left
+    out.
+    """
     first, last = before["throttled_s"] or {}, after["throttled_s"] or {}
     if first == last:
         return {}
@@ -484,12 +486,12 @@ def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, floa
 
 
 def uncorrected_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the uncorrected memory errors that are new since before the run."""
+    """Return the uncorrected memory errors counted during the run."""
     return _memory_errors(document, devices, "uncorrected")
 
 
 def corrected_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the corrected memory errors that are new since before the run."""
+    """Return the corrected memory errors counted during the run."""
     return _memory_errors(document, devices, "corrected")
 
 
@@ -499,7 +501,7 @@ def _memory_errors(document: ResultDocument, devices: Devices, kind: str) -> lis
         for index, before, after in _changed(document, devices, "memory_errors")
     ]
     if devices is None:
-        # The memory of a device that is joined to the CPU may be among that of the host.
+        # Memory of a device joined to the CPU may be reported as host memory.
         counted += _changed_controllers(document)
     return [
         Errors(who, f"{kind} memory error", rise)
@@ -522,7 +524,7 @@ def _changed_controllers(
 
 
 def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the replays of devices' PCIe links that are new since before the run."""
+    """Return the replays of devices' PCIe links counted during the run."""
     return [
         Errors(_named(document, index), "PCIe replay", rise)
         for index, before, after in _changed(document, devices, "pcie")
@@ -532,9 +534,10 @@ def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Erro
 
 
 def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[NarrowPcie]:
-    """Return the devices whose PCIe link had fewer lanes than it can have after the run, or before.
+    """Return the devices whose PCIe link used fewer lanes than it supports, before or after the
+    run.
 
-    Its speed is not asked for: an idle link is slower by itself.
+    Its speed is not examined: an idle link slows down by itself.
     """
     found = []
     for index, before, after in _pairs(document, devices):
@@ -546,7 +549,7 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
 
 
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the errors of links between devices that are new since before the run."""
+    """Return the errors of links between devices counted during the run."""
     found = []
     for index, before, after in _changed(document, devices, "links"):
         was, now = before["errors"], after["errors"]
@@ -561,7 +564,7 @@ def link_errors(document: ResultDocument, devices: Devices = None) -> list[Error
 
 
 def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
-    """Return the links that were up before the run and are down after it."""
+    """Return the links that were up before the run and down after it."""
     found = []
     for index, before, after in _changed(document, devices, "links"):
         down = tuple(link for link in after["down"] if link not in before["down"])
@@ -571,7 +574,7 @@ def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksD
 
 
 def disturbances(document: ResultDocument, devices: Devices = None) -> list[Cause]:
-    """Return who else was at work: processes on some devices, and on the host."""
+    """Return other processes on some devices and on the host."""
     if "state" not in document:
         return []
     host = busy_host(document)
@@ -579,7 +582,7 @@ def disturbances(document: ResultDocument, devices: Devices = None) -> list[Caus
 
 
 def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
-    """Return what of some devices themselves can have made them slow."""
+    """Return the states of some devices that can have slowed them down."""
     if "state" not in document:
         return []
     return [
@@ -593,7 +596,7 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
 
 
 def merged(causes: Iterable[Cause]) -> list[Cause]:
-    """Return causes, each once: the same one of several runs as one."""
+    """Return causes, each once: equal causes of several runs are combined."""
     found: dict[tuple[object, ...], Cause] = {}
     for one in causes:
         found[one.key] = found[one.key].with_(one) if one.key in found else one
@@ -601,7 +604,7 @@ def merged(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def causes(document: ResultDocument, devices: Devices = None) -> list[Cause]:
-    """Return both: what of some devices, and who else, can explain a value."""
+    """Return everything that can explain a value: the devices' states and other processes."""
     return [*slowdowns(document, devices), *disturbances(document, devices)]
 
 
@@ -619,7 +622,7 @@ def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:
 
 
 def complete(state: State) -> None:
-    """Give the snapshot after a run all members, where a document has those that changed."""
+    """Complete the snapshot after a run, where a document has only the changed members."""
     before, after = state["before"], state["after"]
     if after is not None:
         first = {one["index"]: one for one in before["devices"]}
@@ -628,9 +631,9 @@ def complete(state: State) -> None:
 
 
 def changes(before: Snapshot, after: Snapshot) -> Snapshot:
-    """Return the snapshot after a run with those members of host and devices that changed.
+    """Return the snapshot after a run with only the changed members of host and devices.
 
-    This is how a document has it. A device that was not there before is left out.
+    This is the form in a document. A device that was not there before is left out.
     """
     first = {one["index"]: one for one in before["devices"]}
     devices = [
@@ -668,7 +671,7 @@ def _named(document: ResultDocument, index: int) -> Named:
 def _pairs(
     document: ResultDocument, devices: Devices
 ) -> Iterator[tuple[int, DeviceState, DeviceState | None]]:
-    """Yield each device before and, where that is known, after the run."""
+    """Yield each device before and, where known, after the run."""
     state = document.get("state")
     if state is None:
         return
@@ -691,5 +694,5 @@ def _changed(
 
 
 def _rise(before: float | None, after: float | None) -> float:
-    # A counter that went down was reset, as by a driver that was loaded again: it tells nothing.
+    # A counter that decreased was reset, as by reloading the driver: it is not used.
     return 0 if before is None or after is None else max(after - before, 0)

@@ -1,8 +1,8 @@
-"""The table of results: a row is one check, one metric, one series, one state, or one node.
+"""The table of results: a row is one check, metric, series, state or node.
 
-Rows are plain Python, one class a kind; a field with a meaning is a column of `fabricheck export`
-(docs/export.md has the list, made of these classes). A metric, a series and a state have the row of
-their check, whose columns are theirs, too. Names of columns stay as they are.
+Rows are plain Python, one class for each kind; a field with a description is a column of
+`fabricheck export` (docs/export.md lists them, generated from these classes). A metric, a series
+and a state refer to the row of their check, whose columns they share. Columns are never renamed.
 """
 
 from __future__ import annotations
@@ -36,56 +36,56 @@ from fabricheck.results.session import REPETITION, Case, Session
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
 
-#: Two devices: where data of a transfer comes from and where it goes, or the ranks' in order. Of a
-#: kernel's copy within a peer's memory the one that works and its peer.
+#: Two devices: source and destination of a transfer, or the ranks' in order. Of a kernel's copy
+#: within a peer's memory the executing device and its peer.
 Pair = tuple[int, int]
 
 Key = TypeVar("Key", bound=Hashable)
 
-#: The result of a node that was to be measured and has no check in the table, and of one that has.
+#: The result of a requested node without any check in the table, and of one with checks.
 LOST = "lost"
 PRESENT = "present"
 
 #: Experiments whose two devices are the ends of a transfer, so that they have a link class.
 _OF_PAIRS = frozenset({"E7", "E8", "E9", "E14"})
 
-#: Experiments whose series by an engine or a kernel of the runtime are copies.
+#: Experiments whose series by a copy engine or a kernel of the runtime are copies.
 _COPIES = frozenset({"E2", "E4", "E6", "E7"})
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Row:
-    """What rows of every kind have."""
+    """The columns that rows of every kind have."""
 
-    session: Annotated[str | None, "UUID of ReFrame's session; null outside of one"] = None
-    session_id: Annotated[str | None, "its name within its results folder: run-3"] = None
-    session_start: Annotated[datetime | None, "when it began, in UTC"] = None
+    session: Annotated[str | None, "UUID of ReFrame's session; null outside a session"] = None
+    session_id: Annotated[str | None, "the session's name within its results folder: run-3"] = None
+    session_start: Annotated[datetime | None, "when the session began, in UTC"] = None
     system: Annotated[str | None, "ReFrame's system"] = None
     partition: Annotated[str | None, "ReFrame's partition, without the system"] = None
-    node: Annotated[str | None, "the node by the scheduler's name, else by its host name"] = None
+    node: Annotated[str | None, "the node's name in the scheduler, else its host name"] = None
     result: Annotated[str | None, "of the check: pass, fail, ...; of a node: present, lost"] = None
     reason: Annotated[str | None, "why it failed, was skipped or is lost"] = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Check(_Row):
-    """One check on one node; ``case`` and ``entry`` are what the row is made of."""
+    """One check on one node; ``case`` and ``entry`` are its sources."""
 
     case: Case | None = None
     entry: Entry | None = None
 
     environment: Annotated[str | None, "ReFrame's environment"] = None
     hostname: Annotated[str | None, "the host name where the program ran"] = None
-    check: Annotated[str | None, "the check; outside of a session the document's folder"] = None
-    repetition: Annotated[int | None, "which repetition of the check, from 0 (--repeat)"] = None
-    failed_attempts: Annotated[int | None, "attempts that failed before the one of the row"] = None
-    phase: Annotated[str | None, "ReFrame's stage in which a failed check failed"] = None
+    check: Annotated[str | None, "the check; outside a session the document's folder"] = None
+    repetition: Annotated[int | None, "the repetition of the check, from 0 (--repeat)"] = None
+    failed_attempts: Annotated[int | None, "failed attempts before the one in the row"] = None
+    phase: Annotated[str | None, "ReFrame's stage in which the check failed"] = None
     experiment: Annotated[str | None, "E1 to E15"] = None
     measured_at: Annotated[
         datetime | None, "when the run began, in UTC; null without a document"
     ] = None
-    clock: Annotated[Clock | None, "measured or simulated; null the same"] = None
-    complete: Annotated[bool | None, "whether the run came to its end; null the same"] = None
+    clock: Annotated[Clock | None, "measured or simulated; null without a document"] = None
+    complete: Annotated[bool | None, "whether the run completed; null without a document"] = None
     status: Annotated[str | None, "how the run ended: good, wrong-data, time-limit, ..."] = None
     node_model: Annotated[str | None, "the node model that was simulated"] = None
     overlay: Annotated[str | None, "the overlay that changed the simulated node"] = None
@@ -94,21 +94,21 @@ class Check(_Row):
     program_version: Annotated[str | None, "its version"] = None
     commit: Annotated[str | None, "the commit it was built from"] = None
     runtime: Annotated[str | None, "rocm, cuda, host or sim"] = None
-    runtime_version: Annotated[str | None, "version of ROCm or CUDA, by the runtime"] = None
+    runtime_version: Annotated[str | None, "version of ROCm or CUDA, from the runtime"] = None
     driver: Annotated[str | None, "the version of the driver"] = None
     mpi: Annotated[str | None, "name and version of the MPI library"] = None
     rccl: Annotated[str | None, "version of RCCL or NCCL"] = None
 
     @property
     def title(self) -> str:
-        """ReFrame's name of the check; outside of a session the document's path."""
+        """ReFrame's name of the check; outside a session the document's path."""
         if self.case is not None:
             return self.case.name
         return str(self.entry.path) if self.entry is not None else ""
 
     @property
     def document(self) -> ResultDocument | None:
-        """The document of the run, where one can be read."""
+        """The document of the run, if it can be read."""
         return self.entry.document if self.entry is not None else None
 
 
@@ -120,17 +120,20 @@ class Metric:
 
     metric: Annotated[str, "the metric, as in the reference file"]
     value: Annotated[float | None, "the value; of a series the median of its samples"] = None
-    unit: Annotated[str, "of value and all beside it: GB/s (1e9 B/s), us, count or %"]
-    better: Annotated[str | None, "higher or lower; null for units that do not tell"] = None
-    reference: Annotated[float | None, "the reference it was held against"] = None
+    unit: Annotated[str, "of value and its limits: GB/s (1e9 B/s), us, count or %"]
+    better: Annotated[
+        str | None, "whether higher or lower is better; null where the unit does not tell"
+    ] = None
+    reference: Annotated[float | None, "the reference that it was compared with"] = None
     least: Annotated[float | None, "the least value that passes; null for no limit"] = None
     most: Annotated[float | None, "the greatest value that passes; null for no limit"] = None
     judged: Annotated[str | None, "ReFrame's result of the metric: pass, fail, xfail"] = None
     series: Annotated[
-        tuple[int, ...] | None, "its series in the document, from 0: [3 7]; null where unknown"
+        tuple[int, ...] | None,
+        "indices of its series in the document, from 0: [3 7]; null where unknown",
     ] = None
     reduce: Annotated[
-        str | None, "worst, best or median of them; null where unknown, or computed otherwise"
+        str | None, "worst, best or median of its series; null where unknown or computed otherwise"
     ] = None
 
 
@@ -145,58 +148,60 @@ class Series:
     document: ResultDocument
     measured: Measured
 
-    index: Annotated[int, "which series of its document, from 0"]
+    index: Annotated[int, "index of the series in its document, from 0"]
     experiment: Annotated[str, "E1 to E15"]
     value: Annotated[float, "the value; of a series the median of its samples"]
-    unit: Annotated[str, "of value and all beside it: GB/s (1e9 B/s), us, count or %"]
-    better: Annotated[str, "higher or lower; null for units that do not tell"]
+    unit: Annotated[str, "of value and its limits: GB/s (1e9 B/s), us, count or %"]
+    better: Annotated[str, "whether higher or lower is better; null where the unit does not tell"]
     operation: Annotated[str, "what was done: copy, h2d, engine, allreduce, ..."]
     role: Annotated[str, "single; of several at once a share or their sum"]
     direction: Annotated[str, "local, one-way, both-ways or collective"]
-    engine: Annotated[str, "who moves the data: kernel, copy-engine, cpu, mpi, rccl"]
+    engine: Annotated[str, "what moves the data: kernel, copy-engine, cpu, mpi, rccl"]
     engines: Annotated[int | None, "how many copy engines share one copy, where known"] = None
     stores: Annotated[str | None, "how a kernel writes: plain or streaming"] = None
     movement: Annotated[str | None, "of E3: zero-copy, page-migration or prefetch"] = None
     placement: Annotated[str | None, "the placement of ranks (E6)"] = None
     datatype: Annotated[str | None, "of messages: byte, int32, float or double"] = None
     in_place: Annotated[bool | None, "of RCCL: whether a rank receives where it sends"] = None
-    link_class: Annotated[str | None, "class of the pair by the node model: quad, dual, ..."] = None
+    link_class: Annotated[
+        str | None, "link class of the pair in the node model: quad, dual, ..."
+    ] = None
     devices: Annotated[tuple[int, ...], "the devices at work, in order: [0 1]"]
-    device_count: Annotated[int, "how many these are"]
-    device: Annotated[int | None, "the device that works, where it is one"] = None
+    device_count: Annotated[int, "number of devices at work"]
+    device: Annotated[int | None, "the executing device, or the one whose state it is"] = None
     device_name: Annotated[str | None, "its name"] = None
     device_arch: Annotated[str | None, "its architecture: gfx90a, sm_90"] = None
     pci_address: Annotated[str | None, "its PCI address"] = None
     unique_id: Annotated[str | None, "its unique id"] = None
     source_memory: Annotated[str, "kind of memory that is read"]
-    source_device: Annotated[int | None, "the device that holds it"] = None
+    source_device: Annotated[int | None, "the device that has it"] = None
     source_domain: Annotated[int | None, "NUMA domain of host memory, where known"] = None
     destination_memory: Annotated[str, "kind of memory that is written"]
-    destination_device: Annotated[int | None, "the device that holds it"] = None
+    destination_device: Annotated[int | None, "the device that has it"] = None
     destination_domain: Annotated[int | None, "NUMA domain of host memory, where known"] = None
     ranks: Annotated[tuple[int, ...] | None, "the ranks that take part, in order: [0 1]"] = None
-    rank_count: Annotated[int | None, "how many these are"] = None
+    rank_count: Annotated[int | None, "number of ranks"] = None
     bytes: Annotated[int, "size of one array or message"]
-    bytes_moved: Annotated[int, "bytes that count as moved by one operation"]
-    bytes_counted: Annotated[str, "how these are counted: once, read+write or bus"]
+    bytes_moved: Annotated[int, "bytes counted as moved by one operation"]
+    bytes_counted: Annotated[str, "how bytes are counted: once, read+write or bus"]
     regime: Annotated[str, "memory, or cache for arrays near the size of the caches"]
     block_size: Annotated[int | None, "threads per block of a kernel"] = None
     batch: Annotated[int, "operations per sample"]
     passes: Annotated[int | None, "operations per launch of a kernel"] = None
     n: Annotated[int, "number of samples of the series"]
-    sample: Annotated[int | None, "which sample, from 0 in the order of measurement"] = None
+    sample: Annotated[int | None, "index of the sample, from 0 in the order of measurement"] = None
     mad: Annotated[float | None, "median absolute deviation, in unit, not scaled"] = None
     ci_low: Annotated[float | None, "lower end of the median's 95 % interval, in unit"] = None
-    ci_high: Annotated[float | None, "upper end of it"] = None
+    ci_high: Annotated[float | None, "upper end of the median's 95 % interval, in unit"] = None
     noisy: Annotated[bool, "whether the interval is wider than the run's noise limit"]
-    host_clock_agrees: Annotated[bool | None, "whether the host's clock says the same"] = None
-    bytes_checked: Annotated[int, "bytes that were compared; 0 is not verified"]
-    errors: Annotated[int, "elements that differed; not 0 is wrong data"]
+    host_clock_agrees: Annotated[bool | None, "whether the host's clock agrees"] = None
+    bytes_checked: Annotated[int, "bytes that were compared; 0 means not verified"]
+    errors: Annotated[int, "elements that differed; above 0 means wrong data"]
     verified_by: Annotated[str, "program or tool"]
 
     @property
     def check(self) -> str:
-        """ReFrame's name of the check, empty outside of a session."""
+        """ReFrame's name of the check, empty outside a session."""
         return self.of.case.name if self.of.case is not None else ""
 
     @property
@@ -206,15 +211,15 @@ class Series:
 
     @property
     def program(self) -> str:
-        """The program that measured: one of this suite's, ``osu`` or ``rccl``."""
+        """The measuring program: one of this suite's, ``osu`` or ``rccl``."""
         return self.document["program"]["name"]
 
     @property
     def by_engines(self) -> bool:
         """Whether copy engines may move the data (AMD).
 
-        Of copies the series says so; of all else, and of documents from before that was recorded,
-        HSA_ENABLE_SDMA is not 0.
+        For copies the series states it; otherwise, and in older documents, it is true unless
+        HSA_ENABLE_SDMA is 0.
         """
         if self.experiment in _COPIES and "engines" in self.measured:
             return self.engine == "copy-engine"
@@ -229,18 +234,18 @@ class Series:
 
     @property
     def in_threads(self) -> bool:
-        """Whether each device of a process has a thread, where another tool measured."""
+        """Whether each device of a process has a thread, in a third-party tool."""
         launches = self.document["options"].get("launches", ())
         return any(one.get("threads", 1) > 1 for one in launches)
 
     @property
     def ganged(self) -> bool:
-        """Whether several copy engines share one copy, as far as it is known."""
+        """Whether several copy engines share one copy, as far as known."""
         return (self.engines or 1) > 1
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the median; None of too few samples, as of a simulated one."""
+        """The 95 % interval of the median; None for too few samples, as of a simulated one."""
         if self.ci_low is None or self.ci_high is None:
             return None
         return self.ci_low, self.ci_high
@@ -257,7 +262,7 @@ class Series:
 
     @property
     def host(self) -> Place | None:
-        """The end of a transfer that lies on the host, else None."""
+        """The end of a transfer that is on the host, else None."""
         for place in (self.measured["source"], self.measured["destination"]):
             if place["memory"].startswith("host") or place["memory"] == "managed":
                 return place
@@ -270,7 +275,7 @@ class Series:
 
     @property
     def host_domain(self) -> int | None:
-        """The NUMA domain at the host's end, where it is known."""
+        """The NUMA domain at the host's end, where known."""
         return self.host["numa_domain"] if self.host else None
 
     @property
@@ -281,9 +286,9 @@ class Series:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class State:
-    """One device, or the host, before or after the program of a check; null is not told.
+    """One device, or the host, before or after the program of a check; null where not reported.
 
-    ``of_device`` and ``of_host`` are what the row is made of, one of them.
+    ``of_device`` or ``of_host`` is its source.
     """
 
     of: Check
@@ -292,8 +297,8 @@ class State:
 
     moment: Annotated[str, "before or after the program's body"]
     taken_at: Annotated[datetime | None, "when that was, in UTC"] = None
-    taken_s: Annotated[float, "how long it took to read the host and all devices, in s"]
-    device: Annotated[int | None, "the device that works, where it is one"] = None
+    taken_s: Annotated[float, "time to read host and all devices, in s"]
+    device: Annotated[int | None, "the executing device, or the one whose state it is"] = None
     device_name: Annotated[str | None, "its name"] = None
     device_arch: Annotated[str | None, "its architecture: gfx90a, sm_90"] = None
     pci_address: Annotated[str | None, "its PCI address"] = None
@@ -302,59 +307,61 @@ class State:
     clock_max_mhz: Annotated[float | None, "the highest clock of its compute units, in MHz"] = None
     memory_clock_mhz: Annotated[float | None, "the clock of its memory, in MHz"] = None
     memory_clock_max_mhz: Annotated[float | None, "the highest clock of its memory, in MHz"] = None
-    temperature_c: Annotated[float | None, "its temperature where it is hottest, in deg C"] = None
+    temperature_c: Annotated[float | None, "its highest temperature, in deg C"] = None
     memory_temperature_c: Annotated[float | None, "the temperature of its memory, in deg C"] = None
     power_w: Annotated[float | None, "its power, in W"] = None
-    power_cap_w: Annotated[float | None, "the most that it may draw, in W"] = None
-    power_cap_default_w: Annotated[float | None, "the same, as it was delivered"] = None
-    busy_percent: Annotated[float | None, "how busy it is, in per cent"] = None
+    power_cap_w: Annotated[float | None, "its power cap, in W"] = None
+    power_cap_default_w: Annotated[float | None, "its power cap as delivered, in W"] = None
+    busy_percent: Annotated[float | None, "its utilization, in per cent"] = None
     throttle: Annotated[str | None, "why it runs below its clock: power, ..., or none"] = None
     throttled_power_s: Annotated[
-        float | None, "a counter of the time below its clock by the power cap, in s"
+        float | None, "a counter of the time below its clock due to the power cap, in s"
     ] = None
-    throttled_thermal_s: Annotated[float | None, "the same by temperature"] = None
-    throttled_hardware_s: Annotated[float | None, "the same by a limit of the board"] = None
+    throttled_thermal_s: Annotated[float | None, "the same due to temperature"] = None
+    throttled_hardware_s: Annotated[float | None, "the same due to a limit of the board"] = None
     energy_j: Annotated[float | None, "a counter of its energy, in J"] = None
     memory_errors_corrected: Annotated[int | None, "a counter of its corrected memory errors"] = (
         None
     )
     memory_errors_uncorrected: Annotated[
-        int | None, "the same of those that were not corrected"
+        int | None, "a counter of its uncorrected memory errors"
     ] = None
     pcie_width: Annotated[int | None, "lanes of its link to the host"] = None
-    pcie_width_max: Annotated[int | None, "the most lanes that this can have"] = None
-    pcie_gt_per_s: Annotated[float | None, "transfers a second of a lane, in 1e9"] = None
-    pcie_gt_per_s_max: Annotated[float | None, "the most that a lane can have"] = None
-    pcie_replays: Annotated[int | None, "a counter of packets that were sent again"] = None
+    pcie_width_max: Annotated[int | None, "the most lanes that this link can have"] = None
+    pcie_gt_per_s: Annotated[float | None, "transfers per second of a lane, in 1e9"] = None
+    pcie_gt_per_s_max: Annotated[
+        float | None, "the highest rate of a lane, in 1e9 transfers per second"
+    ] = None
+    pcie_replays: Annotated[int | None, "a counter of the PCIe packets sent again"] = None
     links: Annotated[int | None, "its links to other devices"] = None
     links_up: Annotated[int | None, "how many of these links are up"] = None
     link_errors: Annotated[int | None, "a counter of the errors of these links"] = None
     vbios: Annotated[str | None, "the version of its VBIOS"] = None
     firmware: Annotated[str | None, "versions of its firmware: name version, ..."] = None
-    compute_partition: Annotated[str | None, "its mode: SPX, ...; of NVIDIA MIG or none"] = None
-    memory_partition: Annotated[str | None, "its memory's mode: NPS1, ..."] = None
+    compute_partition: Annotated[
+        str | None, "its compute partition: SPX, ...; of NVIDIA MIG or none"
+    ] = None
+    memory_partition: Annotated[str | None, "its memory partition: NPS1, ..."] = None
     ecc: Annotated[bool | None, "whether its memory corrects errors"] = None
     processes: Annotated[
-        str | None, "other processes that use it, of the host the busiest: pid user command, ..."
+        str | None, "other processes that use it, for the host the busiest: pid user command, ..."
     ] = None
     cores: Annotated[int | None, "cores of the host that are online"] = None
     load_1min: Annotated[float | None, "the load of the host in the last minute"] = None
-    others_s: Annotated[float | None, "the time that busy_cores and stolen_cores are of, in s"] = (
-        None
-    )
-    busy_cores: Annotated[float | None, "cores that others than this run kept busy"] = None
+    others_s: Annotated[float | None, "the interval of busy_cores and stolen_cores, in s"] = None
+    busy_cores: Annotated[float | None, "cores kept busy by others than this run"] = None
     stolen_cores: Annotated[float | None, "cores whose time the hypervisor took"] = None
     governor: Annotated[str | None, "the frequency governor of the host's cores"] = None
     huge_pages_reserved: Annotated[int | None, "huge pages that the host reserves"] = None
     huge_pages_free: Annotated[int | None, "huge pages of the host that are free"] = None
     huge_page_bytes: Annotated[int | None, "the size of a huge page"] = None
     free_bytes: Annotated[int | None, "free memory of the host"] = None
-    free_bytes_least: Annotated[int | None, "free memory of the NUMA domain that has least"] = None
+    free_bytes_least: Annotated[int | None, "free memory of the NUMA domain with the least"] = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Node(_Row):
-    """One node that was to be measured, and whether it left anything."""
+    """One requested node, and whether it left any result."""
 
 
 Row = Check | Metric | Series | State | Node
@@ -363,9 +370,9 @@ Row = Check | Metric | Series | State | Node
 def check_row(
     session: Session | None, case: Case | None, entry: Entry | None, node: str | None = None
 ) -> Check:
-    """Return the row of one check, or of one document outside of any session.
+    """Return the row of one check, or of one document outside any session.
 
-    :param node: its node, where more is known of it than case and document tell.
+    :param node: its node, where more is known than case and document tell.
     """
     document = entry.document if entry is not None else None
     of: dict[str, Any] = _of_session(session) | _of_run(document)
@@ -437,7 +444,7 @@ def _of_run(document: ResultDocument | None) -> dict[str, Any]:
 def metrics(row: Check, model: NodeModel | None = None) -> Iterator[Metric]:
     """Yield the metrics of a check.
 
-    :param model: the healthy node model, for the series of metrics of older sessions.
+    :param model: the healthy node model, to find the series of metrics in older sessions.
     """
     case, document = row.case, row.document
     kept = row.entry.metrics_made_of if row.entry is not None else {}
@@ -629,7 +636,7 @@ def _of_host(host: HostState) -> dict[str, Any]:
 
 
 def _numbers(items: Mapping[str, Any]) -> dict[str, Any]:
-    """Return items of a state; whole ones of those that are numbers as floats, as a column has."""
+    """Return items of a state, with numbers as floats, as the column has them."""
     kinds = _own_columns("state")
     return {
         name: _float(value) if kinds.get(name, ("",))[0] == "number" else value
@@ -647,10 +654,10 @@ def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | Non
 def nodes(
     requested: RequestedNodes, present: Iterable[str | None], session: Session | None = None
 ) -> Iterator[Node]:
-    """Yield a row for each node that was to be measured.
+    """Yield a row for each requested node.
 
-    :param present: the nodes of which there are checks.
-    :param session: that was to measure them; None for a job over many nodes.
+    :param present: the nodes with checks.
+    :param session: the session that was to measure them; None for a job over many nodes.
     """
     there = set(present)
     system, _, partition = (requested.partition or "").partition(":")
@@ -682,9 +689,9 @@ def moment(value: str | float) -> datetime | None:
 
 
 def select(rows: Iterable[Series], **fields: Any) -> list[Series]:
-    """Return the series with these values of their fields and properties.
+    """Return the series whose fields and properties have these values.
 
-    :param fields: by name a value, or a set of which it is one (``operation={"read"}``).
+    :param fields: by name a value, or a set that contains it (``operation={"read"}``).
     """
     return [row for row in rows if all(_is(getattr(row, key), fields[key]) for key in fields)]
 
@@ -694,7 +701,7 @@ def _is(value: Any, wanted: Any) -> bool:
 
 
 def largest(rows: Iterable[Series], key: Callable[[Series], Key]) -> Mapping[Key, Series]:
-    """Return of each key the series of the largest size; the first one where several have it."""
+    """Return the largest series of each key; the first one of equal size."""
     found: dict[Key, Series] = {}
     for row in rows:
         name = key(row)
@@ -704,7 +711,7 @@ def largest(rows: Iterable[Series], key: Callable[[Series], Key]) -> Mapping[Key
 
 
 def curve(rows: Iterable[Series]) -> list[Series]:
-    """Return the series by size, of each size the first."""
+    """Return the series by size, the first of each size."""
     by_size: dict[int, Series] = {}
     for row in rows:
         by_size.setdefault(row.bytes, row)
@@ -713,7 +720,7 @@ def curve(rows: Iterable[Series]) -> list[Series]:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, type and meaning, and the kinds of rows that have it."""
+    """One column: its name, type and description, and the kinds of rows that have it."""
 
     name: str
     type: Type
@@ -721,7 +728,7 @@ class Column:
     kinds: tuple[str, ...]
 
 
-#: The classes of rows by what the column ``kind`` says; a sample is its series with one value.
+#: The classes of rows by the column ``kind``; a sample is its series with one value.
 KINDS: Mapping[str, type[Any]] = {
     "check": Check,
     "metric": Metric,
@@ -747,10 +754,10 @@ _OF_THE_SERIES_ALONE = ("mad", "ci_low", "ci_high")
 
 @functools.cache
 def columns() -> tuple[Column, ...]:
-    """Return the columns, in the order in which `fabricheck export` writes them."""
+    """Return the columns in the order of `fabricheck export`."""
     kinds: dict[str, list[str]] = {"kind": [*KINDS]}
     found: dict[str, tuple[Type, str]] = {
-        "kind": ("text", "what the row is: check, metric, series, sample, state or node")
+        "kind": ("text", "kind of row: check, metric, series, sample, state or node")
     }
     for kind, row in KINDS.items():
         own = _own_columns(kind)
@@ -771,7 +778,7 @@ def columns() -> tuple[Column, ...]:
 
 @functools.cache
 def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
-    """Return type and meaning of the columns that a kind of rows has itself."""
+    """Return type and description of the columns of a kind of rows itself."""
     row = KINDS[kind]
     hints = typing.get_type_hints(row, include_extras=True)
     found: dict[str, tuple[Type, str]] = {}

@@ -1,1 +1,1 @@
-"""What the checks and the sites need on top of ReFrame: the strict base and the session guard."""
+"""Extensions of ReFrame for the checks and sites: the strict base, the session guard, launchers."""

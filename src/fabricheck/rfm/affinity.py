@@ -1,8 +1,8 @@
-"""The checks of where ranks sit (E15), against what was requested; nothing is measured.
+"""Checks of rank binding (E15) against the requested one; nothing is measured.
 
-The check of ``affinity`` shows every rank all devices, as all other checks do, and places it by
-``--map``. That of a site's own binding lets the launcher choose, by the options that the site
-recommends to its users: each rank sees one device and has the cores near it.
+The check of ``affinity`` shows every rank all devices, as all other checks do, and binds it by
+``--map``. The check of a site's own binding lets the launcher choose, with the options that the
+site recommends to its users: each rank sees one device and has the cores near it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def _require_ranks(document: ResultDocument) -> None:
 
 
 def _launched(document: ResultDocument, started: int) -> Iterator[str]:
-    """Yield what is wrong with all ranks together."""
+    """Yield the faults of all ranks together."""
     ranks = document.get("ranks") or []
     if len(ranks) != started:
         node = document["host"]["hostname"]
-        yield f"Node {node} has {len(ranks)} rank(s), and {started} were started."
+        yield f"Node {node} has {len(ranks)} rank(s); {started} were started."
     hosts = sorted({rank["host"] for rank in ranks})
     if len(hosts) > 1:
         yield f"The ranks are on several nodes: {', '.join(hosts)}."
@@ -49,11 +49,10 @@ def _launched(document: ResultDocument, started: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was requested of a launcher.
+    """The binding that a launcher was asked for.
 
-    ranks: how many.
-    placed: the devices and cores of the ranks; ``None`` as the launcher puts them.
-    node: the node model, which knows the NUMA domain of each core and device.
+    ranks: their number. placed: the devices and cores of the ranks; ``None`` for the launcher's
+    choice. node: the node model, which gives the NUMA domain of each core and device.
     """
 
     ranks: int
@@ -62,7 +61,7 @@ class Wanted:
 
 
 def misplaced(document: ResultDocument, wanted: Wanted) -> Iterator[str]:
-    """Yield one sentence for each rank that does not sit where it should."""
+    """Yield one sentence for each rank with another device or core than requested."""
     yield from _launched(document, wanted.ranks)
     ranks = document.get("ranks") or []
     shared = wanted.placed is not None and len(set(wanted.placed.devices)) < wanted.ranks
@@ -82,11 +81,11 @@ def _on_its_device(
         one["rank"] for one in ranks if one["device"] == device and one["rank"] < rank["rank"]
     ]
     if others and not shared:
-        yield f"Rank {rank['rank']} has device {device}, which rank {others[0]} has already."
+        yield f"Rank {rank['rank']} has device {device}, which rank {others[0]} also has."
     if wanted.placed is not None and rank["rank"] < wanted.ranks:
         requested = wanted.placed.devices[rank["rank"]]
         if device != requested:
-            yield f"Rank {rank['rank']} has device {device}, and device {requested} was requested."
+            yield f"Rank {rank['rank']} has device {device}; device {requested} was requested."
 
 
 def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator[str]:
@@ -98,7 +97,7 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
         return
     core = wanted.placed.cores[rank["rank"]]
     if cores != [core]:
-        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {core} was requested."
+        yield f"Rank {rank['rank']} may use {cores_text(cores)}; core {core} was requested."
     taken = [
         one["rank"]
         for one in ranks
@@ -110,7 +109,7 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
     for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
         if domain is not None and found != domain:
             yield (
-                f"Rank {rank['rank']} has its {name} in NUMA domain {found}, and core {core} is "
+                f"Rank {rank['rank']} has its {name} in NUMA domain {found}, but core {core} is "
                 f"in domain {domain}."
             )
 
@@ -138,11 +137,11 @@ class _Seen:
 
 
 def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
-    """Yield one sentence for each rank that has not one device of its own and cores near it.
+    """Yield one sentence for each rank without one device of its own and cores near it.
 
     The document numbers devices in the order in which ranks saw them. Their numbers in the node
-    model are those of HIP and CUDA: ascending PCI addresses, so all of them have to be seen; an
-    address that the model states decides by itself.
+    model are those of HIP and CUDA: ascending PCI addresses, so all of them must be seen; an
+    address in the model decides by itself.
     """
     yield from _launched(document, len(node.devices))
     yield from _unknown_devices(document, node)
@@ -157,12 +156,12 @@ def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]
     found, wanted = len(document["devices"]), len(node.devices)
     if found != wanted:
         yield (
-            f"The ranks see {found} different device(s) together, and node model {node.name} has "
+            f"The ranks together see {found} different device(s); node model {node.name} has "
             f"{wanted}."
         )
     for device in document["devices"]:
         if not device["pci_address"]:
-            yield f"Device {device['index']} tells no PCI address, so nobody knows where it is."
+            yield f"Device {device['index']} reports no PCI address, so its place is unknown."
 
 
 def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Seen]:
@@ -183,11 +182,11 @@ def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Seen]:
 def _of_its_device(rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen]) -> Iterator[str]:
     visible = rank["visible_devices"]
     if len(visible) != 1:
-        yield f"Rank {rank['rank']} sees {len(visible)} devices, and one of its own was requested."
+        yield f"Rank {rank['rank']} sees {len(visible)} devices; one of its own is required."
     for device in visible:
         others = [one["rank"] for one in earlier if device in one["visible_devices"]]
         if others and len(visible) == 1:
-            yield f"Rank {rank['rank']} sees {seen[device].name}, as rank {others[0]} does."
+            yield f"Rank {rank['rank']} sees {seen[device].name}, which rank {others[0]} also sees."
 
 
 def _of_its_cores(
@@ -200,7 +199,7 @@ def _of_its_cores(
     kept = cores & {core for domain in node.domains for core in domain.reserved}
     if kept:
         yield (
-            f"Rank {rank['rank']} may use {cores_text(sorted(kept))}, kept for the system on "
+            f"Rank {rank['rank']} may use {cores_text(sorted(kept))}, reserved for the system on "
             f"{node.name}."
         )
     shared = [one["rank"] for one in earlier if set(one["cores"]) & cores]
@@ -220,14 +219,14 @@ def _of_its_cores(
 
 
 class AffinityCheck(Findings, NearRanksCheck, special=True):  # type: ignore[call-arg]
-    """Asks each rank where it is, and names those that are elsewhere. Runs before all others."""
+    """Compares each rank's cores and device with the requested ones; runs before all others."""
 
     program = "affinity"
     metrics = (Metric("misplaced", over=(), unit="count"),)
     runs_first = True
 
     def findings(self, document: ResultDocument) -> Iterable[str]:
-        """Return a sentence for each rank that does not sit where it should."""
+        """Return a sentence for each rank with another device or core than requested."""
         _require_ranks(document)
         return misplaced(document, Wanted(self.num_tasks, self.placed, self.node))
 
@@ -240,7 +239,7 @@ class AffinityCheck(Findings, NearRanksCheck, special=True):  # type: ignore[cal
 
 
 class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[call-arg]
-    """One rank per device, bound by the site's own options; names those that sit elsewhere."""
+    """Compares the binding by the site's own options, one rank per device, with the node model."""
 
     program = "affinity"
     metrics = (Metric("misbound", over=(), unit="count"),)
@@ -258,12 +257,12 @@ class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[cal
         except (KeyError, ValueError) as error:
             raise PipelineError(
                 f"Partition {self.current_partition.fullname}: site_binding has {error} in "
-                "braces, where {devices} and {cpus} are known."
+                "braces; only {devices} and {cpus} are defined."
             ) from None
         self.job.launcher.options = [*self.job.launcher.options, *bound]
 
     def requested(self) -> Requested:
-        """Return the devices that the ranks see together, which their findings are about."""
+        """Return the devices that the ranks see together, which their findings concern."""
         requested = super().requested()
         devices = load(Path(self.stagedir) / RESULT)["devices"]
         return replace(requested, architectures=[requested.architectures[0] for _ in devices])

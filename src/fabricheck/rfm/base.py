@@ -45,7 +45,7 @@ RESULT = "result.json"
 #: The command of this package, beside the Python that runs ReFrame.
 FABRICHECK = Path(sys.executable).with_name("fabricheck")
 
-#: Seconds between the program's own time limit and ReFrame's: it writes its document first.
+#: Seconds between the program's own time limit and ReFrame's, in which it writes its document.
 GRACE_S = 30
 
 
@@ -56,7 +56,7 @@ def _part_of(name: str, count: int) -> NodeModel:
 
 @cache
 def _read_part(path: Path, changed_ns: int, count: int) -> NodeModel:
-    # A check asks for its node again and again; reading it took a fifth of a session.
+    # A check asks for its node repeatedly; reading it took a fifth of a session.
     return load_node(str(path)).part(count)
 
 
@@ -77,12 +77,11 @@ class Printed(float):
 class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
     """Runs one program once and judges its result document.
 
-    program: the program's name, as in the environment's folder of programs.
-    arguments: its command line, without output and time limit.
-    metrics: what the document must hold; see `expected_metrics`.
-    seconds: the least time limit of the program in s: it is twice what is predicted where that is
-        more, in whole minutes.
-    overlay: a file that changes a simulated node, given as ``-S overlay=FILE``; a result tells it.
+    program: the program's name, as in the environment's folder of programs. arguments: its command
+    line, without output and time limit. metrics: the metrics that the document must contain; see
+    `expected_metrics`. seconds: the least time limit of the program in s: twice the predicted time
+    if that is more, in whole minutes. overlay: a file that changes a simulated node, given as ``-S
+    overlay=FILE`` and recorded in the result.
     """
 
     overlay = variable(str, value="")
@@ -105,11 +104,11 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     #: The check's references on the partition, by metric; set when the partition is known.
     entries: dict[str, Any]
 
-    #: The rules of metrics that have no other limit, by metric; set when the partition is known.
+    #: The rules of metrics without another limit, by metric; set when the partition is known.
     rules_used: dict[str, Rule]
 
-    #: Of each metric the figure, where it was measured, and what can explain it; set when the
-    #: document is believed.
+    #: By metric its figure, the place of measurement, and possible causes; set when the document is
+    #: accepted.
     _figures: dict[str, tuple[Figure, str, Sequence[state.Cause]]]
 
     def expected_metrics(self) -> Sequence[Metric]:
@@ -117,7 +116,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return self.metrics
 
     def judged_metrics(self) -> Sequence[Metric]:
-        """Return these metrics, and those that compare the members of one that are alike."""
+        """Return these metrics, and those that compare a metric's similar members."""
         expected = self.expected_metrics()
         return [*expected, *relative.alike(expected, self.population(), self.node)]
 
@@ -129,9 +128,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         library: str = "mpi",
         unit: Unit = "us",
     ) -> Rule | None:
-        """Return the rule for a collective of some devices; none where no model knows their links.
+        """Return the rule for a collective of some devices; None where no model knows their links.
 
-        Nor where two of them have no path but over the host, which no node model describes.
+        None also where the only path of two of them is over the host, which no node model
+        describes.
 
         :param size: of the message, in bytes. library: see `rules.collective`.
         """
@@ -153,13 +153,15 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return self.programs_folder / self.program
 
     def population(self) -> Mapping[str, Sequence[Any]]:
-        """Return what must have been measured: for each field of a metric's `over` its values."""
+        """Return the population: for each field of a metric's `over` the values that must be
+        measured.
+        """
         return {"device": range(self.device_count)}
 
     def predicted_s(self) -> float:
-        """Return how many seconds the job will take on this partition.
+        """Return the predicted time of the job on this partition, in s.
 
-        :raises Unpredicted: when nothing tells, with the reason.
+        :raises Unpredicted: when there is no basis, with the reason.
         """
         node = self._timed_node()
         return predictions.of_program(self.program, self.program_arguments(), node)
@@ -169,14 +171,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if self.simulated:
             raise predictions.Unpredicted(f"{where} simulates its node.")
         if self.node is None:
-            raise predictions.Unpredicted(f"{where} names no node model.")
+            raise predictions.Unpredicted(f"{where} has no node model.")
         return self.node
 
     @property
     def node(self) -> NodeModel | None:
         """The healthy node model of the partition; ``None`` where it names none.
 
-        Of a partition with fewer devices than its model it is the part with the first of them.
+        For a partition with fewer devices than its model it is the part with the first of them.
 
         :raises PipelineError: when there is no such model, or no such part of it.
         """
@@ -188,7 +190,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @property
     def required_node(self) -> NodeModel:
-        """The same where nothing can be said without it.
+        """The node model, where the check requires one.
 
         :raises PipelineError: also when the partition names no node model.
         """
@@ -199,7 +201,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @property
     def host_noise_limit(self) -> float:
-        """The noise limit of what the processor moves in part; that of all else if none is stated.
+        """The noise limit of transfers with the host's memory; by default that of all others.
 
         :raises PipelineError: when the site file states neither.
         """
@@ -256,7 +258,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
 
     def _record_metrics(self, metrics: Sequence[Metric]) -> None:
-        """Add what the check has here as a line of JSON to the file that a variable names.
+        """Append the check's metrics here as a line of JSON to the file that a variable names.
 
         Only a check knows its metrics, and only when its partition is known: `fabricheck sets` and
         `references` start a dry run for it.
@@ -301,7 +303,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         program = self.program_path()
         if not self.is_dry_run() and not (program.is_file() and os.access(program, os.X_OK)):
             raise PipelineError(
-                f"There is no program {program} for the environment {environment.name}: build it "
+                f"There is no program {program} for environment {environment.name}: build it "
                 f"with '{environment.extras['build_command']}'."
             )
         self.executable = shlex.quote(str(program))
@@ -327,8 +329,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         left = Path(self.stagedir) / RESULT
         if left.exists():
             raise PipelineError(
-                f"There is a result before {self.program} ran: {left}. It would be taken "
-                "for this run's."
+                f"A result existed before {self.program} ran: {left}. It would be taken for this "
+                "run's."
             )
 
     def _set_platform(self) -> None:
@@ -336,7 +338,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             self._write_platform(self.overlay or None)
         elif self.overlay:
             raise PipelineError(
-                f"The overlay {self.overlay} changes a simulated node, and partition "
+                f"The overlay {self.overlay} changes a simulated node, but partition "
                 f"{self.current_partition.fullname} measures a real one."
             )
 
@@ -349,7 +351,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         try:
             document = load(Path(self.stagedir) / RESULT)
         except FabricheckError as error:
-            raise SanityError(f"{self.program} left no result to believe: {error}") from None
+            raise SanityError(f"{self.program} left no usable result: {error}") from None
         faults = list(run_match.faults(document, self.requested()))
         figures = []
         for metric in self.judged_metrics():
@@ -374,19 +376,19 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return True
 
     def _keep_series(self, document: ResultDocument, figures: Sequence[Figure]) -> None:
-        """Write which series the metrics are made of; nothing that was measured fails with it."""
+        """Record which series the metrics are made of; a failure to do so fails no measurement."""
         series = {figure.metric.name: figure.made_of(document) for figure in figures}
         try:
             made_of.write(Path(self.stagedir), document, series)
         except FabricheckError as error:
             self.logger.warning(
-                f"{self.name}: which series its metrics are made of is lost: {error}"
+                f"{self.name}: the series of its metrics were not recorded: {error}"
             )
 
     def _refuse(self, document: ResultDocument, faults: list[str], doubts: Collection[str]) -> None:
-        """Raise what the faults of a document amount to, and settings that nobody requested.
+        """Raise the error for the faults of a document and for settings that were not requested.
 
-        :param doubts: those of the faults that speak of measured values alone.
+        :param doubts: those of the faults that concern measured values only.
         """
         other_devices = list(run_match.device_faults(document, self.requested().architectures))
         fewer = len(document["devices"]) < self.device_count
@@ -403,18 +405,18 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise (exceptions.SettingError if found else kind)(said)
 
     def requested(self) -> run_match.Requested:
-        """Return what the document must be of."""
+        """Return what the document must contain."""
         return self.request_of(self.program, self._command_line())
 
     def figure(self, document: ResultDocument, metric: Metric) -> Figure:
-        """Return a metric's value and series; overridden where it is made of something else.
+        """Return a metric's value and series; overridden where it is computed otherwise.
 
-        :raises MetricError: when a series is missing, there twice, or in another unit.
+        :raises MetricError: when a series is missing, duplicate, or in another unit.
         """
         return metric.figure(document, self.population())
 
     def physical_bound(self, series: Series) -> bounds.Bound | None:
-        """Return what a series cannot pass: from the node model, else from the partition."""
+        """Return a series' physical bound: from the node model, else from the partition."""
         node = self.node
         if node:
             return bounds.node_bound(node, series)
@@ -422,7 +424,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return bounds.Bound(**stated) if stated else None
 
     def check_performance(self) -> None:
-        """Let ReFrame judge and record the values, then say where a missed one was measured.
+        """Let ReFrame judge and record the values, then state where a missed one was measured.
 
         :raises PerformanceError: as ReFrame does, and when a declared metric has no value.
         """
@@ -446,7 +448,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             )
 
     def _judged(self) -> dict[str, Any]:
-        """Return what ReFrame judged by metric: value, reference, limits, unit and result."""
+        """Return ReFrame's judgement by metric: value, reference, limits, unit and result."""
         return {key.rsplit(":", 1)[-1]: judged for key, judged in self.perfvalues.items()}
 
     def _failures(self) -> list[str]:

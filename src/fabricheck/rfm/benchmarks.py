@@ -1,10 +1,10 @@
-"""The checks that run a third-party benchmark: several launches, and one result document of them.
+"""Checks that run a third-party benchmark: several launches and one result document.
 
 The launches are a plan (`fabricheck.tools.benchmarks`) in the stage folder. ``fabricheck tools
-run`` starts them through the launcher of the partition, reads what they print and writes the
-document, so that all that holds for this suite's own programs holds for the tools as well. The
-tools are OSU Micro-Benchmarks: MPI between two ranks (E9), and its collectives (E10); and
-rccl-tests or nccl-tests: collectives of RCCL or NCCL (E11).
+run`` starts them through the partition's launcher, parses the output and writes the document, so
+that everything that applies to this suite's programs applies to the tools too. The tools are OSU
+Micro-Benchmarks: MPI between two ranks (E9) and its collectives (E10); and rccl-tests or
+nccl-tests: collectives of RCCL or NCCL (E11).
 """
 
 from __future__ import annotations
@@ -31,29 +31,28 @@ from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benc
 #: The plan in the stage folder.
 PLAN = "plan.json"
 
-#: What tells the node: a launch that takes no time of the program that every environment has.
+#: The launch that describes the node: a program of every environment, without measuring time.
 FACTS_PROGRAM = "stream"
 FACTS_ARGUMENTS = ("--devices", "0", "--kernels", "copy", "--sizes", "64KiB", "--time-limit", "50")
 
-#: The variable that shows a process some devices only, and so numbers them by the order of ranks.
+#: The variable that limits a process to some devices, numbered in the order of ranks.
 VISIBLE = {"rocm": "HIP_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}
 
 #: Bytes of the messages whose latency OSU's checks judge, and of the largest in the same scan.
 LATENCY_SIZES = (16, 8192)
 
-#: What holds of all series of OSU: another convention is a factor of two.
+#: Fields common to all series of OSU: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once", "role": "single"}
 
-#: Operations in a mean of rccl-tests, and before it, each time.
+#: Operations in a mean of rccl-tests, and of the warm-up before each.
 ITERATIONS, WARM_UP = 50, 5
 
 
 class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Runs a third-party benchmark; `program` is its name in the document.
 
-    launch_seconds: the time limit of one launch in s.
-    sizes: the first and the last message size in bytes; those between double.
-    stated_sizes: what the partition calls them among its extras of the tool.
+    launch_seconds: the time limit of one launch in s. sizes: the first and the last message size in
+    bytes; those between double. stated_sizes: their names in the partition's extras of the tool.
     """
 
     launch_seconds = 120
@@ -63,15 +62,15 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     stated_sizes: str | None = None
 
     def launches(self) -> Sequence[Launch]:
-        """Return what is to be started; each check has its own."""
+        """Return the launches of the check."""
         raise NotImplementedError
 
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
-        """Return what must hold of all launches, as fields of `Plan`; each tool has its own."""
+        """Return the conditions of all launches, as fields of `Plan`."""
         raise NotImplementedError
 
     def plan(self) -> Plan:
-        """Return the launches, and what must hold of all of them."""
+        """Return the launches and their conditions."""
         launches = list(self.launches())
         return Plan(
             tool=self.program,
@@ -86,7 +85,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return BENCHMARKS[self.program]
 
     def tool_path(self, program: str) -> Path:
-        """Return the file of one of the tool's programs.
+        """Return the path of one of the tool's programs.
 
         :raises PipelineError: when the environment does not state their folder.
         """
@@ -95,16 +94,16 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             return Path(self.current_environ.extras[extra]) / tool.path(program)
         except KeyError:
             raise PipelineError(
-                f"Environment {self.current_environ.name} states no {extra} in its extras: "
+                f"Environment {self.current_environ.name} has no {extra} in its extras: "
                 f"{tool.folder}."
             ) from None
 
     def stated(self, key: str | None) -> Any:
-        """Return what the partition states of the tool in its extras; None where it does not."""
+        """Return what the partition's extras state about the tool; None where they do not."""
         return self.current_partition.extras.get(self.benchmark.extra, {}).get(key)
 
     def judged_sizes(self) -> tuple[int, int]:
-        """Return the first and the last size, as the partition states them or the check does."""
+        """Return the first and the last size, from the partition's extras or else the check."""
         first, last = self.stated(self.stated_sizes) or self.sizes
         return int(first), int(last)
 
@@ -115,14 +114,14 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return [tuple(range(count)) for count in range(2, self.device_count + 1)]
 
     def first_sets(self) -> Sequence[tuple[int, ...]]:
-        """Return the sets of the first 2, 3 ... devices that are none of `growing_sets`.
+        """Return the sets of the first 2, 3 ... devices that are not among `growing_sets`.
 
         Skips the check where the first devices are the best ones.
         """
         best = set(self.growing_sets())
         first = [tuple(range(count)) for count in range(2, self.device_count + 1)]
         sets = [one for one in first if one not in best]
-        self.skip_if(not sets, "The first devices are the best ones, which others measure.")
+        self.skip_if(not sets, "The first devices are the best ones, which other checks measure.")
         return sets
 
     def program_path(self) -> Path:
@@ -134,18 +133,18 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return ("tools", "run", PLAN)
 
     def predicted_s(self) -> float:
-        """Return how many seconds all launches will take.
+        """Return the predicted time of all launches, in s.
 
         :raises Unpredicted: as the base does.
         """
         return predictions.of_launches(self.launches(), self._timed_node())
 
     def processes(self, plan: Plan) -> int:
-        """Return how many processes the largest launch has."""
+        """Return the number of processes of the largest launch."""
         return max(launch.ranks for launch in plan.launches)
 
     def _keep_to_one_node(self) -> None:
-        # Launchers are part of the plan; what ReFrame starts is the one process that follows it.
+        # Launchers are part of the plan; ReFrame starts only the process that follows it.
         plan = self.plan()
         self.num_tasks = self.processes(plan)
         self.num_tasks_per_node = self.num_tasks
@@ -160,35 +159,36 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             path = self.tool_path(name)
             if not path.is_file():
                 raise PipelineError(
-                    f"There is no program {path} for the environment {self.current_environ.name}, "
+                    f"There is no program {path} for environment {self.current_environ.name}, "
                     f"which has the feature of {self.program}."
                 )
 
     def facts_command(self) -> str:
-        """Return the command that lets a program of this suite tell what the node is."""
+        """Return the command with which a program of this suite describes the node."""
         program = self.programs_folder / FACTS_PROGRAM
         command = shlex.join([str(program), *FACTS_ARGUMENTS, "--output", FACTS])
         return " ".join(filter(None, [launchers.line(self.job, self.job.launcher, 1), command]))
 
     def environment(self, devices: Sequence[int], *settings: str) -> str:
-        """Return what precedes a program so that it sees some devices only, in this order.
+        """Return the prefix that limits a program to some devices, in this order.
 
-        :param settings: what ``env`` is to do beside it.
+        :param settings: further settings for ``env``.
         """
         variable = VISIBLE.get(self.runtime)
         if variable is None or not devices:
             return ""
-        # By PCI address, as the node model and the other programs number them.
+        # By PCI address, in the order of the node model and the other programs.
         order = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if self.runtime == "cuda" else []
         shown = ",".join(map(str, dict.fromkeys(devices)))
         return " ".join(["env", *settings, f"{variable}={shown}", *order])
 
 
 class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
-    """OSU Micro-Benchmarks: each program once to measure and once, with few rounds, to compare.
+    """OSU Micro-Benchmarks: each program once to measure and once, with few rounds, to compare
+    data.
 
-    rounds: iterations, those to warm up, and of ``osu_bw`` messages in flight.
-    latency_rounds: those of ``osu_latency``, whose few microseconds need more to be steady.
+    rounds: iterations, warm-up iterations, and messages of ``osu_bw`` in flight. latency_rounds:
+    those of ``osu_latency``, whose few microseconds need more to be steady.
     """
 
     program = "osu"
@@ -197,7 +197,7 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     latency_rounds: Mapping[str, int] = {"iterations": 1000, "warm_up": 100}
 
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
-        """Return that the banner must name the accelerator, and a program of the MPI."""
+        """Return the accelerator that the banner must name, and a program of the MPI."""
         on_devices = self.runtime in VISIBLE
         return {
             "buffers": "device" if on_devices or self.simulated else "host",
@@ -251,25 +251,24 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         return f"{self.mpi_line(devices, ranks)} {started}"
 
     def mpi_line(self, devices: Sequence[int], ranks: int) -> str:
-        """Return the launcher of so many ranks, and what each of them starts the program with.
+        """Return the launcher for a number of ranks, and the prefix of each rank's program.
 
         On a simulated node each rank is on the host of its device.
         """
         launcher = self.rank_launcher(devices)
         if isinstance(launcher, launchers.SmpirunLauncher):
             launcher.hostfile = f"{launchers.HOSTFILE}-{'-'.join(map(str, devices))}"
-        # OSU takes that of a job's script, 0 for all ranks, before one that a launcher may set.
+        # OSU prefers the variable of a job script, 0 for all ranks, to one that a launcher may set.
         foreign = launcher.registered_name != slurm.STEP_LAUNCHER
         environment = self.environment(devices, *(["-u SLURM_PROCID"] if foreign else []))
         return " ".join(filter(None, [launchers.line(self.job, launcher, ranks), environment]))
 
 
 class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
-    """Bandwidth between two ranks, and latency: the worst and the median of each link class.
+    """Bandwidth and latency between two ranks: the worst and the median of each link class.
 
-    programs: which of OSU's.
-    first_only: whether device 0 is the source of all pairs; else every ordered pair is measured.
-    Where buffers are in host memory there is one pair: two ranks.
+    programs: those of OSU. first_only: whether device 0 is the source of all pairs; otherwise every
+    ordered pair is measured. With buffers in host memory there is one pair: two ranks.
     """
 
     programs: Sequence[str] = OSU.pairs
@@ -329,7 +328,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
 
 
 class OsuOwnDeviceCheck(OsuCheck, special=True):  # type: ignore[call-arg]
-    """Bandwidth between two ranks that share a device, which is the only one that both see."""
+    """Bandwidth between two ranks that share a device, the only one that both see."""
 
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each device."""
@@ -362,7 +361,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
 
     @property
     def programs(self) -> Sequence[str]:
-        """OSU's programs of collectives, but for those that this MPI is known not to do."""
+        """OSU's programs of collectives, except those that this MPI is known not to support."""
         without = self.current_environ.extras.get("mpi_without", ())
         return [
             program
@@ -371,7 +370,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         ]
 
     def device_sets(self) -> Sequence[tuple[int, ...]]:
-        """Return the sets of devices, each of another number: the best ones."""
+        """Return the sets of devices, each of another size: the best ones."""
         return self.growing_sets()
 
     def launches(self) -> Sequence[Launch]:
@@ -412,10 +411,11 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
 
 
 class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
-    """rccl-tests or nccl-tests: one process with all devices of a set, which verifies the data too.
+    """rccl-tests or nccl-tests: one process with all devices of a set, which also verifies the
+    data.
 
-    values: the figures of a collective, by unit their name in that of a metric.
-    thread_each: whether each device has a thread of the process, or one thread all devices.
+    values: the figures of a collective, by unit their name in that of a metric. thread_each:
+    whether each device has its own thread of the process, instead of one thread for all.
     """
 
     thread_each = False
@@ -442,7 +442,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         }
 
     def processes(self, plan: Plan) -> int:
-        """One process has all devices."""
+        """One process uses all devices."""
         return 1
 
     def launches(self) -> Sequence[Launch]:
@@ -465,7 +465,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         ]
 
     def threads_of(self, devices: Sequence[int]) -> tuple[int, int]:
-        """Return how many threads the process has, and how many devices each of them."""
+        """Return the number of threads of the process, and the devices of each."""
         return (len(devices), 1) if self.thread_each else (1, len(devices))
 
     def _command(self, program: str, devices: Sequence[int], sizes: tuple[int, int]) -> str:
@@ -475,7 +475,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         options += [*(["-t", threads] if self.thread_each else []), "-g", each]
         options += ["-n", str(ITERATIONS), "-w", str(WARM_UP), "-c", "1"]
         started = shlex.join([str(self.tool_path(program)), *options])
-        # Older tests do not tell the library's version; the library does where it is asked.
+        # Older tests do not report the library's version; the library does if asked.
         line = launchers.line(self.job, self.job.launcher, 1)
         environment = self.environment(devices, "NCCL_DEBUG=VERSION")
         return " ".join(filter(None, [line, environment, started]))

@@ -1,4 +1,4 @@
-"""Bounds that no true measurement passes: the peaks of the node model, or what a site states."""
+"""Physical bounds of measurements: the peaks of the node model, or values that a site states."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.metrics import Figure, where_measured
 
-#: The part of the bytes that caches can hold of arrays that are past them (`regime` memory: at
-#: least four times the last-level cache).
+#: The share of bytes that may come from caches for arrays beyond them (`regime` memory: at least
+#: four times the last-level cache).
 CACHED = 0.25
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit that no true measurement passes.
+    """A limit that no correct measurement exceeds.
 
     A bandwidth in GB/s cannot be above it, a latency in us not below it.
 
-    value: in the unit of the metric.
-    origin: published or derived.
-    how: where the value is from, as the rest of a sentence.
-    per_device: true when the devices of a sum each have it for themselves.
-    bytes_counted: ``read+write`` of a bound on what one memory reads and writes together, which a
-        copy within it loads twice for each byte that it counts once.
+    value: in the unit of the metric. origin: published or derived. how: the source of the value, as
+    the rest of a sentence. per_device: true when each device of a sum has it to itself.
+    bytes_counted: ``read+write`` for a bound on reads and writes of one memory together, which a
+    copy within it loads twice for each byte that it counts once.
     """
 
     value: float
@@ -41,15 +39,14 @@ class Bound:
 def node_bound(node: NodeModel, series: Series) -> Bound | None:
     """Return the bound of a series from the theoretical peaks of a node.
 
-    A bandwidth between devices is bounded by the widest path of the pair, one with the host by the
-    host link, a local one by device memory; that of a sum by its members together. Where bytes
-    are counted read plus written, a link that carries each byte once bounds twice its peak: both
-    directions, or the local half of a one-way transfer. Past the caches a transfer with the host
-    is also bounded by the memory of the NUMA domains that it was proved to use. A latency is
-    bounded by zero only.
+    A bandwidth between devices is bounded by the widest path of the pair, with the host by the host
+    link, locally by device memory; a sum by its members together. Where bytes are counted read plus
+    written, a link that carries each byte once bounds twice its peak: both directions, or the local
+    half of a one-way transfer. Beyond the caches a transfer with the host is also bounded by the
+    memory of the NUMA domains that it verifiably uses. A latency is bounded by zero only.
 
     :param node: the healthy node, without an overlay.
-    :returns: ``None`` where the model states no peak of what the data passes.
+    :returns: ``None`` where the model states no peak for the path of the data.
     """
     if series["unit"] == "us":
         return Bound(0.0, "derived", "a time is positive")
@@ -74,7 +71,10 @@ def _between_devices(node: NodeModel, series: Series) -> Bound:
     ways = 2 if series["bytes_counted"] == "read+write" else 1
     source, destination = series["source"]["device"], series["destination"]["device"]
     if series["engine"] == "mpi" and source is not None and destination is not None:
-        active = [source, destination]  # of a share device_set has all that work at the same time
+        active = [
+            source,
+            destination,
+        ]  # the device_set of a share has all devices that work at the same time
     pairs = list(zip(active[::2], active[1::2], strict=True))
     peak = sum(node.peer_peak_gbs(*pair) for pair in pairs)
     if series["role"] == "sum" and len(pairs) == 1:
@@ -92,7 +92,7 @@ def _within_a_device(node: NodeModel, series: Series) -> Bound:
 
 
 def _of_a_bus(node: NodeModel, devices: Sequence[int]) -> Bound:
-    """Bound a bus bandwidth, which is what a device sends and receives where others only pass on.
+    """Bound a bus bandwidth, the rate at which a device sends and receives.
 
     A switch that reduces and copies by itself (NVLink SHARP) halves what devices send.
     """
@@ -106,7 +106,7 @@ def _of_a_bus(node: NodeModel, devices: Sequence[int]) -> Bound:
 
 
 def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) -> Iterator[Bound]:
-    """Yield what bounds a transfer between host memory and devices: the link, and the memory."""
+    """Yield the bounds of a transfer between host memory and devices: the link, and the memory."""
     read_and_written = series["bytes_counted"] == "read+write"
     both_ways = series["direction"] == "both-ways" and series["role"] == "sum"
     ways = 2 if read_and_written or both_ways else 1
@@ -124,7 +124,7 @@ def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) ->
 
 
 def _within_the_host(series: Series) -> bool:
-    """Whether no device has a part: what a CPU does with managed memory that is on the host."""
+    """Whether no device takes part: a CPU accesses managed memory that is on the host."""
     places = (series["source"], series["destination"])
     return series["engine"] == "cpu" and all(place["device"] is None for place in places)
 
@@ -134,11 +134,12 @@ def figure_faults(
     figures: Iterable[Figure],
     bound_of: Callable[[Series], Bound | None],
 ) -> Iterator[str]:
-    """Yield one sentence for each series of the metrics that cannot be true.
+    """Yield one sentence for each series of the metrics that exceeds its physical bound.
 
-    :param bound_of: the bound for a series; ``None`` where nothing is stated, which is a fault too.
+    :param bound_of: the bound of a series; ``None`` where none is stated, which is a fault too.
     """
-    # Several metrics are made of the same series (worst and median): one sentence for all of them.
+    # Several metrics can be made of the same series (worst and median): one sentence for all of
+    # them.
     metrics: dict[int, list[str]] = {}
     measured: dict[int, Series] = {}
     for figure in figures:
@@ -159,7 +160,7 @@ def _impossible(series: Series, bound: Bound | None) -> str | None:
     if not math.isfinite(value) or value <= 0:
         return "which is not a measurement"
     if bound is None:
-        return "and the partition states no physical bound in that unit"
+        return "but the partition states no physical bound in that unit"
     together = len(series["device_set"]) if bound.per_device and series["role"] == "sum" else 1
     limit = bound.value * together
     if bound.bytes_counted == "read+write" and series["bytes_counted"] == "once":

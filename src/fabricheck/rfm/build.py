@@ -1,8 +1,8 @@
-"""The base of the check that builds the programs: it passes only with what they measured.
+"""The base of the check that builds the programs: it passes only with their measurements.
 
-Spack's environments are built by ``spack-env/install``, which takes the committed lock as it is and
-our package from the checkout. ReFrame's own Spack build system would concretize anew: of a lock it
-knows nothing. Without Spack it is CMake, in the stage folder.
+``spack-env/install`` builds Spack's environments from the committed lock, with our package from the
+checkout. ReFrame's own Spack build system is not used: it would concretize anew and ignore the
+lock. Without Spack the build uses CMake, in the stage folder.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.site.software import record
 
-#: How CMake is told for which devices to build, by runtime, and what it calls their architecture.
+#: CMake's option for the devices to build for, by runtime, and its name of their architecture.
 ARCHITECTURES = {"rocm": ("HIP", "gfx"), "cuda": ("CUDA", "sm_")}
 
-#: What shows a program no device, so that a build host with some is as good as one without.
+#: Settings that hide all devices, so that build hosts with and without devices behave alike.
 NO_DEVICES = {"HIP_VISIBLE_DEVICES": "-1", "CUDA_VISIBLE_DEVICES": ""}
 
-#: Jobs of a compilation at a time: a build host is shared.
+#: Parallel jobs of a compilation: a build host is shared.
 JOBS = 8
 
-#: A small copy: that it is right is what counts, not how fast.
+#: A small copy, whose data must be right; its speed does not matter.
 STREAM = ("--devices", "all", "--kernels", "copy", "--sizes", "1MiB", "--noise-limit", "10")
 
 #: Exit code of a program from which a variable hides every device.
@@ -50,17 +50,17 @@ NO_DEVICE = EXIT_CODE["setting"]
 _ERROR = re.compile(r"\berror\b|command not found|No such file", re.IGNORECASE)
 
 
-#: How ReFrame's script begins its own lines, which say the command again.
+#: The prefix of ReFrame's own script lines, which repeat the command.
 _FROM_REFRAME = "-reframe:"
 
 
 class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore[misc, call-arg]
-    """Builds the programs of an environment and lets them measure a little.
+    """Builds the programs of an environment and runs a short measurement with each.
 
-    Their documents are named by program, and not as results: nothing of them is a measurement.
+    The documents are named by program, and not as results: they are not measurements.
 
-    without_devices: ``-S build.without_devices=yes`` on a host without devices: the programs have
-        to end with 8 and say so, and need no job.
+    without_devices: ``-S build.without_devices=yes`` on a host without devices: the programs must
+    end with 8 and say so, and need no job.
     """
 
     without_devices = variable(bool, value=False)
@@ -81,14 +81,14 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
     @property
     def programs_folder(self) -> Path:
-        """Where the programs are after the build."""
+        """The folder of the programs after the build."""
         if self.by_spack:
             return super().programs_folder
         return Path(self.stagedir) / "build" / "bin"
 
     @property
     def ranks(self) -> int:
-        """How many ranks of ``affinity`` are started; 0 where there are none."""
+        """The number of ranks of ``affinity``; 0 without it."""
         has = "affinity" in self.current_environ.features
         if self.without_devices or not has or "ranks" not in self.current_partition.features:
             return 0
@@ -107,15 +107,15 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         name = self.current_environ.extras.get("spack_environment")
         if not name:
             raise PipelineError(
-                f"Environment {self.current_environ.name} has the feature spack, and states no "
+                f"Environment {self.current_environ.name} has the feature spack, but no "
                 "spack_environment in its extras."
             )
         if not record.is_inside(self.programs_folder, record.home(name)):
             raise PipelineError(
-                f"The programs of the environment {self.current_environ.name} are those of "
-                f"{self.programs_folder}, which the Spack environment {name} does not build."
+                f"The programs of environment {self.current_environ.name} are those of "
+                f"{self.programs_folder}, which Spack environment {name} does not build."
             )
-        # The modules of the jobs, which ReFrame has loaded, are in the way of the installer.
+        # The modules of the jobs, which ReFrame has loaded, would disturb the installer.
         unload = [["module", "--force", "purge"]] if self.current_environ.modules else []
         return [*unload, [str(checkout.ROOT / "spack-env" / "install"), name]]
 
@@ -128,7 +128,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.runtime in ARCHITECTURES:
             language, prefix = ARCHITECTURES[self.runtime]
             found = {device.arch for device in self.current_partition.devices}
-            # CMake's word for sm_90 is 90, for gfx90a the same.
+            # CMake's name of sm_90 is 90; of gfx90a it is the same.
             short = prefix if language == "CUDA" else ""
             listed = ";".join(sorted(arch.removeprefix(short) for arch in found))
             options.append(f"-DCMAKE_{language}_ARCHITECTURES={listed}")
@@ -138,9 +138,9 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         ]
 
     def compile_wait(self) -> None:
-        """Wait for the build, and say which error came first where it failed.
+        """Wait for the build, and report the first error if it failed.
 
-        :raises BuildError: with that sentence.
+        :raises BuildError: with that error.
         """
         try:
             super().compile_wait()
@@ -156,15 +156,15 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             if line.strip() and not line.startswith(_FROM_REFRAME)
         ]
         errors = [number for number, line in enumerate(lines) if _ERROR.search(line)]
-        said = "it said nothing"
+        said = "it printed nothing"
         if lines:
             number = errors[0] if errors else -1
-            # CMake says in which file in one line, and what in the next.
+            # CMake reports the file in one line and the error in the next.
             more = lines[number + 1 : number + 2] if lines[number].endswith(":") and errors else []
             said = " ".join([lines[number], *more])
         return (
             f"The build of the runtime {self.runtime} by {'Spack' if self.by_spack else 'CMake'} "
-            f"ended with exit code {job.exitcode}: {said.rstrip('.')}. All it said is in "
+            f"ended with exit code {job.exitcode}: {said.rstrip('.')}. The whole output is in "
             f"{self.stagedir}, {job.stderr} and {job.stdout}."
         )
 
@@ -172,8 +172,8 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
     def _set_run(self) -> None:
         if self.without_devices and self.runtime not in ARCHITECTURES:
             raise PipelineError(
-                f"The runtime {self.runtime} has devices on every machine: without_devices is for "
-                f"{' and '.join(ARCHITECTURES)}."
+                f"The runtime {self.runtime} has devices on every machine: without_devices "
+                f"applies to {' and '.join(ARCHITECTURES)}."
             )
         self._require_programs()
         if self.simulated:
@@ -189,7 +189,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.without_devices:
             self.env_vars.update(NO_DEVICES)
             self.executable = self._command("", *self._started()[0])
-            # A program that finds a device after all ends with 0, and its document says so.
+            # A program that finds a device ends with 0, and its document names it.
             self.executable_opts = ["||", "test", "$?", "-eq", str(NO_DEVICE)]
             return
         first, *others = self._started()
@@ -200,7 +200,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         ]
 
     def _started(self) -> list[tuple[str, Sequence[str]]]:
-        """Return the programs that are started, and the arguments of each."""
+        """Return the programs that are started, with their arguments."""
         started: list[tuple[str, Sequence[str]]] = [("stream", STREAM)]
         if self.ranks:
             started.append(("affinity", ()))
@@ -222,15 +222,15 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         ]
         if lacks:
             raise PipelineError(
-                f"The build of the runtime {self.runtime} ended well, and there is no "
-                f"{' and no '.join(lacks)} in {self.programs_folder}, which the environment "
-                f"{self.current_environ.name} has as a feature."
+                f"The build of the runtime {self.runtime} succeeded, but there is no "
+                f"{' and no '.join(lacks)} in {self.programs_folder}, although environment "
+                f"{self.current_environ.name} has it as a feature."
             )
 
     def _keep_lock(self) -> None:
         if not self.by_spack or self.is_dry_run():
             return
-        # The session's own record is of before the build.
+        # The session's own record was made before the build.
         system = self.current_system.name
         used = record.Used(system, self.current_environ.name, self.current_environ.extras)
         try:
@@ -241,7 +241,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             self.logger.info(f"{self.name}: {sentence}")
 
     def last_to_end(self) -> tuple[str, ResultDocument | None]:
-        """Return the first program that did not end well: it ends the script."""
+        """Return the first program that failed, which ends the script."""
         program = ""
         for program, _ in self._started():
             document = self.result_of(f"{program}.json")
@@ -256,7 +256,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             try:
                 document = load(Path(self.stagedir) / f"{program}.json")
             except FabricheckError as error:
-                faults.append(f"{program} left no result to believe: {error}")
+                faults.append(f"{program} left no usable result: {error}")
                 continue
             faults += self._faults(document, program, arguments)
         if faults:
@@ -270,14 +270,14 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         node = document["host"]["hostname"]
         if told["version"] != fabricheck.__version__:
             yield (
-                f"{program} on node {node} is of version {told['version']}, and was built from "
+                f"{program} on node {node} has version {told['version']}, but was built from "
                 f"version {fabricheck.__version__}."
             )
         if not checkout.has_sources_of(told["commit"]):
             yield (
-                f"{program} on node {node} was built from the commit {told['commit']}, and the "
-                f"checkout is at {checkout.commit()}: their sources are not known to be the same. "
-                "Touch CMakeLists.txt and build again."
+                f"{program} on node {node} was built from commit {told['commit']}, but the "
+                f"checkout is at {checkout.commit()}, so their sources may differ. Touch "
+                "CMakeLists.txt and build again."
             )
         if self.without_devices:
             yield from _found_devices(document, program, self.runtime)
@@ -288,17 +288,17 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
 
 def _found_devices(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:
-    """Yield a sentence unless the program found no device, and is of the right runtime."""
+    """Yield a sentence unless the program found no device and has the right runtime."""
     told = document["program"]
     node = document["host"]["hostname"]
     if told["name"] != program or told["runtime"] != runtime:
         yield (
-            f"The result on node {node} is of {told['name']} with the runtime {told['runtime']}, "
-            f"and the check started {program} of the runtime {runtime}."
+            f"The result on node {node} is from {told['name']} with runtime {told['runtime']}, "
+            f"but the check started {program} of runtime {runtime}."
         )
     outcome = document["outcome"]
     if outcome["exit_code"] != NO_DEVICE or not outcome["message"]:
         yield (
-            f"{program} on node {node} ended with {outcome['exit_code']} ({outcome['status']}), "
-            f"and without devices it has to end with {NO_DEVICE} and say why."
+            f"{program} on node {node} ended with {outcome['exit_code']} ({outcome['status']}); "
+            f"without devices it must end with {NO_DEVICE} and state why."
         )

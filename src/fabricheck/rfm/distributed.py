@@ -1,8 +1,8 @@
-"""Sessions of every node (``--distribute``): the requested nodes, and one job a node at a time.
+"""Sessions on all nodes (``--distribute``): the requested nodes, and one job at a time on each.
 
-ReFrame makes each check once per node, each case a job that asks for its node. A node that is down
-or lost leaves cases that failed, or none where ``--distribute=STATE`` leaves it out: the file of
-the requested nodes names it all the same.
+ReFrame makes each check once per node, each case a job that requests its node. A node that is down
+or lost leaves failed cases, or none if ``--distribute=STATE`` leaves it out: the file of the
+requested nodes names it in any case.
 """
 
 from __future__ import annotations
@@ -22,47 +22,48 @@ from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.rfm import seams, slurm
 from fabricheck.rfm.host import whole_number
 
-#: How many jobs a session of every node has in the queue at most, where the site limits them.
+#: The variable with the most jobs that such a session may have in the queue, where the site limits
+#: them.
 LIMIT = "FABRICHECK_MAX_JOBS"
 
-#: That where the variable does not say it. Sites refuse jobs past a number for each user.
+#: Its default. Sites refuse jobs beyond a number per user.
 MOST_JOBS = 100
 
 
 class NodeMap(dict[str, list[str]]):
-    """The nodes to measure by partition, as ReFrame wants them; and all that were requested.
+    """The nodes to measure by partition, as ReFrame expects them, and all requested ones.
 
-    requested: by partition, also those that the STATE of ``--distribute`` leaves out.
+    requested: by partition, including those that the STATE of ``--distribute`` leaves out.
     """
 
     def __init__(
         self, chosen: Mapping[str, list[str]], requested: Mapping[str, dict[str, RequestedNode]]
     ):
-        """Keep both."""
+        """Store both."""
         super().__init__(chosen)
         self.requested = requested
 
 
 def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
-    """Return the nodes of this system's partitions that are in a state, and all of them.
+    """Return the nodes of this system's partitions in a given state, and all of them.
 
     Both are those that the access options of the partition and the job options of the session
-    reach, so one that they leave out is not requested.
+    reach; others are not requested.
 
-    :raises ReframeError: where it is several partitions, inside an allocation, or no node.
+    :raises ReframeError: for several partitions, inside an allocation, or without a node.
     """
     partitions = {one.fullname: one for one in runtime.runtime().system.partitions}
     inside = slurm.of_the_allocation(partitions.values())
     if inside:
         raise ReframeError(
-            f"--distribute submits jobs to all nodes of {', '.join(inside)}, and this session is "
-            "inside an allocation: call it on a login node, or measure the nodes of the allocation "
-            "by fabricheck every-node."
+            f"--distribute submits jobs to all nodes of {', '.join(inside)}, but this session is "
+            "inside an allocation: run it on a login node, or measure the nodes of the "
+            "allocation with fabricheck every-node."
         )
     reached = find("all", options)
     if len(reached) > 1:
         raise ReframeError(
-            f"--distribute measures the nodes of one partition, and there are "
+            "--distribute measures the nodes of one partition, but there are "
             f"{', '.join(reached)}: choose one, as by --system={next(iter(reached))}."
         )
     ((name, names),) = reached.items()
@@ -77,12 +78,10 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
                 if one in requested
             }
         except LookupError as error:
-            raise ReframeError(
-                f"--distribute does not know the nodes of {name}: {error}."
-            ) from None
+            raise ReframeError(f"--distribute found no nodes of {name}: {error}.") from None
     if not requested:
         raise ReframeError(
-            f"--distribute finds no node of {name}: Slurm knows none that "
+            f"--distribute found no node of {name}: Slurm has none that "
             f"{' '.join([*partition.access, *(options or ())])} reaches."
         )
     chosen = find(state, options)
@@ -94,7 +93,7 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
 
 
 def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
-    """Write which nodes are requested, and let each have one job at a time.
+    """Write the file of requested nodes, and allow one job at a time on each.
 
     :raises ReframeError: when the file cannot be written.
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is not a number.
@@ -120,8 +119,8 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         jobs = min(len(node_map[name]), limit)
         seams.limit_jobs(partition, jobs)
         seams.say(
-            f"{count(len(requested), 'node')} of {name}, each alone and "
-            f"with one job at a time, at most {jobs} in the queue ({LIMIT})."
+            f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "
+            f"at most {jobs} in the queue ({LIMIT})."
         )
     out = {one: requested[one] for one in requested if one not in node_map[name]}
     if out:
@@ -129,16 +128,16 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
 
 
 def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
-    """Return whether a check that runs holds the node that another is made for.
+    """Return whether a running check uses the node that another check is made for.
 
-    Its job would be submitted and wait, and take the place of a job of another node.
+    The other's job would be submitted and wait, in the place of a job for another node.
     """
     node = seams.node_of(check)
     return node is not None and any(seams.node_of(one) == node for one in running)
 
 
 def _described(requested: Mapping[str, RequestedNode]) -> str:
-    """Return nodes with their state and reason: those of one in one place."""
+    """Describe nodes with their state and reason, equal ones together."""
     alike: dict[str, list[str]] = {}
     for name, node in requested.items():
         because = f" ({node.because})" if node.because else ""

@@ -1,7 +1,7 @@
-"""Why a check failed: exceptions that a verdict on the node tells apart, and how a job ended.
+"""Reasons for a check's failure: exceptions that a node's verdict distinguishes, and ends of jobs.
 
-ReFrame keeps the name of an exception's class in its report (`fail_info`), so that nothing has to
-be read out of a sentence. All of `SanityError` are alike to ReFrame.
+ReFrame keeps the name of an exception's class in its report (`fail_info`), so nothing is parsed
+from sentences. ReFrame treats all subclasses of `SanityError` alike.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ENDED_FROM_OUTSIDE = {
     "TIMEOUT": "was ended from outside: its job reached its time limit",
 }
 
-#: Those of them that say nothing of the node.
+#: Those of them that say nothing about the node.
 ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
 
 
 class OtherDevicesError(SanityError):  # type: ignore[misc]
-    """The node has other devices than the partition states, fewer for one."""
+    """The node has other devices than the partition states, for example fewer."""
 
 
 class SettingError(SanityError):  # type: ignore[misc]
@@ -37,20 +37,20 @@ class SettingError(SanityError):  # type: ignore[misc]
 
 
 class DoubtedValueError(SanityError):  # type: ignore[misc]
-    """What was measured cannot be true: it is beyond physics, or two clocks do not agree."""
+    """A measured value is impossible: beyond a physical bound, or two clocks disagree."""
 
 
 class EndedBySchedulerError(SanityError):  # type: ignore[misc]
-    """Somebody, or the scheduler, ended the job, which says nothing of the node."""
+    """A user or the scheduler ended the job, which says nothing about the node."""
 
 
 def ended_well(job: Any) -> bool:
-    """Return whether a job ended by itself with 0; one that Slurm ended has that exit code, too."""
+    """Whether a job ended by itself with 0; a job that Slurm ended has that exit code too."""
     return job.exitcode == 0 and job.state not in ENDED_FROM_OUTSIDE
 
 
 def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityError:
-    """Return the failure of a job that did not end well.
+    """Return the error for a failed job.
 
     :param program: the one that ended last. document: what it left.
     """
@@ -59,11 +59,11 @@ def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityErr
 
 
 def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> str:
-    """Say what the end of a job means, with the document's own message when it has one."""
+    """Describe the end of a job, with the document's own message if it has one."""
     nodes, awaited = job.nodelist or (), job.pin_nodes
     if job.state == "CANCELLED" and awaited and not nodes:
         return (
-            f"{program} was never started: its job waited for {_nodes(awaited)}, and was cancelled."
+            f"{program} was never started: its job waited for {_nodes(awaited)} and was cancelled."
         )
     if job.state in ENDED_FROM_OUTSIDE:
         on = f"on {_nodes(nodes)} " if nodes else ""

@@ -1,6 +1,6 @@
-"""Checks that look at a node and measure nothing: their one metric is the number of findings.
+"""Checks that examine a node without measuring: their one metric is the number of findings.
 
-The check of a node's topology (E13) is one of them: what differs from its node model.
+The check of a node's topology (E13) is one of them: it counts differences from the node model.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class Findings:
-    """The part of a check that counts what is not as it should be, and says it."""
+    """The part of a check that counts findings and describes them."""
 
     stagedir: Any
 
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return a sentence for each finding.
 
-        :raises LookupError: with the reason when the document does not tell what is looked at.
+        :raises LookupError: with the reason when the document lacks what is examined.
         """
         raise NotImplementedError
 
     def figure(self, document: ResultDocument, metric: Metric) -> Figure:
         """Return the number of findings.
 
-        :raises MetricError: when there is nothing to look at.
+        :raises MetricError: when there is nothing to examine.
         """
         try:
             return Figure(metric, float(len(list(self.findings(document)))), (), ())
@@ -49,7 +49,9 @@ class Findings:
 
 
 class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[call-arg]
-    """Asks the node's own tools on the node, and names what differs from the partition's model."""
+    """Reads the topology with the node's own tools, and reports differences from the partition's
+    model.
+    """
 
     program = "topology"
     metrics = (Metric("differences", over=(), unit="count"),)
@@ -66,7 +68,7 @@ class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[cal
         return FABRICHECK
 
     def requested(self) -> Requested:
-        """Return the devices that the node has: to find them is for this check."""
+        """Return the devices that the node has: finding them is this check's task."""
         devices = load(Path(self.stagedir) / RESULT)["devices"]
         found = [device["arch"].split(":")[0] for device in devices]
         return replace(super().requested(), architectures=found)
@@ -82,7 +84,7 @@ class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[cal
     def _failures(self) -> list[str]:
         document = load(Path(self.stagedir) / RESULT)
         return [
-            f"Node {document['host']['hostname']} is not as its node model "
+            f"Node {document['host']['hostname']} differs from its node model "
             f"{self.required_node.name} (differences: {len(list(self.findings(document)))}).",
             *super()._failures(),
         ]

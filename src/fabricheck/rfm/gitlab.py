@@ -1,9 +1,9 @@
-"""Child pipelines of GitLab: what the jobs that ``reframe --ci-generate`` writes lack here.
+"""Child pipelines of GitLab: additions to the jobs that ``reframe --ci-generate`` writes.
 
-ReFrame makes a job of each check, with the absolute paths of the machine that generated, without
-JUnit among its artifacts and without the requested system. Here each job gets a results
-folder of its own and keeps it however it ends, and a last job takes all of them together
-(``ci/gitlab/verdict.sh``). docs/gitlab.md has what that looks like.
+ReFrame makes a job of each check, with absolute paths of the generating machine, without JUnit
+among its artifacts and without the requested system. Here each job gets its own results folder and
+keeps it however it ends, and a last job joins all of them (``ci/gitlab/verdict.sh``).
+docs/gitlab.md shows an example.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ FOLDER = Path("pipeline")
 #: The stages of a child pipeline.
 MEASURE, VERDICT = "measure", "verdict"
 
-#: What a job on a node of its own may take at most, and one that waits in a scheduler's queue;
-#: a runner or a project may allow less.
+#: Time limits of a job on its own node, and of one that waits in a scheduler's queue; a runner or a
+#: project may allow less.
 TIMEOUT_HERE, TIMEOUT_QUEUED = "1 hour", "12 hours"
 
 #: How long GitLab keeps what jobs leave.
 KEPT = "4 weeks"
 
-#: What every job shares; a check's own ``ci_extras`` come before it.
+#: What every job shares; a check's own ``ci_extras`` take precedence.
 DEFAULT = {
     "tags": ["$FABRICHECK_RUNNER_TAG"],
-    # A check that failed is not run again until it passes.
+    # A failed check is not repeated until it passes.
     "retry": {"max": 1, "when": ["runner_system_failure", "scheduler_failure"]},
-    # A measurement that is cut off is of no use, and the next one finds its node busy.
+    # A measurement that is cut off is useless, and the next one would find its node busy.
     "interruptible": False,
 }
 
 #: Variables that a child pipeline has as they were when it was generated: those of
-#: ``.gitlab-ci.yml`` do not reach it. What the project sets, or a pipeline is started with, comes
-#: before them.
+#: ``.gitlab-ci.yml`` do not reach it. Project settings, and variables a pipeline is started with,
+#: take precedence.
 VARIABLES = (
     "FABRICHECK_ACCOUNT",
     "FABRICHECK_KEPT",
@@ -59,7 +59,7 @@ VARIABLES = (
     "GIT_CLEAN_FLAGS",
 )
 
-#: What ReFrame's command has that holds on one machine alone, or for one results folder.
+#: Options of ReFrame's command that are valid on one machine only, or for one results folder.
 _REPLACED = ("--prefix", "--report-file", "--report-junit")
 
 
@@ -74,17 +74,17 @@ def emit(
     """Write the pipeline of a session's test cases.
 
     :param option: returns an option of the command line by its name in ReFrame.
-    :raises ReframeError: for what the jobs could not do.
+    :raises ReframeError: for options that the jobs could not follow.
     """
     for name in ("distribute", "repeat"):
         if option(name):
             raise ReframeError(
-                f"--{name} is refused with --ci-generate: a job finds its check by its hash, and "
-                "the clones that the option makes are in this session alone."
+                f"--{name} cannot be used with --ci-generate: a job finds its check by its hash, "
+                "and the clones that the option makes exist in this session only."
             )
     written = io.StringIO()
     original(written, cases, *rest, **more)
-    # What decides how a check runs; which one runs, its job says by the hash.
+    # Options that decide how a check runs; the job names the check by its hash.
     options = [
         *(f"-S{one}" for one in option("vars") or ()),
         *(f"-J{one}" for one in option("job_options") or ()),
@@ -100,17 +100,17 @@ def emit(
 def child_pipeline(
     document: Mapping[str, Any], cases: Sequence[Any], system: str, options: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the pipeline of some test cases, made of what ReFrame wrote of them.
+    """Return the pipeline of some test cases, made from ReFrame's.
 
     :param document: ReFrame's pipeline: by check a job, beside ``stages``, ``cache`` and ``image``.
     :param system: ``system`` or ``system:partition``, as ``--system`` takes it.
-    :param options: what of the command line every job needs besides.
+    :param options: further options that every job needs.
     :raises ReframeError: when a check needs another one, or a path is outside of this repository.
     """
     dependent = sorted({case.check.unique_name for case in cases if case.deps})
     if dependent:
         raise ReframeError(
-            f"A child pipeline runs each check by itself, and {', '.join(dependent)} depends on "
+            f"A child pipeline runs each check by itself, but {', '.join(dependent)} depends on "
             "another one."
         )
     local = {
@@ -140,7 +140,7 @@ def results(system: str, check: str) -> Path:
 
 
 def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    # The child has a number of its own, and whoever takes all children together asks for this one.
+    # The child has its own number; whoever joins all children asks for this one.
     yield "FABRICHECK_PIPELINE", environment.get("CI_PIPELINE_ID", "")
     for name in VARIABLES:
         if environment.get(name):
@@ -161,7 +161,7 @@ def _job(
     stated = written["artifacts"]
     report = f"{name}-report.json"
     return {
-        # Nothing else measures the node of the runner meanwhile, whatever pipeline it is of.
+        # Nothing else measures the runner's node at the same time, in any pipeline.
         **({"resource_group": "fabricheck-node-$FABRICHECK_RUNNER_TAG"} if local else {}),
         "timeout": TIMEOUT_HERE if local else TIMEOUT_QUEUED,
         **own,
@@ -182,7 +182,7 @@ def _verdict(names: Iterable[str], system: str) -> dict[str, Any]:
     folders = [results(system, name) for name in names]
     return {
         "stage": VERDICT,
-        # Also of what failed, and of what never began: then it is incomplete.
+        # Also after a failure, and for jobs that never began: then it is incomplete.
         "when": "always",
         "script": [" ".join(["ci/gitlab/verdict.sh", system, *map(str, folders)])],
         "artifacts": {
@@ -195,7 +195,7 @@ def _verdict(names: Iterable[str], system: str) -> dict[str, Any]:
 
 
 def _kept(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of ReFrame's command that hold on any machine."""
+    """Yield the arguments of ReFrame's command that are valid on any machine."""
     rest = iter(words)
     for word in rest:
         if word == "-C":
@@ -205,25 +205,25 @@ def _kept(words: Sequence[str]) -> Iterator[str]:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as a shell takes it, with paths of this checkout as those of the job's.
+    """Quote an argument for the shell, with paths of this checkout as paths of the job's.
 
-    :raises ReframeError: for a path outside of the checkout, which a job does not have.
+    :raises ReframeError: for a path outside the checkout, which a job does not have.
     """
     path = word.rpartition("=")[2]
-    # A check's hash begins with a slash too, and is no path.
+    # A check's hash begins with a slash too, but is not a path.
     if path.startswith("/") and Path(path).exists() and not Path(path).is_relative_to(ROOT):
         raise ReframeError(
-            f"The path {path} is outside of {ROOT}, and the jobs of a pipeline have this "
-            "repository alone: name one inside."
+            f"The path {path} is outside {ROOT}, but the jobs of a pipeline have this repository "
+            "only: name one inside."
         )
     parts = word.split(str(ROOT))
     return '"$CI_PROJECT_DIR"'.join(shlex.quote(one) if one else "" for one in parts)
 
 
 def name_files(report: Any) -> None:
-    """Name the files of checks in a JUnit report as they lie in the checkout.
+    """Name the files of checks in a JUnit report relative to the checkout.
 
-    GitLab tells by them whether a failure is new, and each of a runner's checkouts has another
+    GitLab uses them to tell whether a failure is new, and each of a runner's checkouts has another
     path.
 
     :param report: the XML as ReFrame makes it, changed in place.

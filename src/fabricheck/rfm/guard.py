@@ -1,4 +1,4 @@
-"""The session guard: a session that ran nothing, or less than it should, does not end well.
+"""The session guard: a session that ran nothing, or less than it should, fails.
 
 ReFrame ends with status 0 when no test case is left to run, and has no hook around a session: what
 is here is called through `seams`.
@@ -20,7 +20,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.rfm import distributed, gitlab, node_lock, seams, slurm, steps
 from fabricheck.site.software import record
 
-#: The options that choose test cases.
+#: The options that select test cases.
 SELECTING = (
     "names",
     "exclude_names",
@@ -35,10 +35,10 @@ SELECTING = (
     "restore_session",
 )
 
-#: Their values when they are not given.
+#: Their defaults.
 NOT_GIVEN: tuple[Any, ...] = (None, False, [], [".*"])
 
-#: Those of them that choose checks, as they are typed.
+#: Those that select checks, as they are typed.
 CHOOSING = {
     "names": "-n",
     "exclude_names": "-x",
@@ -47,7 +47,7 @@ CHOOSING = {
     "filter_expr": "-E",
 }
 
-#: The options that request a check by what it is; one that is restored was requested.
+#: The options that request a check by its properties; a restored one was requested.
 REQUESTING = ("names", "tags", "failed", "restore_session")
 
 
@@ -79,15 +79,15 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         _require_judgement(session)
         _record_software(testcases)
     one_check_at_a_time(runner, testcases)
-    # How ranks are placed decides what everything after it measures.
+    # The binding of ranks affects everything measured after it.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
     with contextlib.nullcontext() if dry_run else _own_nodes(session, testcases):
         try:
             result = original(runner, testcases, *args, **kwargs)
         except RunSessionTimeout as end:
-            # The regular end of a session with --duration. The front end warns of it, and as
-            # warnings are errors it would never end well.
+            # The regular end of a session with --duration. The front end warns of it; as warnings
+            # are errors, the session would fail.
             seams.say(f"Session ended: {end}.")
     session.require_left(testcases, seams.ended_cases(runner))
     return result
@@ -95,10 +95,10 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
 
 @contextlib.contextmanager
 def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
-    """Measure nodes that nobody else uses meanwhile.
+    """Measure only nodes that nothing else uses at the same time.
 
-    Slurm gives a check its node alone: each job (exclusive_access), or the allocation around the
-    session, in which a step has it while it runs. Elsewhere it is the node's lock.
+    Slurm gives a check its node exclusively: each job (exclusive_access), or the allocation around
+    the session, in which a step has it while it runs. Elsewhere the node's lock does it.
     """
     used = {case.partition.fullname: case.partition for case in testcases}
     stepping = slurm.of_the_allocation(used.values())
@@ -115,8 +115,8 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
 
 
 def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
-    """Let a runner start one check after the other where several would measure this node."""
-    # max_jobs holds within one partition; local partitions share the node they measure.
+    """Make a runner start checks one after the other where several would measure this node."""
+    # max_jobs applies within one partition; local partitions share the node they measure.
     local = local_partitions(testcases)
     together = sum(partition.max_jobs for partition in local.values())
     if together > 1 and seams.run_serially(runner):
@@ -137,12 +137,12 @@ def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwa
         return original(self, filename, *args, **kwargs)
     except SyntaxError as error:
         raise ReframeError(
-            # Of what it imports where that is not Python.
+            # Or a module that it imports.
             f"Check file {error.filename or filename} is not Python: line {error.lineno}: "
             f"{error.msg}."
         ) from None
     except UnicodeDecodeError as error:
-        raise ReframeError(f"Check file {filename} is not text: {error.reason}.") from None
+        raise ReframeError(f"Check file {filename} is not UTF-8 text: {error.reason}.") from None
 
 
 def _guard_list(original: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -154,8 +154,8 @@ def _require_judgement(session: _Session) -> None:
     for option in ("skip_sanity_check", "skip_performance_check"):
         if session.option(option):
             raise ReframeError(
-                f"--{option.replace('_', '-')} is refused: a check that is not judged would pass "
-                "without proof."
+                f"--{option.replace('_', '-')} cannot be used: a check that is not judged would "
+                "pass without proof."
             )
 
 
@@ -165,7 +165,7 @@ def _record_software(testcases: Iterable[Any]) -> None:
     try:
         said = record.write(Path(runtime.runtime().output_prefix), used)
     except (FabricheckError, OSError) as error:
-        raise ReframeError(f"What the programs are built from is not recorded: {error}") from None
+        raise ReframeError(f"What the programs are built from was not recorded: {error}") from None
     for sentence in said:
         seams.say(sentence)
 
@@ -190,7 +190,7 @@ class _Session:
         front_end = seams.front_end()
         self._options = front_end.options
         self._path = ":".join(front_end.loader.load_path)
-        #: Those of --distribute; ``None`` without it.
+        #: The nodes of --distribute; ``None`` without it.
         self.nodes: distributed.NodeMap | None = front_end.node_map
         # As generated from the files, before any selection, --repeat or --distribute.
         self._found = front_end.checks_found
@@ -199,21 +199,22 @@ class _Session:
         ]
 
     def requested(self, testcases: Iterable[Any]) -> list[Any]:
-        """Return the cases without those that run only where a name or a tag chooses them."""
+        """Return the cases without those that run only if a name or a tag selects them."""
         cases = list(testcases)
         if any(self.option(name) for name in REQUESTING):
             return cases
         out = [case for case in cases if getattr(case.check, "only_if_requested", False)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
-            seams.say(f"Runs only if requested by -n or -t: {', '.join(names)}.")
+            seams.say(f"These checks run only if requested by -n or -t: {', '.join(names)}.")
         return [case for case in cases if case not in out]
 
     def require(self, testcases: Iterable[Any]) -> None:
-        """Raise a sentence when a name is unknown, nothing is chosen, or an expected check lacks.
+        """Raise an error when a name is unknown, nothing is selected, or an expected check is
+        missing.
 
-        A check that is lost has no tags either, so it is missed whatever is chosen by tag. Only
-        names (-n) choose a part, and a session that is restored repeats another's part.
+        A missing check has no tags, so it is reported whatever is selected by tag. Only names (-n)
+        select a part, and a restored session repeats another's part.
         """
         testcases = list(testcases)
         self.require_choice(testcases)
@@ -225,24 +226,25 @@ class _Session:
             missing = [name for name in names if name not in here]
             if missing:
                 raise ReframeError(
-                    f"Partition {partition.fullname} expects {', '.join(missing)}, and no such "
-                    f"check is there (search path {self._path}; -n runs a part of them)."
+                    f"Partition {partition.fullname} requires {', '.join(missing)}, but there is "
+                    f"no such check (search path {self._path}; -n runs a part of them)."
                 )
 
     def require_choice(self, testcases: Iterable[Any]) -> None:
-        """Raise a sentence when a name or an environment is unknown, or nothing is chosen."""
+        """Raise an error when a name or an environment is unknown, or nothing is selected."""
         self._require_names()
         self._require_environments()
         if not list(testcases):
-            raise ReframeError(f"Nothing to run: no test case is there; {self._why_nothing()}.")
+            raise ReframeError(f"Nothing to run: no test case was selected; {self._why_nothing()}.")
 
     def require_left(self, testcases: Iterable[Any], left: Iterable[Any]) -> None:
-        """Raise a sentence when an expected check of those chosen, or all of them did not end."""
+        """Raise an error when an expected check among the selected ones, or all of them did not
+        end.
+        """
         left = list(left)
         if not left:
             raise ReframeError(
-                "Nothing was run: no test case is left after those that were skipped or stopped; "
-                f"{self._why_nothing()}."
+                f"Nothing was run: all test cases were skipped or stopped; {self._why_nothing()}."
             )
         for partition in _whole_partitions():
             chosen = _classes(testcases, partition)
@@ -250,8 +252,8 @@ class _Session:
             skipped = [name for name in _expected(partition) if name in chosen - kept]
             if skipped:
                 raise ReframeError(
-                    f"Partition {partition.fullname} expects {', '.join(skipped)}, and no such "
-                    "check is left after those that were skipped or stopped."
+                    f"Partition {partition.fullname} requires {', '.join(skipped)}, but these "
+                    "checks were skipped or stopped."
                 )
 
     def option(self, name: str) -> Any:
@@ -263,7 +265,7 @@ class _Session:
         return {name: value for name, value in given.items() if value not in NOT_GIVEN}
 
     def chosen(self) -> list[str]:
-        """Return the options that choose checks, as they may be typed."""
+        """Return the options that select checks, as they may be typed."""
         given = {name: self.option(name) or () for name in CHOOSING}
         return [part for name in given for one in given[name] for part in (CHOOSING[name], one)]
 
@@ -291,11 +293,11 @@ class _Session:
     def _why_nothing(self) -> str:
         system = runtime.runtime().system.name
         if not self._found:
-            return f"{self._path} holds no check"
+            return f"{self._path} contains no check"
         if not self._generated:
             return f"none of the checks in {self._path} is for system {system}"
         chosen = ", ".join(f"{name}={value}" for name, value in self._selecting().items())
-        return f"system {system} has {len(self._generated)}, and chosen were {chosen or 'all'}"
+        return f"system {system} has {len(self._generated)}; the selection was {chosen or 'all'}"
 
 
 def _partitions() -> list[Any]:
@@ -303,13 +305,13 @@ def _partitions() -> list[Any]:
 
 
 def _environments(partition: Any) -> list[str]:
-    """Return all environments that the site gives a partition; -p hides those not chosen."""
+    """Return all environments that the site gives a partition; -p hides those not selected."""
     stated = runtime.runtime().get_option("systems/0/partitions")
     return next(list(one["environs"]) for one in stated if one["name"] == partition.name)
 
 
 def _whole_partitions() -> list[Any]:
-    """Return the partitions whose environments are all chosen: a part of them has fewer checks."""
+    """Return the partitions whose environments are all selected; others have fewer checks."""
     return [
         partition
         for partition in _partitions()
@@ -321,8 +323,8 @@ def _expected(partition: Any) -> list[str]:
     names = partition.extras.get("expected_checks")
     if not names:
         raise ReframeError(
-            f"Nothing lists the checks that {partition.fullname} must have: write the list beside "
-            "its site file, with 'fabricheck sets --write'."
+            f"Nothing lists the checks that {partition.fullname} must have: write the list "
+            "beside its site file, with 'fabricheck sets --write'."
         )
     return list(names)
 

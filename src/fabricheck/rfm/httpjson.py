@@ -1,8 +1,8 @@
-"""Documents for Elasticsearch: what each check came to, sent as it ends.
+"""Documents for Elasticsearch: the result of each check, sent when it ends.
 
 A document is a row of the table of `fabricheck export` (docs/export.md). ReFrame's own handler
-``httpjson`` waits for a server without end, fails the session where there is none, and does not
-hear of checks that failed before their output was judged. What a server does not take is kept in a
+``httpjson`` waits for a server without limit, fails the session if there is none, and is not called
+for checks that failed before their output was judged. What a server does not accept is kept in a
 file.
 """
 
@@ -24,7 +24,7 @@ from reframe.core.exceptions import ConfigError, what
 
 from fabricheck.rfm import seams
 
-# The rows of results, and requests, are loaded where something is sent: no check needs them.
+# The modules for rows and requests are imported where something is sent: no check needs them.
 if TYPE_CHECKING:
     from fabricheck.results.export.cells import Cells
 
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
 URL = "FABRICHECK_HTTPJSON_URL"
 #: The header ``Authorization``, such as ``ApiKey ...``.
 AUTHORIZATION = "FABRICHECK_HTTPJSON_AUTHORIZATION"
-#: More fields of each document, below ``labels``: ``name=value,name=value``.
+#: Further fields of each document, below ``labels``: ``name=value,name=value``.
 FIELDS = "FABRICHECK_HTTPJSON_FIELDS"
 
-#: Seconds that a server has to connect, and again to answer.
+#: The time limit of a server to connect, and again to answer, in s.
 TIMEOUT_S = 5.0
-#: Seconds that a session waits in all for what then fails; after that nothing more is sent.
+#: The total waiting time of a session for failures, in s; after that nothing more is sent.
 PATIENCE_S = 10.0
 
 _FIELD = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.+)")
 
-#: The header is taken out of the environment, which the programs and jobs inherit.
+#: The header is removed from the environment, which the programs and jobs inherit.
 _authorization: str | None = None
 
-#: What sends; None where no address is set.
+#: The sender; None where no address is set.
 _sender: Sender | None = None
 
 
 def install(results: Path, name: str) -> None:
-    """Send what each check of a session comes to, where an address is set.
+    """Send the result of each check of a session, if an address is set.
 
-    :param results: the results folder; what a server does not take is kept in its ``logs``.
-    :raises ConfigError: for an address, or fields, that cannot be meant.
+    :param results: the results folder; what a server does not accept is kept in its ``logs``.
+    :raises ConfigError: for an invalid address or fields.
     """
     global _authorization, _sender
     _authorization = os.environ.pop(AUTHORIZATION, None) or _authorization
@@ -71,7 +71,7 @@ def _send(task: Any) -> None:
 
 
 def _require_bulk(url: str) -> None:
-    # The address itself is not said: a password may be in it.
+    # The address itself is not shown: it may contain a password.
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
@@ -80,11 +80,9 @@ def _require_bulk(url: str) -> None:
     if not known:
         raise ConfigError(f"{URL} is not an address of http or https.")
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(f"{URL} has a password in it: set {AUTHORIZATION} instead.")
+        raise ConfigError(f"{URL} contains a password: set {AUTHORIZATION} instead.")
     if not parts.path.endswith("/_bulk"):
-        raise ConfigError(
-            f"{URL} has to end with /_bulk, as in https://HOST:9200/fabricheck/_bulk."
-        )
+        raise ConfigError(f"{URL} must end with /_bulk, as in https://HOST:9200/fabricheck/_bulk.")
 
 
 def _fields() -> dict[str, str]:
@@ -98,9 +96,9 @@ def _fields() -> dict[str, str]:
 
 
 class Sender:
-    """Sends the documents of a check, waits little, and keeps what was not taken.
+    """Sends the documents of a check, waits briefly, and keeps what was not accepted.
 
-    labels: what each document has beside its row. kept: the file for what was not taken.
+    labels: fields of each document besides its row. kept: the file for what was not accepted.
     """
 
     def __init__(self, url: str, labels: Mapping[str, str], kept: Path) -> None:
@@ -112,7 +110,7 @@ class Sender:
         self._said = False
 
     def send(self, task: Any) -> None:
-        """Send the documents of a check that ended; nothing that goes wrong reaches the session."""
+        """Send the documents of a check that ended; no failure reaches the session."""
         try:
             body = documents(task, self._labels)
         except Exception as error:
@@ -128,7 +126,7 @@ class Sender:
             self._keep(body, reason)
 
     def _post(self, body: str) -> str | None:
-        """Return why the documents were not taken, or None where they were."""
+        """Return why the documents were not accepted, or None if they were."""
         import requests
 
         headers = {"Content-Type": "application/x-ndjson"}
@@ -146,7 +144,7 @@ class Sender:
         except requests.Timeout:
             return f"no answer in {TIMEOUT_S:g} s"
         except requests.RequestException as error:
-            # Its text has the address; what the system said is enough.
+            # Its text contains the address; the system's message is enough.
             return f"{type(error).__name__}"
         if answer.status_code != 200:
             return f"status {answer.status_code}"
@@ -159,7 +157,7 @@ class Sender:
         try:
             with self._kept.open("a", encoding="utf-8") as out:
                 out.write(body)
-            where = f"what was not taken is kept in {self._kept}"
+            where = f"what was not accepted is kept in {self._kept}"
         except OSError as error:
             where = f"{self._kept} cannot be written ({error.strerror}), so they are not kept"
         self._say(reason, where)
@@ -170,7 +168,7 @@ class Sender:
         self._said = True
         text = "; ".join(one for one in (reason, where) if one)
         seams.say(
-            f"Documents for {self._host} ({URL}): {text}. This session's own results are whole."
+            f"Documents for {self._host} ({URL}): {text}. This session's own results are complete."
         )
 
 
@@ -183,9 +181,9 @@ def _refused(answer: Any) -> str | None:
 
 
 def documents(task: Any, labels: Mapping[str, str]) -> str:
-    """Return the documents of a task of ReFrame as lines for the interface ``_bulk``.
+    """Return the documents of a ReFrame task as lines for the interface ``_bulk``.
 
-    Each has an id, so that lines which are sent again are stored once.
+    Each has an id, so that lines sent twice are stored once.
     """
     lines = []
     for row in _rows(task):
@@ -220,7 +218,7 @@ def _rows(task: Any) -> Iterator[Cells]:
         "fail_phase": None if task.succeeded else task.failed_stage,
         "fail_reason": None if task.succeeded else what(*task.exc_info),
         "perfvalues": {key: list(value) for key, value in check.perfvalues.items()},
-        # What a check that passed keeps is copied to its output folder later.
+        # What a passed check keeps is copied to its output folder later.
         "outputdir": check.stagedir,
         "stagedir": check.stagedir,
         "scheduler": scheduler,

@@ -21,7 +21,7 @@ HOSTFILE = "smpi-hosts"
 #: The platform of a simulated node for smpirun, among the programs of a simulated environment.
 NODE_PLUGIN = "libfabricheck_node.so"
 
-#: Only the node is simulated, not the time that ranks compute; flows share links as in the
+#: Only the node is simulated, not the computing time of ranks; flows share links as in the
 #: simulated runtime (docs/simulated-node.md).
 SETTINGS = {
     "smpi/simulate-computation": "no",
@@ -33,12 +33,12 @@ SETTINGS = {
 class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
     """Runs the ranks of an MPI program on a simulated node, under SimGrid's SMPI.
 
-    platform: the platform as a plug-in (.so) or an XML file.
-    hosts: the simulated host of each rank, in the order of ranks.
-    hostfile: the name of the file that tells them, in the folder of the job.
+    platform: the platform as a plug-in (.so) or an XML file. hosts: the simulated host of each
+    rank, in the order of ranks. hostfile: the name of the file that lists them, in the folder of
+    the job.
 
-    MPI_Abort ends smpirun with status 0: only a complete document says that a run was good. And
-    smpirun breaks an argument of the program at white space, however it is quoted.
+    After MPI_Abort smpirun ends with status 0: only a complete document proves a good run. smpirun
+    also splits a program's argument at white space, however it is quoted.
     """
 
     platform = variable(str, value="")
@@ -52,7 +52,7 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
         """
         if len(self.hosts) != job.num_tasks:
             raise PipelineError(
-                f"smpirun starts {job.num_tasks} ranks, and has hosts for {len(self.hosts)}."
+                f"smpirun starts {job.num_tasks} ranks, but has hosts for {len(self.hosts)}."
             )
         hosts = "".join(f"{host}\n" for host in self.hosts)
         (Path(job.workdir) / self.hostfile).write_text(hosts)
@@ -66,7 +66,7 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
 
 
 def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
-    """Return the command by which a launcher starts so many ranks on the one node of a job.
+    """Return the command by which a launcher starts a number of ranks on the one node of a job.
 
     Empty for a launcher that starts nothing else (``local``).
     """
@@ -84,5 +84,5 @@ def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
 
 @functools.cache
 def register() -> None:
-    """Make them known to ReFrame by name; a second call changes nothing."""
+    """Register the launchers with ReFrame by name; a second call changes nothing."""
     register_launcher("smpirun")(SmpirunLauncher)

@@ -1,6 +1,6 @@
-"""What ReFrame says of the checks of a partition that need not be this machine's.
+"""ReFrame's list of the checks of a partition, which need not be this machine's.
 
-Checks are set up as in a session whose programs are all installed, and nothing is started.
+Checks are set up as in a session with all programs installed, and nothing is started.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fabricheck.rfm import seams
 from fabricheck.site import expected_checks, sets, sites
 from fabricheck.site.expected_checks import Check, Listed
 
-#: What the environment of a user or a job says of a site; a list is of the site without it.
+#: Variables with which a user or a job changes a site; a list is made without them.
 _VARIABLES = ("FABRICHECK_", "SLURM_")
 
 
@@ -48,9 +48,9 @@ def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> d
 def independent(
     partition: str, checks: Sequence[Path], references: Path
 ) -> dict[str, frozenset[str]]:
-    """Return by check the metrics that mean the same on any number of devices.
+    """Return by check the metrics that are independent of the number of devices.
 
-    :param partition: whose metrics. checks, references: as in `listed`.
+    :param partition: the partition of the metrics. checks, references: as in `listed`.
     :raises NotFoundError: when no site has the partition.
     :raises InvalidInputError: when a check cannot be loaded.
     """
@@ -65,7 +65,7 @@ def independent(
 
 @contextmanager
 def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator[Iterator[Any]]:
-    """Let ReFrame be on a partition, and give the checks of its sets as they are set up there.
+    """Set ReFrame up for a partition, and return the checks of its sets as set up there.
 
     :param checks, references: as in `listed`.
     :raises NotFoundError: when no site has the partition.
@@ -86,7 +86,7 @@ def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
-    """Put back the variables of the environment afterwards."""
+    """Restore the environment variables afterwards."""
     before = dict(os.environ)
     try:
         yield
@@ -102,7 +102,7 @@ def _checks(checks: Sequence[Path], references: Path) -> Iterator[_Checks]:
 
 
 class _Checks:
-    """The checks, which are loaded once, for one site after the other."""
+    """The checks, loaded once for all sites."""
 
     def __init__(self, folder: Path, checks: Sequence[Path], references: Path) -> None:
         seams.leave_out_ignored_warnings()
@@ -130,7 +130,7 @@ class _Checks:
     def runtime(
         self, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]
     ) -> Iterator[None]:
-        """Let ReFrame be on a system."""
+        """Set ReFrame up for a system."""
         settings = self._folder / "settings.yaml"
         settings.write_text(yaml.safe_dump(_plain(system, environments)))
         options = {"systems/prefix": str(self._folder)}
@@ -151,20 +151,22 @@ class _Checks:
     def set_up(self, partition: str) -> Iterator[Any]:
         """Yield the checks of the sets that a partition has, without those that are skipped."""
         for case in seams.test_cases(self._loaded):
-            # What is in no set runs only if requested.
+            # Checks in no set run only if requested.
             if case.partition.fullname == partition and sets.EVERYTHING in case.check.tags:
                 try:
                     case.check.setup(case.partition, case.environ)
                 except SkipTestError:
                     continue
                 except ReframeError:
-                    # That it fails, as for want of a reference, a session will say.
+                    # A session will report its failure, as for a missing reference.
                     pass
                 yield case.check
 
 
 def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of a system with all programs installed, and no launcher to be asked."""
+    """Return the settings of a system with all programs installed, and a launcher that is not
+    called.
+    """
     partitions = [
         {
             **one,

@@ -1,4 +1,4 @@
-"""The base of checks of the program ``mpi``: messages and collectives between ranks."""
+"""The base of the checks of program ``mpi``: messages and collectives between ranks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fabricheck.rfm.metrics import WORST_AND_MEDIAN, Figure, Metric, MetricError
 from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.rfm.ranks import NearRanksCheck
 
-#: What holds of all messages: another convention is a factor of two.
+#: Fields common to all messages: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
 
-#: Bytes of a message of collectives, as the program has them by default.
+#: Bytes of a message of collectives, the program's default.
 COLLECTIVE_BYTES = 1 << 20
 
 
 def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
-    """Return what has to be verified of operations: name, type and bytes of each message."""
+    """Return the cases of operations to verify: name, type and bytes of each message."""
     return [
         (operation, datatype, count * size)
         for operation in operations
@@ -43,9 +43,9 @@ class Unverified(Metric):
     """The number of operations, types and sizes that were not verified on all ranks."""
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Count the cases that lack.
+        """Count the missing cases.
 
-        :param population: ``cases`` as `cases` returns them, and ``ranks``, all of the launch.
+        :param population: ``cases`` as returned by `cases`, and ``ranks``, all of the launch.
         :raises MetricError: when nothing was verified.
         """
         found = {
@@ -63,45 +63,45 @@ class Unverified(Metric):
 
 
 class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
-    """Runs ``mpi`` on buffers of devices where MPI takes them, else on buffers of the host."""
+    """Runs ``mpi`` on device buffers where MPI accepts them, else on host buffers."""
 
     program = "mpi"
 
     @property
     def buffers(self) -> str:
-        """Where messages lie: ``device`` or ``host``."""
+        """The memory of the messages: ``device`` or ``host``."""
         return "device" if "gpu_aware_mpi" in self.current_environ.features else "host"
 
     def devices_of(self, ranks: int) -> Sequence[int]:
-        """Return the devices of the first ranks; none where buffers are of the host."""
+        """Return the devices of the first ranks; none for host buffers."""
         return self.rank_devices[:ranks] if self.buffers == "device" else ()
 
     @property
     def without(self) -> tuple[str, ...]:
-        """The collectives that this MPI is known not to do on these buffers."""
+        """The collectives that this MPI is known not to support on these buffers."""
         return tuple(self.current_environ.extras.get("mpi_without", ()))
 
     @property
     def collectives(self) -> Sequence[str]:
-        """The collectives that are to be done."""
+        """The collectives to run."""
         return [name for name in COLLECTIVES if name not in self.without]
 
     def program_arguments(self) -> Sequence[str]:
-        """Return the buffers, the noise limit, and what this MPI is known not to do."""
+        """Return the buffers, the noise limit, and the collectives that MPI does not support."""
         limit = ("--noise-limit", str(self.extra("noise_limit")))
         left_out = ("--without", ",".join(self.without)) if self.without else ()
         own = super().program_arguments()
         return ("--buffers", self.buffers, *own, *left_out, *limit)
 
     def check_sanity(self) -> None:
-        """Say what MPI did not do before saying how the launch ended.
+        """Report operations that MPI did not finish before reporting how the launch ended.
 
         :raises SanityError: as the base does.
         """
         try:
             super().check_sanity()
         except SanityError as error:
-            # An MPI that was not told to take these buffers has to be told, not to be spared.
+            # An MPI without the setting to accept these buffers must get it, not be spared.
             told = self._not_reached() if self.job.exitcode != EXIT_CODE["setting"] else ()
             raise type(error)("\n".join([str(error), *told])) from None
 
@@ -114,16 +114,16 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         names = [one["operation"] for one in skipped if one["operation"] not in self.without]
         if names:
             yield (
-                f"MPI did not come to its end with {', '.join(names)} on buffers of the "
-                f"{self.buffers}. If it does not take them, state them as mpi_without in the "
-                f"extras of environment {self.current_environ.name}: what remains is tested then."
+                f"MPI did not finish {', '.join(names)} on {self.buffers} buffers. If it does "
+                "not support them, state them as mpi_without in the extras of environment "
+                f"{self.current_environ.name}: the rest is then tested."
             )
 
 
 class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
-    """All ordered pairs alone, and in rounds of disjoint pairs at once.
+    """All ordered pairs, alone and in rounds of disjoint pairs at once.
 
-    operations: what is measured: by operation its unit.
+    operations: what is measured, by operation its unit.
     """
 
     operations: Mapping[str, Unit] = {"bandwidth": "GB/s", "latency": "us"}
@@ -136,7 +136,9 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         return (*super().program_arguments(), *measured, *only, *sizes)
 
     def groups(self) -> Mapping[str, Sequence[tuple[int, int]]]:
-        """Return ordered pairs of ranks by the link class of their devices; one without classes."""
+        """Return ordered pairs of ranks by the link class of their devices; one group without
+        classes.
+        """
         if self.node is None or self.buffers == "host":
             return {"": list(permutations(range(len(self.rank_devices)), 2))}
         return ordered_pairs(self.node)
@@ -144,7 +146,7 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the worst and the median of each group, alone and with other pairs at once.
 
-        Of these also the worst beside itself alone.
+        For the latter also the worst relative to the same pair alone.
         """
         found = [
             self._metric(operation, role, name, pairs, reduce)
@@ -167,7 +169,7 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
                 yield relative.together(at_once, alone, self.node)
 
     def _roles(self, operation: str) -> Sequence[str]:
-        """Return how pairs are measured: latencies alone, and two pairs at once need four ranks."""
+        """Return how pairs are measured: latencies alone; two pairs at once need four ranks."""
         together = operation != "latency" and len(self.rank_devices) > 3
         return ("single", "share") if together else ("single",)
 
@@ -203,12 +205,10 @@ class MpiOwnDeviceCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
     @property
     def placed(self) -> Placement:
-        """Two ranks near each device; skips where a device has one core alone."""
+        """Two ranks near each device; skips where a device has only one core to itself."""
         node = self.required_node
         few = placement.cores_per_device(node) < 2
-        self.skip_if(
-            few, f"On {node.name} a device has one core for itself, and two ranks need two."
-        )
+        self.skip_if(few, f"On {node.name} a device has one core to itself; two ranks need two.")
         devices = tuple(one.index for one in node.devices for _ in range(2))
         return placement.right(node, devices, "two_on_each")
 
@@ -250,25 +250,27 @@ class MpiCollectivesCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
 
 class BestFirstCheck(MpiCollectivesCheck, special=True):  # type: ignore[call-arg]
-    """Ranks on devices in an order of which the first 2, 3 ... are the best by the node model."""
+    """Ranks on devices in an order whose first 2, 3 ... are the best by the node model."""
 
     valid_systems = ["+devices +several_devices +peers +ranks +placements"]
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
 
     @property
     def placed(self) -> Placement:
-        """Each rank near its device; skips where no order has the best first, or the usual one."""
+        """Place each rank near its device; skips where no order has the best first, or the usual
+        one does.
+        """
         node = self.required_node
         order = best_first(node.growing_subsets)
         self.skip_if(
             order in ((), tuple(range(len(order)))),
-            f"On {node.name} the best sets are not in each other, or are of the first devices.",
+            f"On {node.name} the best sets are not nested, or consist of the first devices.",
         )
         return placement.right(node, order, "best_first")
 
 
 def best_first(sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the order of devices in which each next one makes the next set; empty where none does.
+    """Return the device order in which each next device makes the next set; empty without one.
 
     :param sets: of 2, 3 ... all devices.
     """

@@ -1,8 +1,8 @@
-"""Metrics of a check: which series of a result document they are made of, and how.
+"""Metrics of a check: the series of a result document that they are made of.
 
 A metric is declared before the run. It names the series by the values of their fields (`where`) and
-by the field that tells them apart (`over`, for instance one series per device), so that a series
-that is missing, or there twice, is an error and never a smaller or larger set.
+by the field that distinguishes them (`over`, for instance one series per device), so that a missing
+or duplicate series is an error and never a smaller or larger set.
 """
 
 from __future__ import annotations
@@ -23,32 +23,30 @@ from fabricheck.results.model import ResultDocument, Series
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"
 
-#: How a check reduces what it measured on all devices or pairs.
+#: How a check reduces the values of all devices or pairs.
 WORST_AND_MEDIAN: tuple[Reduction, Reduction] = ("worst", "median")
 
 Population = Mapping[str, Sequence[Any]]
 
 
 class MetricError(Exception):
-    """A metric cannot be made of a document; the text is one sentence that says why."""
+    """A metric cannot be computed from a document; the text is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """One figure of a check.
 
-    name: as in the reference file.
-    where: values of the series' fields, dotted where nested (``source.memory``); LARGEST too.
-    over: the fields that tell the series apart; exactly one series must exist for each combination
-        of the values that the check's population gives. Empty: exactly one series.
-    among: these combinations of values of `over` instead, where not every one is meant: the pairs
-        of one link class.
-    reduce: worst and best follow the series' own ``better``; median is that of the medians.
-    unit: GB/s (1e9 bytes per second) or us; count and % of metrics that override `figure`.
-    independent: it means the same on any number of devices: of one device, or one pair of a link
-        class, that works alone. Sums, shares, ranks that all work together and collectives do not.
-    alike: whether its members are compared with each other; by default where it is independent.
-    rule: what holds where no reference requires anything.
+    name: as in the reference file. where: values of the series' fields, dotted where nested
+    (``source.memory``); LARGEST too. over: the fields that distinguish the series; exactly one
+    series must exist for each combination of the values in the check's population. Empty: exactly
+    one series. among: the combinations of values of `over`, where not all are included: the pairs
+    of one link class. reduce: worst and best follow the series' own ``better``; median is that of
+    the medians. unit: GB/s (1e9 bytes per second) or us; count and % for metrics that override
+    `figure`. independent: whether it means the same on any number of devices: of one device, or one
+    pair of a link class, that works alone. Sums, shares, ranks that all work together and
+    collectives do not. alike: whether its members are compared with each other; by default if it is
+    independent. rule: the limit where no reference requires anything.
     """
 
     name: str
@@ -65,10 +63,10 @@ class Metric:
         return self.name
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Make the figure; overridden where it is not the value of one of the series.
+        """Compute the figure; overridden where it is not the value of one of the series.
 
-        :param population: for each field in `over` the values that must be there.
-        :raises MetricError: when a series is missing, there twice, in another unit, or a share of
+        :param population: for each field in `over` the required values.
+        :raises MetricError: when a series is missing, duplicate, in another unit, or a share of
             which only the sum is judged.
         """
         chosen = series_of(document, self, population, self.unit)
@@ -85,7 +83,7 @@ class Metric:
 class Figure:
     """The value of a metric in its unit, all series it was made of, and those that decided it.
 
-    said: the value as a sentence has it, where that is more than the value and its unit.
+    said: the value in a sentence, where that is more than the value and its unit.
     """
 
     metric: Metric
@@ -95,7 +93,7 @@ class Figure:
     said: str = ""
 
     def made_of(self, document: ResultDocument) -> MadeOf:
-        """Return the places of its series in the document, and how they are reduced."""
+        """Return the indices of its series in the document, and how they are reduced."""
         index = {id(one): number for number, one in enumerate(document["series"])}
         reduced = {one["unit"] for one in self.series} == {self.metric.unit}
         return MadeOf(
@@ -108,28 +106,28 @@ class Figure:
 def series_of(
     document: ResultDocument, metric: Metric, population: Population, unit: str
 ) -> tuple[Series, ...]:
-    """Return the series of a metric, one for each combination of what tells them apart.
+    """Return the series of a metric, one for each combination of the distinguishing fields.
 
-    :param unit: what they must be measured in.
+    :param unit: the required unit.
     :raises MetricError: as `Metric.figure` does.
     """
     chosen = _one_each(document, metric, population)
     for series in chosen:
         if series["unit"] != unit:
             raise MetricError(
-                f"Metric {metric} is declared in {unit}, and "
+                f"Metric {metric} is declared in {unit}, but "
                 f"{where_measured(document, (series,))} reported {series['unit']}."
             )
         if is_judged_by_sum(series):
             raise MetricError(
-                f"Metric {metric} is declared of shares between devices, whose noise ends no run: "
-                "declare it of their sum."
+                f"Metric {metric} is declared for shares between devices, whose noise ends no "
+                "run: declare it for their sum."
             )
     return chosen
 
 
 def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
-    """Name pairs, devices (with PCI addresses where known), proved NUMA domains, and the node.
+    """Name pairs, devices (with PCI addresses where known), verified NUMA domains, and the node.
 
     A transfer between two devices is named as the pair source-destination. Without series it is the
     node alone.
@@ -137,7 +135,7 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
     pairs: list[str] = []
     active: list[int] = []
     for one in series:
-        # Of a share or a single the device that executed; of a sum all that took part.
+        # For a share or a single the executing device; for a sum all that took part.
         members = one["device_set"] if one["device"] is None else [one["device"]]
         places = (one["source"]["memory"], one["destination"]["memory"])
         message = one["engine"] == "mpi" and one["direction"] != "collective"
@@ -220,7 +218,7 @@ def _fits(series: Series, wanted: Mapping[str, Any]) -> bool:
 def _field(series: Series, name: str) -> Any:
     value: Any = series
     for part in name.split("."):
-        # Members that came later are absent from older documents.
+        # Members that were added later are absent from older documents.
         value = value.get(part)
     return value
 

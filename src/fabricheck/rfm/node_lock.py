@@ -1,4 +1,4 @@
-"""The lock of a node, which one session at a time measures; it ends with its process."""
+"""The lock of a node: one session at a time measures it; the lock ends with its process."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reframe.core.exceptions import ReframeError
 
 from fabricheck.rfm import steps
 
-#: Folders that all users of a node share; the first that is there holds the lock's file.
+#: Folders shared by all users of a node; the first existing one has the lock file.
 FOLDERS = (Path("/dev/shm"), Path("/tmp"))
 
 NAME = "fabricheck-measures-{}.lock"
 
-#: What the machine is called in it that a session without Slurm runs on, and measures.
+#: The name in it of the machine that a session without Slurm runs on and measures.
 THIS_NODE = "this-node"
 
 
@@ -25,14 +25,14 @@ THIS_NODE = "this-node"
 def held(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[None]:
     """Hold the locks of what a session measures, after waiting for other sessions.
 
-    Slurm lets only this job on a node of its allocation, and nothing keeps the job from having two
-    sessions. Where the session runs on the node itself, none without Slurm measures it either; of
-    several nodes that are one machine (``slurmd -N``) each is measured at its time.
+    Slurm admits only this job to a node of its allocation, but the job may have two sessions. Where
+    the session runs on the node itself, no session without Slurm measures it either; of several
+    nodes on one machine (``slurmd -N``) each is measured in turn.
 
     :param here: whether it measures the machine that it runs on, without Slurm.
     :param stepping: whether it measures a node of the allocation around it, by steps.
-    :param say: called with a sentence when there is someone to wait for.
-    :raises ReframeError: when the file of a lock cannot be made or opened.
+    :param say: called with a sentence when there is another session to wait for.
+    :raises ReframeError: when the lock file cannot be created or opened.
     """
     node, own = steps.node(os.environ) if stepping else (None, False)
     with contextlib.ExitStack() as stack:
@@ -49,8 +49,8 @@ def held(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[N
 def _held(name: str, kind: int, say: Callable[[str], object]) -> Iterator[None]:
     """Hold a lock.
 
-    The system releases it when the process ends, killed or not. The file stays, and is never
-    written: a second user can open it for reading, and that is enough to lock it.
+    The system releases it when the process ends, killed or not. The file stays and is never
+    written: a second user can open it for reading, which is enough to lock it.
     """
     file = _file(name)
     descriptor = _open(file)
@@ -58,7 +58,7 @@ def _held(name: str, kind: int, say: Callable[[str], object]) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"Another session measures this node ({file} is locked): waiting for its end.")
+            say(f"Another session measures this node ({file} is locked): waiting until it ends.")
             fcntl.flock(descriptor, kind)
         yield
     finally:
@@ -70,13 +70,14 @@ def _file(name: str) -> Path:
         if folder.is_dir() and os.access(folder, os.W_OK):
             return folder / NAME.format(name)
     raise ReframeError(
-        f"No folder for the lock of this node: none of {', '.join(map(str, FOLDERS))} is writable."
+        f"There is no folder for the lock of this node: none of {', '.join(map(str, FOLDERS))} "
+        "is writable."
     )
 
 
 def _open(file: Path) -> int:
     try:
-        # Not O_CREAT on a file that is there: systems refuse that for another user's in /tmp.
+        # Not O_CREAT on an existing file: systems refuse that for another user's file in /tmp.
         with contextlib.suppress(FileNotFoundError):
             return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
         with contextlib.suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""What all checks take from where they run: a partition's devices, an environment's programs."""
+"""The partition and environment of a check: its devices and programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLATFORM = "node.json"
 
 
 class OnPartition:
-    """The part of a check that is the same whether it builds the programs or measures with them."""
+    """The part that checks which build the programs share with those which measure."""
 
     stagedir: Any
     job: Any
@@ -45,7 +45,7 @@ class OnPartition:
 
     @property
     def programs_folder(self) -> Path:
-        """Where the environment has the programs of this suite."""
+        """The folder of this suite's programs in the environment."""
         return Path(self.current_environ.extras["programs"])
 
     @property
@@ -62,13 +62,13 @@ class OnPartition:
             return self.current_partition.extras[name]
         except KeyError:
             raise PipelineError(
-                f"Partition {self.current_partition.fullname} states no {name} in its extras."
+                f"Partition {self.current_partition.fullname} has no {name} in its extras."
             ) from None
 
     def rank_launcher(self, devices: Sequence[int]) -> Any:
         """Return the launcher of ranks; on a simulated node each is on the host of its device.
 
-        A partition whose programs of one process need no launcher names one for ranks.
+        A partition whose single-process programs need no launcher names one for ranks.
 
         :param devices: that of each rank.
         """
@@ -80,7 +80,7 @@ class OnPartition:
         return launcher
 
     def _write_platform(self, overlay: str | None = None) -> None:
-        """Write the simulated node where the programs find it.
+        """Write the platform of the simulated node where the programs find it.
 
         :raises PipelineError: when there is no such node, or the partition has other devices.
         """
@@ -89,7 +89,7 @@ class OnPartition:
             if len(node.devices) != self.device_count:
                 raise PipelineError(
                     f"Partition {self.current_partition.fullname} states {self.device_count} "
-                    f"devices, and a simulated {node.name} has all of its {len(node.devices)}."
+                    f"devices, but a simulated {node.name} has all of its {len(node.devices)}."
                 )
             platform = platform_json(node)
         except FabricheckError as error:
@@ -98,7 +98,7 @@ class OnPartition:
         self.env_vars[ENV_NODE] = PLATFORM
 
     def request_of(self, program: str, arguments: Sequence[str]) -> Requested:
-        """Return what a document of a program must be of."""
+        """Return what a program's document must contain."""
         devices = self.current_partition.devices
         platform = Path(self.stagedir) / PLATFORM
         return Requested(
@@ -111,18 +111,18 @@ class OnPartition:
         )
 
     def result_of(self, file: str) -> ResultDocument | None:
-        """Return a document in the stage folder; None where there is none to believe."""
+        """Return a document in the stage folder; None without a valid one."""
         try:
             return load(Path(self.stagedir) / file)
         except FabricheckError:
             return None
 
     def last_to_end(self) -> tuple[str, ResultDocument | None]:
-        """Return the program whose end is that of the job, and what it left."""
+        """Return the program whose end is that of the job, and the document it left."""
         raise NotImplementedError
 
     def check_sanity(self) -> None:
-        """Judge the end of the job before ReFrame does, which would say the exit code only."""
+        """Judge the end of the job before ReFrame does, which would report the exit code only."""
         if not self.is_dry_run() and not exceptions.ended_well(self.job):
             raise exceptions.of_end(self.job, *self.last_to_end())
         super().check_sanity()  # type: ignore[misc]

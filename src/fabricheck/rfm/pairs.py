@@ -1,6 +1,6 @@
-"""Measurements between devices: what they share, and the check of the best k devices (E14).
+"""Measurements between devices: their common parts, and the check of the best k devices (E14).
 
-That check compares sets of devices which the node model predicts with those measured.
+That check compares the sets of devices that the node model predicts with those measured.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from fabricheck.rfm.metrics import Figure, Metric, Population, series_of, where_
 
 
 def ordered_pairs(node: NodeModel) -> dict[str, list[Pair]]:
-    """Return by the name of their link class all pairs of devices, both ways."""
+    """Return all ordered pairs of devices by the name of their link class."""
     return {
         one.name: [*pairs, *((b, a) for a, b in pairs)] for one, pairs in node.link_classes.items()
     }
 
 
 def one_each(pairs: Iterable[Sequence[int]]) -> tuple[tuple[list[int]], ...]:
-    """Return what tells the series of a metric apart where each is of one of some pairs."""
+    """Return the distinguishing values of a metric's series, one for each of some pairs."""
     return tuple((list(pair),) for pair in pairs)
 
 
 def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
-    """Return by link class the pair of device 0 and the first device that it is so joined to.
+    """Return by link class the pair of device 0 and the first device connected by that class.
 
-    For curves over sizes, which all pairs of a class would repeat.
+    For curves over sizes, which would repeat for all pairs of a class.
 
     These are the direct classes; where device 0 has no direct link, all of its classes.
     """
@@ -49,9 +49,10 @@ def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
 
 
 def pair_arguments(check: MeasuringCheck) -> list[str]:
-    """Return what all measurements of all pairs share: array size, bound of a series, noise limit.
+    """Return the options of all measurements of all pairs: array size, time of a series, noise
+    limit.
 
-    Eight devices have up to 168 series; of those that stay noisy each would take seconds.
+    Eight devices have up to 168 series; each one that stays noisy would take seconds.
     """
     size = check.current_partition.extras.get("peer_bytes") or check.extra("array_bytes")
     noise = check.extra("noise_limit")
@@ -60,16 +61,17 @@ def pair_arguments(check: MeasuringCheck) -> list[str]:
 
 @dataclass(frozen=True)
 class BestSet(Metric):
-    """The set of ``k`` devices that a node predicts as the best, in % of the best measured set.
+    """The set of ``k`` devices that a node model predicts as the best, in % of the best measured
+    set.
 
-    ``where`` and ``among`` choose one series, in GB/s, of each ordered pair of devices.
+    ``where`` and ``among`` select one series, in GB/s, of each ordered pair of devices.
     """
 
     node: NodeModel = field(kw_only=True)
     k: int = field(kw_only=True)
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Make the figure of all pairs; the weakest pair of the predicted set decides.
+        """Compute the figure from all pairs; the weakest pair of the predicted set decides.
 
         :raises MetricError: as `Metric.figure` does.
         """
@@ -92,39 +94,39 @@ class BestSet(Metric):
         return judge(self.node, self.k, measured)
 
     def sentence(self, document: ResultDocument) -> str:
-        """Name the predicted and the best measured set, and the pair that is to blame."""
+        """Name the predicted and the best measured set, and the weakest pair."""
         series = self.by_pair(document)
         found = self.verdict(series)
         weakest = series[found.weakest]
         predicted, best = (",".join(map(str, chosen)) for chosen in (found.predicted, found.best))
         return (
-            f"Metric {self}: the devices {predicted}, predicted as the best {self.k}, have "
-            f"{found.predicted_gbs:.1f} GB/s on average between two of them, {found.percent:.1f} % "
-            f"of the {found.best_gbs:.1f} GB/s of the devices {best}; the least part of its peak "
-            f"has {where_measured(document, (weakest,))}: {weakest['median']:.1f} of "
-            f"{found.weakest_peak_gbs:g} GB/s."
+            f"Metric {self}: devices {predicted}, predicted as the best {self.k}, have "
+            f"{found.predicted_gbs:.1f} GB/s on average between two of them, {found.percent:.1f} "
+            f"% of the {found.best_gbs:.1f} GB/s of devices {best}; "
+            f"{where_measured(document, (weakest,))} has the lowest share of its peak: "
+            f"{weakest['median']:.1f} of {found.weakest_peak_gbs:g} GB/s."
         )
 
 
 class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
-    """Measures all ordered pairs once, and looks at every set of k devices.
+    """Measures all ordered pairs once, and examines every set of k devices.
 
     set_sizes: the k, each a metric ``best_K_of_measured``; those of the whole node and above are
-        left out, as there is nothing to choose; a partition with none of them is skipped.
-    where: the values of the series' fields that choose one series of each ordered pair.
+    left out, as there is no choice; a partition without any is skipped. where: the values of the
+    series' fields that select one series of each ordered pair.
     """
 
     set_sizes: Sequence[int]
     where: Mapping[str, Any]
 
     def expected_metrics(self) -> Sequence[BestSet]:
-        """Return one metric for each k; without any there is nothing to choose: a skip."""
+        """Return one metric for each k; skips where there is no choice."""
         node = self.required_node
         count = len(node.devices)
         self.skip_if(
             count <= min(self.set_sizes),
-            f"Partition {self.current_partition.fullname} has {count} devices: nothing is to be "
-            "chosen where all are taken.",
+            f"Partition {self.current_partition.fullname} has {count} devices: there is no "
+            "choice where all are used.",
         )
         pairs = one_each(permutations(range(count), 2))
         return [

@@ -1,9 +1,9 @@
-"""How many seconds a check will take: from its command line and the timing of its node model.
+"""Predicted time of a check, from its command line and the timing of its node model.
 
-A program starts, pins memory and takes series: batches until one is long enough, then samples, each
-into a poisoned destination that is compared after the last (docs/method.md). The functions below
-follow the plans of the programs in src/bench; what each step costs on a kind of node is the key
-``timing`` of its model (docs/node-models.md).
+A program starts, pins memory and measures series: batches until one is long enough, then samples,
+each into a poisoned destination that is compared after the last (docs/method.md). The functions
+below follow the plans of the programs in src/bench; the key ``timing`` of the node model has the
+cost of each step on a kind of node (docs/node-models.md).
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from fabricheck.node import NodeModel
 from fabricheck.node.schema import TimingSection
 from fabricheck.tools.benchmarks import NCCL_TESTS, Launch
 
-#: The rules of sampling that are no option of a check: samples of a series whose interval is narrow
-#: at once, and seconds until a device is warm (src/bench/harness/sampling.hpp).
+#: Rules of sampling that no option of a check sets: samples of a series whose interval is narrow at
+#: once, and seconds until a device is warm (src/bench/harness/sampling.hpp).
 SAMPLES, WARM_UP_S = 7, 0.2
 
 #: Seconds of a small operation: a launch, a copy of few bytes, a message.
 SMALL_S = 20e-6
 
-#: Seconds in which ranks agree on a sample: they look twice, at most 1 ms apart.
+#: Seconds in which ranks agree on a sample: they check twice, at most 1 ms apart.
 AGREED_S = 2e-3
 
-#: Operations of a benchmark for each one in their mean: they warm up with a tenth to a fifth more.
+#: Operations of a benchmark for each one in its mean: the warm-up adds a tenth to a fifth.
 NCCL_WARMED, OSU_WARMED = 1.1, 1.2
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class Unpredicted(FabricheckError):
-    """Nothing tells how long a check will take."""
+    """There is no basis to predict the time of a check."""
 
 
 def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float:
-    """Return the seconds of one of the suite's programs, from its start to its end.
+    """Return the predicted time in s of one of the suite's programs, from start to end.
 
     :raises Unpredicted: when the node model has no timing, or the command line is not understood.
     """
@@ -48,25 +48,26 @@ def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float
         return PLANS[program](run)
     except (FabricheckError, LookupError, ValueError):
         raise Unpredicted(
-            f"Nothing tells how long '{program} {' '.join(arguments)}' takes."
+            f"The time of '{program} {' '.join(arguments)}' cannot be predicted."
         ) from None
 
 
 def of_launches(launches: Iterable[Launch], node: NodeModel) -> float:
-    """Return the seconds of ``fabricheck tools run`` for launches of a third-party benchmark.
+    """Return the predicted time in s of ``fabricheck tools run`` for launches of a third-party
+    benchmark.
 
     :raises Unpredicted: when the node model has no timing.
     """
     run = _Run([], node)
-    # The first start is that of the program that tells what the node is.
+    # The first launch is that of the program that describes the node.
     return run.timing.command_s.value + run.start_s + sum(_launch(run, one) for one in launches)
 
 
 class _Run:
-    """A launch of one of the suite's programs, and what its steps cost on a node.
+    """A launch of one of the suite's programs, and the cost of its steps on a node.
 
-    batch_s, longest_s: the least time of a sample and the most of a series, where no option says
-    it.
+    batch_s, longest_s: the least time of a sample and the most of a series in s, unless an option
+    sets them.
     """
 
     batch_s = 0.01
@@ -127,12 +128,12 @@ class _Run:
         return self.timing.part_of_peak.value * self.node.device(0).memory_peak_gbs
 
     def copied_s(self, memory: str, size: int) -> float:
-        """Return the seconds of a copy between a device and pinned or pageable memory."""
+        """Return the time in s of a copy between a device and pinned or pageable memory."""
         pinned = memory != "pageable"
         return _moved_s(size, self.link_gbs if pinned else self.timing.pageable_gbs.value)
 
     def poisoned_s(self, memory: str, size: int) -> float:
-        """Return the seconds in which host memory is poisoned or compared, pinned by the device."""
+        """Return the time in s to poison or compare host memory, pinned by the device."""
         return _moved_s(size, self.link_gbs if memory == "pinned" else self.timing.cpu_gbs.value)
 
     @property
@@ -140,20 +141,20 @@ class _Run:
         return self.timing.part_of_peak.value * self.node.host_peak_gbs(0)
 
     def peer_gbs(self, source: int, destination: int, engine: Mover) -> float:
-        """Return what goes between two devices, or within the memory of one that is both."""
+        """Return the bandwidth in GB/s between two devices, or within the memory of one."""
         if source == destination:
             return self.memory_gbs / 2
         peak = self.node.peer_peak_gbs(source, destination, engine)
         return self.timing.part_of_peak.value * peak
 
     def pinned_s(self, size: int) -> float:
-        """Return the seconds in which host memory is allocated, touched and pinned."""
+        """Return the time in s to allocate, touch and pin host memory."""
         return _moved_s(size, self.timing.pin_gbs.value)
 
     def series(
         self, operation_s: float, poison_s: float, *, single: bool = False, host: bool = False
     ) -> float:
-        """Return the seconds of one series.
+        """Return the time in s of one series.
 
         :param operation_s: one operation.
         :param poison_s: the destination poisoned once, or compared.
@@ -219,13 +220,13 @@ def _memcpy(run: _Run) -> float:
 
 
 def _copies(run: _Run, memory: str, operation: str, size: int) -> float:
-    """Return the seconds of a series of copies between one device and one NUMA domain."""
+    """Return the time in s of a series of copies between one device and one NUMA domain."""
     both, pinned = operation == "both", memory != "pageable"
-    # The processor is what both directions of pageable memory share.
+    # Both directions of pageable memory share the processor.
     moved = (2 if both and not pinned else 1) * run.copied_s(memory, size)
     to_device = operation.startswith("h2d")
     poison = _moved_s(size, run.memory_gbs) if to_device else run.poisoned_s(memory, size)
-    # One direction of pinned memory is as steady as what devices do among themselves.
+    # One direction of pinned memory is as steady as transfers between devices.
     return run.series(moved, poison, host=both or not pinned)
 
 
@@ -349,7 +350,7 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
 
 
 def _launch(run: _Run, launch: Launch) -> float:
-    """Return the seconds of a benchmark's launch: its start, what it moves and compares."""
+    """Return the time in s of a benchmark's launch: its start, transfers and comparisons."""
     timing = run.timing
     every = [run.peer_gbs(*pair, "copy-engine") for pair in permutations(launch.devices, 2)]
     one_s = _moved_s(sum(launch.sizes), min(every, default=run.link_gbs))

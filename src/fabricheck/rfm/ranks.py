@@ -1,4 +1,4 @@
-"""The base of checks whose program has several ranks: how many, and where each of them sits."""
+"""The base of checks whose program has several ranks: their number and binding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricheck.node.placement import Placement
 from fabricheck.rfm import launchers
 from fabricheck.rfm.base import MeasuringCheck
 
-#: How a launcher is asked to bind rank i to the i-th of these cores, and to that one only.
+#: The launcher option that binds rank i to the i-th of these cores, and to no other.
 BINDING = {
     "srun": "--cpu-bind=map_cpu:{}",
     "mpiexec": "-bind-to user:{}",  # MPICH
@@ -22,7 +22,7 @@ BINDING = {
 class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Runs a program of several ranks, by default one on each device.
 
-    placement: one of the node model (docs/node-models.md); empty: as the launcher puts them.
+    placement: one of the node model (docs/node-models.md); empty: the launcher's choice.
     """
 
     placement = ""
@@ -30,7 +30,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     @property
     def placed(self) -> Placement | None:
-        """The placement on this partition's node; ``None`` as the launcher puts the ranks.
+        """The placement on this partition's node; ``None`` for the launcher's choice.
 
         Skips the check on a node that has no such placement.
 
@@ -41,10 +41,10 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         where = f"Partition {self.current_partition.fullname}"
         if self.node is None:
             raise PipelineError(
-                f"{where} names no node model, and so no placement {self.placement}."
+                f"{where} has no node model, so it has no placement {self.placement}."
             )
         known = self.node.placements()
-        # Where every core is near every device there is no wrong placement to be measured.
+        # Where every core is near every device, no far placement can be measured.
         self.skip_if(
             self.placement not in known,
             f"{where}: its node {self.node.name} has no placement {self.placement}; it has "
@@ -64,7 +64,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         self.job.launcher = self.rank_launcher(self.rank_devices)
 
     def program_arguments(self) -> Sequence[str]:
-        """Return the arguments of the class, and where the ranks are if a placement says it."""
+        """Return the arguments of the class, and the ranks' map if there is a placement."""
         placed = self.placed
         if placed is None:
             return self.arguments
@@ -83,21 +83,21 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             return BINDING[name].format(placed.map_cpu)
         except KeyError:
             raise PipelineError(
-                f"The launcher {name} of partition {self.current_partition.fullname} is not known "
-                f"to bind ranks to cores; known are {', '.join(BINDING)}."
+                f"The launcher {name} of partition {self.current_partition.fullname} has no "
+                f"known option to bind ranks to cores; supported are {', '.join(BINDING)}."
             ) from None
 
 
 class NearRanksCheck(RanksCheck, special=True):  # type: ignore[call-arg]
-    """Each rank near its device where the launcher binds; elsewhere where it puts them.
+    """Each rank near its device if the launcher binds; else the launcher's choice.
 
-    Left to themselves launchers take the first cores, which need not be near any device: of two
-    ranks on cores 0 and 1 of a host of H200 one was slower than on cores 0 and 16.
+    By default launchers use the first cores, which may be far from any device: of two ranks on
+    cores 0 and 1 of a host of H200 one was slower than on cores 0 and 16.
     """
 
     @property
     def placed(self) -> Placement | None:
-        """The right placement where the partition has the feature `placements`."""
+        """The near placement if the partition has the feature `placements`."""
         features = self.current_partition.features
         self.placement = "right" if "placements" in features else ""
         return super().placed

@@ -1,7 +1,7 @@
 """Metrics that compare a node with itself, so that their limits need no published value.
 
-Members that the node model calls alike are held against each other, both directions at once and
-pairs at once against each alone.
+Members that are alike by the node model are compared with each other, and both directions at once
+and pairs at once with each alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Hop = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class _Member:
-    """A member: its series, their values together, and the cable that it shares with another."""
+    """A member: its series, their combined value, and the cable that it shares with another."""
 
     series: tuple[Series, ...]
     value: float
@@ -44,17 +44,17 @@ class _Member:
 
 @dataclass(frozen=True)
 class Alike(Metric):
-    """The worst of alike members in percent of the median of the others.
+    """The worst of similar members in percent of the median of the others.
 
     of: the metric whose series the members have. groups: by the values of its `over` the member
-    that a series belongs to, whose value is then their sum; each is one of its own by default.
+    that a series belongs to, whose value is then their sum; by default each series is a member.
     """
 
     of: Metric = field(kw_only=True)
     groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Make the figure; the series of the worst member decide it.
+        """Compute the figure; the series of the worst member decide it.
 
         :raises MetricError: as `Metric.figure` does.
         """
@@ -82,7 +82,9 @@ class Alike(Metric):
             name = number if self.groups is None else self.groups[key]
             found.setdefault(name, []).append(series)
         if len(found) < 2:
-            raise MetricError(f"Metric {self} has one member on {where_measured(document, ())}.")
+            raise MetricError(
+                f"Metric {self} has only one member on {where_measured(document, ())}."
+            )
         return [
             _Member(tuple(own), sum(one["median"] for one in own), _cable(own))
             for own in found.values()
@@ -90,7 +92,7 @@ class Alike(Metric):
 
 
 def _cable(series: Sequence[Series]) -> Hashable:
-    """Return what the other direction of the same pair has in common with it; None of no pair."""
+    """Return the identity of a pair's cable, equal for both directions; None without a pair."""
     pair = pair_of(series[0])
     return frozenset(pair) if len(series) == 1 and len(pair) == 2 else None
 
@@ -98,8 +100,8 @@ def _cable(series: Sequence[Series]) -> Hashable:
 def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
     """Return the values of the others.
 
-    The other direction of the same cable is none of them where there are other cables: what is
-    wrong with the cable is wrong with both.
+    The other direction of the same cable is left out where there are other cables: a fault of the
+    cable affects both.
     """
     rest = [one for one in members if one is not member]
     away = [one.value for one in rest if member.cable is None or one.cable != member.cable]
@@ -121,8 +123,8 @@ class OfSingle(Metric):
     """The worst of some measurements in percent of the same transfers alone.
 
     of: what is measured at the same time. singles: the transfers alone, in the order of its series;
-    of several their values are added. node: whose links pairs at the same time share; each then has
-    its part of itself alone.
+    of several their values are added. node: the model whose links simultaneous pairs share; each
+    then is compared with its share of its solo value.
     """
 
     of: Metric = field(kw_only=True)
@@ -130,7 +132,7 @@ class OfSingle(Metric):
     node: NodeModel | None = field(default=None, kw_only=True)
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Make the figure; the series of the least part decide it.
+        """Compute the figure; the series with the lowest percentage decide it.
 
         :raises MetricError: as `Metric.figure` does.
         """
@@ -147,9 +149,9 @@ class OfSingle(Metric):
         percent, worst, fair = min(parts)
         own = at_once[worst]
         every = (*at_once, *itertools.chain.from_iterable(alone))
-        share = " that its links leave it" if self.node is not None else ""
+        share = " by its share of links" if self.node is not None else ""
         said = f"({own['median']:.6g} of {fair:.6g} {own['unit']}{share})"
-        return Figure(self, percent, every, (own,), f"{percent:.4g} % of itself alone {said}")
+        return Figure(self, percent, every, (own,), f"{percent:.4g} % of its solo value {said}")
 
 
 @dataclass(frozen=True)
@@ -195,9 +197,9 @@ def _listed(series: Series) -> list[Pair]:
 
 
 def _sharing(pair: Sequence[int], at_work: Iterable[Sequence[int]], node: NodeModel) -> int:
-    """Return how many of the pairs at work use the link that most of them do, of a pair's path."""
+    """Return the number of pairs at work on the busiest link of a pair's path."""
     uses = Counter(hop for one in at_work for hop in _hops(node, one))
-    return max(uses[hop] for hop in _hops(node, pair))
+    return max(uses[hop] for hop in _hops(node, pair)) or 1
 
 
 def _hops(node: NodeModel, pair: Sequence[int]) -> list[_Hop]:
@@ -211,7 +213,7 @@ def _hops(node: NodeModel, pair: Sequence[int]) -> list[_Hop]:
 def alike(
     metrics: Sequence[Metric], population: Population, node: NodeModel | None
 ) -> list[Metric]:
-    """Return for each metric of the worst of several alike members the one that compares them."""
+    """Return the comparing metric for each metric of the worst of several similar members."""
     return [
         of_members(metric, node)
         for metric in metrics
@@ -233,12 +235,12 @@ def of_members(
 
 
 def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
-    """Return the metric of both directions at once beside each alone."""
+    """Return the metric of both directions at once relative to each alone."""
     return _of_single(metric, singles, rules.both_ways(), None)
 
 
 def together(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
-    """Return the metric of pairs at once beside each alone."""
+    """Return the metric of pairs at once relative to each alone."""
     return _of_single(metric, (single,), rules.together(), node)
 
 
@@ -251,9 +253,9 @@ def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
 
 
 def beside(metric: Metric, single: Metric) -> OfSingle:
-    """Return the metric of what works beside something else, of the same alone.
+    """Return the metric of work beside other work relative to the same work alone.
 
-    No rule holds for it: what a device does first is its own affair.
+    No rule limits it: the order of a device's work is its own decision.
     """
     return OfSingle(
         metric.name, metric.where, metric.over, unit="%", of=metric, singles=(single,),
@@ -271,7 +273,7 @@ def _of_single(
 
 
 def kind(metric: Metric, node: NodeModel | None) -> str:
-    """Return which transfer a metric is of, as the file of rules names its spread.
+    """Return the kind of transfer of a metric, as named by its spread in the rules file.
 
     :param node: without a node model devices are virtual ones of a processor.
     """

@@ -1,7 +1,7 @@
-"""Whether a result document is of the run that a check requested, whole, and of right data.
+"""Match of a result document with the run that a check requested: complete, with right data.
 
-A document can be valid and still be of another run, another command line or other devices, or hold
-less than the program promises. Each difference is one sentence.
+A document can be valid and still be that of another run, another command line or other devices, or
+contain less than the program promises. Each difference is one sentence.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from fabricheck.rfm.metrics import where_measured
 #: Seconds by which the clocks of the nodes of a cluster may differ.
 CLOCK_SKEW_S = 10.0
 
-#: Samples of a measured series at least: fewer give no interval that survives an outlier.
+#: The fewest samples of a measured series: fewer give no interval that survives an outlier.
 LEAST_SAMPLES = 7
 
 #: Bytes of a large transfer that a simulated node really moves (src/runtime/sim/machine.cpp).
 SIMULATED_SLICE = 1 << 20
 
-#: The experiment whose operations are called to verify their data, once, and not to be timed.
+#: The experiment whose operations are called once, to verify their data, and not timed.
 VERIFYING = "E12"
 
 #: Bytes that a pointer chase compares: the word at which it arrives.
 CHASE_BYTES = 8
 
-#: Largest factor between the host's clock and the device's events, either way. A launch and a
-#: wait are some 10 us of a batch of 10 ms; 10 % is a hundred times that.
+#: Largest factor between the host's clock and the device's events, either way. A launch and a wait
+#: take some 10 us of a batch of 10 ms; 10 % is a hundred times that.
 CLOCKS_DIFFER = 1.1
 
 #: The same on the host runtime, where the waiting thread shares the cores with those that measure:
@@ -65,7 +65,7 @@ class Requested:
 
 
 def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
-    """Yield one sentence for each reason not to take a document for the result of a run."""
+    """Yield one sentence for each reason not to accept a document as the result of a run."""
     yield from _outcome_faults(document, requested)
     for series in document["series"]:
         yield from verification_faults(document, series)
@@ -91,16 +91,16 @@ def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[
         yield f"The outcome of {program} on node {node} is {outcome['status']}{said}"
     found = document["program"]
     if found["name"] != program:
-        yield f"The result on node {node} is of {found['name']}, and the check ran {program}."
+        yield f"The result on node {node} is from {found['name']}, but the check ran {program}."
     if found["runtime"] != runtime:
         yield (
-            f"{program} on node {node} ran with the runtime {found['runtime']}, and the "
-            f"environment names {runtime}."
+            f"{program} on node {node} ran with runtime {found['runtime']}; the environment "
+            f"requires {runtime}."
         )
     if (document["clock"] == "simulated") != (runtime == "sim"):
         yield (
-            f"The times of {program} on node {node} are {document['clock']}, which the runtime "
-            f"{runtime} cannot give."
+            f"The times of {program} on node {node} are {document['clock']}, which runtime "
+            f"{runtime} cannot produce."
         )
     if document["faults_injected"]:
         yield (
@@ -110,13 +110,13 @@ def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[
 
 
 def described(document: ResultDocument, series: Series) -> str:
-    """Name a series by operation, size, pair or devices, and node."""
+    """Describe a series by operation, size, pair or devices, and node."""
     where = where_measured(document, (series,))
     return f"{series['operation']} of {series['bytes']} bytes by {where}"
 
 
 def verification_faults(document: ResultDocument, series: Series) -> Iterator[str]:
-    """Yield what is wrong with the data of a series, in one sentence."""
+    """Yield one sentence for wrong data of a series."""
     verification = series["verification"]
     if verification["errors"]:
         first = verification["first_mismatch"]
@@ -132,7 +132,7 @@ def verification_faults(document: ResultDocument, series: Series) -> Iterator[st
 
 
 def clock_faults(document: ResultDocument) -> Iterator[str]:
-    """Yield one sentence for each series of which one of the two clocks is wrong."""
+    """Yield one sentence for each series with two contradicting clocks."""
     late = state.busy_host(document)
     for series in _clocks_apart(document):
         if late is None or not _host_longer(series):
@@ -141,10 +141,10 @@ def clock_faults(document: ResultDocument) -> Iterator[str]:
 
 
 def clock_remarks(document: ResultDocument) -> Iterator[str]:
-    """Yield one sentence for each series whose two clocks may differ in a true measurement.
+    """Yield one sentence for each series whose two clocks may differ in a correct measurement.
 
-    A sum spans several devices, so its event time and the host's can be more than 10 % apart. The
-    time of a busy host is longer, as its thread waits for a core before it sees the end.
+    A sum spans several devices, so its event time and the host's can differ by more than 10 %. A
+    busy host's time is longer, as its thread waits for a core before it notices the end.
     """
     for series in document["series"]:
         clock = series["host_clock"]
@@ -159,7 +159,7 @@ def clock_remarks(document: ResultDocument) -> Iterator[str]:
 
 
 def _clocks_apart(document: ResultDocument) -> Iterator[Series]:
-    """Yield the series whose two clocks should agree, and do not."""
+    """Yield the series whose two clocks should agree but do not."""
     on_host = document["program"]["runtime"] == "host"
     for series in document["series"]:
         clock = series["host_clock"]
@@ -170,7 +170,7 @@ def _clocks_apart(document: ResultDocument) -> Iterator[Series]:
 
 
 def _host_longer(series: Series) -> bool:
-    """Whether the host's time is the longer one: waiting on shared cores makes it so."""
+    """Whether the host's time is the longer one, from waiting for shared cores."""
     ratio = series["host_clock"]["ratio"] if series["host_clock"] else 1.0
     return ratio > 1 if series["unit"] == "us" else ratio < 1
 
@@ -188,25 +188,25 @@ def _run_faults(document: ResultDocument, requested: Requested) -> Iterator[str]
     if early > CLOCK_SKEW_S:
         yield (
             f"The result on node {node} was started {early:.0f} s before {program} was "
-            "submitted: it is of another run, or the node's clock is wrong."
+            "submitted: it belongs to another run, or the node's clock is wrong."
         )
     simulated = document.get("node")
     if simulated != requested.node:
         yield (
-            f"The result is of {_simulated(simulated)}, and the check asked {program} for "
-            f"{_simulated(requested.node)}."
+            f"The result is from {_simulated(simulated)}, but the check requested "
+            f"{_simulated(requested.node)} of {program}."
         )
     given = document["arguments"][1:]
     if given != list(requested.arguments):
         yield (
-            f"The result on node {node} is of '{' '.join(given)}', and the check asked "
-            f"{program} for '{' '.join(requested.arguments)}'."
+            f"The result on node {node} is from '{' '.join(given)}', but the check ran {program} "
+            f"with '{' '.join(requested.arguments)}'."
         )
     if "--noise-limit" in requested.arguments:
         limit = requested.arguments[list(requested.arguments).index("--noise-limit") + 1]
         used = document["options"].get("noise_limit")
         if used != float(limit):
-            yield f"{program} on node {node} used the noise limit {used}, not {limit}."
+            yield f"{program} on node {node} used the noise limit {used}; {limit} was requested."
 
 
 def _simulated(node: Mapping[str, Any] | None) -> str:
@@ -223,7 +223,7 @@ def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Ite
     wanted = Counter(architectures)
     if found != wanted:
         yield (
-            f"Node {document['host']['hostname']} has {_count(found)}, and the partition states "
+            f"Node {document['host']['hostname']} has {_count(found)}; the partition states "
             f"{_count(wanted)}."
         )
 
@@ -237,13 +237,13 @@ def _count(architectures: Counter[str]) -> str:
 
 
 def _together(series: Series) -> tuple[object, ...]:
-    """Return what the shares of a sum have in common with it."""
+    """Return the key that the shares of a sum have in common with it."""
     fields = (series["experiment"], series["operation"], series["bytes"], series["block_size"])
     return (*fields, *series["device_set"])
 
 
 def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
-    """Yield what a series is, where the command line requested something else."""
+    """Yield the fields of a series that contradict the command line."""
     memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
     if series["engine"] == "cpu":
         memory.discard("host-pageable")  # the CPU's own side
@@ -257,14 +257,14 @@ def _series_faults(document: ResultDocument, series: Series, requested: Requeste
         wanted = arguments[arguments.index(option) + 1]
         allowed = set(wanted.split(","))
         if option == "--expect":
-            # A prefetch is of its own movement, whatever an access does; and on some nodes the host
-            # uses pages where they are, though kernels bring them.
+            # A prefetch has its own movement, whatever an access does; and on some nodes the host
+            # accesses pages in place, though kernels migrate them.
             allowed |= {"prefetch"} | ({"zero-copy"} if series["engine"] == "cpu" else set())
         for one in found[option]:
             if one not in allowed:
                 yield (
-                    f"{_sentence_start(described(document, series))} is {one}, and the check "
-                    f"asked {requested.program} for {option} {wanted}."
+                    f"{_sentence_start(described(document, series))} is {one}, but the check ran "
+                    f"{requested.program} with {option} {wanted}."
                 )
 
 
@@ -274,7 +274,7 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
     least = _least_checked(series, simulated) * (parts if series["role"] == "sum" else 1)
     checked = series["verification"]["bytes_checked"]
     if checked < least:
-        yield f"Of {what} only {checked} bytes were verified, and at least {least} must be."
+        yield f"Of {what} only {checked} bytes were verified; at least {least} are required."
     verified_only = series["experiment"] == VERIFYING
     fewest = 1 if simulated or verified_only or by_tool(series) else LEAST_SAMPLES
     option = document["options"].get("samples")
@@ -282,9 +282,9 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
         fewest = max(fewest, option)
     if len(series["samples"]) < fewest:
         number = len(series["samples"])
-        yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were requested."
+        yield f"{_sentence_start(what)} has {number} sample(s); at least {fewest} are required."
     if is_too_noisy(series) and document["outcome"]["status"] == "good":
-        yield f"{_sentence_start(what)} is noisy, and the outcome is good."
+        yield f"{_sentence_start(what)} is noisy, but the outcome is good."
 
 
 def _least_checked(series: Series, simulated: bool) -> int:

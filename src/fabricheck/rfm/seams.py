@@ -1,8 +1,8 @@
-"""Every use of ReFrame that is not its public interface: a function each, which says what it needs.
+"""All uses of ReFrame beyond its public interface: one function each, which states what it needs.
 
 Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
-and the modules of PUBLIC. A ReFrame that lacks what a function needs is refused by it in one
-sentence, a ConfigError. What in ReFrame would make each unnecessary: docs/upstream.md.
+and the modules of PUBLIC. Each function refuses a ReFrame that lacks what it needs in one sentence,
+a ConfigError. docs/upstream.md lists what in ReFrame would make each unnecessary.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PUBLIC = (
     "reframe.utility.typecheck",
 )
 
-#: Local variables of ReFrame's front end: what it knows of the session, for `front_end`.
+#: Local variables of ReFrame's front end that describe the session, for `front_end`.
 FRONT_END = ("options", "loader", "checks_found", "report")
 
 #: Its functions that list checks and run none.
@@ -41,7 +41,7 @@ LISTS = ("list_checks", "list_tags", "describe_checks")
 #: The parameter of a check that ``--distribute`` made: its node, in a list.
 NODE = ".nid"
 
-#: Marks what is wrapped already.
+#: Marks functions that are wrapped already.
 _MARK = "_fabricheck"
 
 
@@ -68,14 +68,14 @@ def _attribute(owner: Any, name: str, purpose: str) -> Any:
 
 
 def _set(owner: Any, purpose: str, **values: Any) -> None:
-    """Set attributes that an object of ReFrame has, or refuse this ReFrame."""
+    """Set existing attributes of an object of ReFrame, or refuse this ReFrame."""
     for name, value in values.items():
         _attribute(owner, name, purpose)
         setattr(owner, name, value)
 
 
 def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> None:
-    """Put a function around one of ReFrame's, which it gets first, once."""
+    """Wrap a function of ReFrame, once; the wrapper gets it as its first argument."""
     original = _needed(module, names, purpose)
     if hasattr(original, _MARK):
         return
@@ -95,7 +95,7 @@ def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> 
 def default_handlers() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return copies of ReFrame's own handlers of the log and of performance logs.
 
-    Settings replace handlers as a whole, and only where they write is to be another place.
+    Settings replace handlers as a whole; only the place of their files is to change.
     """
     purpose = "write its logs to the results folder"
     [logging] = _needed("reframe.core.settings", "site_configuration", purpose)["logging"]
@@ -103,19 +103,19 @@ def default_handlers() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def refuse_doubtful_settings() -> None:
-    """Make an error of what ReFrame only warns of in the settings.
+    """Turn ReFrame's warnings about the settings into errors.
 
-    RFM_WARN_AS_ERROR, which does that for all that follows, is read after them.
+    RFM_WARN_AS_ERROR, which does that afterwards, is read after them.
     """
     _set(_logger(), "refuse settings of which ReFrame warns", warn_as_error=True)
 
 
 def leave_out_ignored_warnings() -> None:
-    """Make no warning of a deprecated variable that is ignored anyway.
+    """Suppress the warning of a deprecated variable early, as it is ignored anyway.
 
-    With each message about a check ReFrame reads all of its variables, a deprecated one among them,
-    and looks through the source of every caller for whom to warn. A dry run of 33 checks took 20 s
-    with that, and takes 4 s without.
+    With each message about a check ReFrame reads all of its variables, including a deprecated one,
+    and searches the source of every caller for whom to warn. A dry run of 33 checks took 20 s with
+    that, and takes 4 s without.
     """
     purpose = "spend no time on warnings that are ignored"
     ignored = _needed("reframe.core.warnings", "ReframeDeprecationWarning", purpose)
@@ -129,7 +129,7 @@ def leave_out_ignored_warnings() -> None:
         _wrap(module, "user_deprecation_warning", purpose, unless_ignored)
 
 
-# A session. `around` is called instead of a function of ReFrame, and gets that first.
+# A session. `around` is called instead of a function of ReFrame, which is its first argument.
 
 
 def around_run(around: Callable[..., Any]) -> None:
@@ -155,7 +155,7 @@ def around_lists(around: Callable[..., Any]) -> None:
 
 
 def around_junit(around: Callable[..., Any]) -> None:
-    """Call ``around(make, report)`` where ``--report-junit`` makes its XML."""
+    """Call ``around(make, report)`` when ``--report-junit`` makes its XML."""
     names = "RunReport.generate_xml_report"
     _wrap("reframe.frontend.reporting", names, "name check files in JUnit reports", around)
 
@@ -172,7 +172,7 @@ def around_nodes(around: Callable[..., Any]) -> None:
 
 
 def end_without_warning() -> None:
-    """Let ReFrame say what ended a session (Ctrl-C) as an error: a warning would be a traceback."""
+    """Let ReFrame report what ended a session as an error: a warning would be a traceback."""
     purpose = "end an interrupted session in one sentence"
     _wrap("reframe.core.exceptions", "is_warning", purpose, lambda original, *error: False)
 
@@ -180,7 +180,7 @@ def end_without_warning() -> None:
 def after_each_result(then: Callable[[Any], None]) -> None:
     """Call ``then(task)`` when a check has passed or failed.
 
-    ReFrame's loggers do not hear of one that failed before its output was judged. A task has
+    ReFrame's loggers are not called for one that failed before its output was judged. A task has
     ``check``, ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
     """
 
@@ -188,15 +188,15 @@ def after_each_result(then: Callable[[Any], None]) -> None:
         original(task)
         then(task)
 
-    purpose = "send what each check came to"
+    purpose = "send the result of each check"
     _wrap("reframe.frontend.executors", "RegressionTask.log_result", purpose, log)
 
 
 def front_end() -> Any:
     """Return what the front end knows of the session: FRONT_END, and ``node_map``.
 
-    The last are the nodes of ``--distribute``, None without it. All are local variables of its
-    function ``main``, which hands them to nobody.
+    ``node_map`` has the nodes of ``--distribute``, None without it. All are local variables of its
+    function ``main``, which passes them to nobody.
     """
     frame = inspect.currentframe()
     while frame is not None and not (
@@ -215,7 +215,7 @@ def option(options: Any, name: str) -> Any:
 
 
 def leave_no_result() -> None:
-    """Let a dry run leave neither a report nor performance logs, in which every check passed."""
+    """Prevent a dry run from leaving a report and performance logs, in which every check passed."""
     purpose = "keep dry runs out of the results"
     config = _attribute(runtime.runtime(), "site_config", purpose)
     _attribute(config, "add_sticky_option", purpose)("general/generate_file_reports", False)
@@ -236,13 +236,13 @@ def load_checks(paths: Sequence[str]) -> list[Any]:
 
 
 def test_cases(checks: Any) -> list[Any]:
-    """Return all test cases of checks, as the front end makes them before any is chosen."""
-    purpose = "know which checks could be chosen"
+    """Return all test cases of checks, as the front end makes them before any selection."""
+    purpose = "know which checks could be selected"
     return list(_needed("reframe.frontend.executors", "generate_testcases", purpose)(checks))
 
 
 def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
-    """Return the test cases that ``-n`` means by a pattern."""
+    """Return the test cases that ``-n`` selects by a pattern."""
     chosen = _needed("reframe.frontend.filters", "have_any_name", "refuse an unknown name")
     return list(filter(chosen([pattern]), testcases))
 
@@ -250,8 +250,8 @@ def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
 def ended_cases(runner: Any) -> list[Any]:
     """Return the test cases that ended in a session, passed or failed.
 
-    A test whose dependency failed is skipped too, and that session has failed already. What the
-    end of --duration stopped is aborted, which is no failure to ReFrame.
+    A test whose dependency failed is skipped too, and that session has failed already. What the end
+    of --duration stopped is aborted, which ReFrame does not count as a failure.
     """
     tasks = _attribute(runner.stats, "tasks", "notice checks that were skipped")(None)
     return [
@@ -274,9 +274,9 @@ def _logger() -> Any:
 
 
 def run_serially(runner: Any) -> bool:
-    """Let a runner start one check after the other; return False where it does already.
+    """Make a runner start checks one after the other; return False if it already does.
 
-    Only an option chooses that (``--exec-policy=serial``), and no setting.
+    Only an option selects that (``--exec-policy=serial``), and no setting.
     """
     purpose = "measure one thing at a time"
     kind = _needed("reframe.frontend.executors.policies", "SerialExecutionPolicy", purpose)
@@ -287,16 +287,16 @@ def run_serially(runner: Any) -> bool:
     own = ("task_listeners", "local_scheduler")
     for name in [name for name in vars(serial) if name not in own and hasattr(parallel, name)]:
         setattr(serial, name, getattr(parallel, name))
-    # The runner has handed it these two, which a policy does not have of its own.
+    # The runner sets these two, which a policy does not have itself.
     serial.max_failures = parallel.max_failures
     _set(runner, purpose, _policy=serial)
     return True
 
 
 def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
-    """Start no job for which ``waits(check, running)`` holds, beside those of its partition.
+    """Start no job for which ``waits(check, running)`` is true, besides those of its partition.
 
-    ReFrame limits the jobs of a partition, and not those of a node.
+    ReFrame limits the jobs of a partition, but not those of a node.
     """
 
     def start(original: Any, policy: Any, task: Any) -> int:
@@ -318,19 +318,21 @@ def node_of(check: Any) -> str | None:
 
 
 def limit_jobs(partition: Any, number: int) -> None:
-    """Let a partition have so many jobs at once; ReFrame reads it before it knows the nodes."""
+    """Limit the number of concurrent jobs of a partition; ReFrame reads it before it knows the
+    nodes.
+    """
     _set(partition, "start one job a node", _max_jobs=number)
 
 
 def nodes_of(partition: Any) -> dict[str, str]:
-    """Return Slurm's description of each node that a partition's scheduler knows, by name."""
+    """Return Slurm's description of each node of a partition's scheduler, by name."""
     purpose = "record the nodes of --distribute"
     nodes = _attribute(partition.scheduler, "allnodes", purpose)()
     return {one.name: _attribute(one, "descr", purpose) for one in nodes}
 
 
 def after_squeue(then: Callable[[Any], None]) -> None:
-    """Call ``then(job)`` for each job that ``squeue`` takes for completed, knowing no exit code."""
+    """Call ``then(job)`` for each job that ``squeue`` considers completed, without an exit code."""
 
     def poll(original: Any, scheduler: Any, *jobs: Any) -> None:
         original(scheduler, *jobs)
@@ -350,18 +352,18 @@ def around_blocked(around: Callable[..., Any]) -> None:
 
 
 def is_pending(job: Any) -> bool:
-    """Return whether a job of Slurm waits, by ReFrame's list of states."""
+    """Return whether a job of Slurm is pending, by ReFrame's list of states."""
     purpose = "cancel no job that only waits for another"
     pending = _needed("reframe.core.schedulers.slurm", "slurm_state_pending", purpose)
     return bool(pending(job.state))
 
 
 def set_ended(job: Any, state: str, exit_code: int, nodes: str) -> None:
-    """Tell a job of Slurm how it ended, which ReFrame reads of its accounting only."""
+    """Set the end of a Slurm job, which ReFrame reads from its accounting only."""
     purpose = "know how a job without accounting ended"
     _set(job, purpose, _state=state, _exitcode=exit_code, _nodespec=nodes)
 
 
 def set_failed(job: Any, error: Exception) -> None:
-    """Let a job fail with an error of our own."""
+    """Let a job fail with one of our errors."""
     _set(job, "say why a job failed", _exception=error)

@@ -1,8 +1,9 @@
-"""What Slurm knows of a job beside what ReFrame asks it: how it ended, and whether it has its node.
+"""Slurm's record of a job, beyond what ReFrame reads: how it ended, and whether its node is its
+own.
 
-ReFrame's scheduler ``squeue`` takes every job that left the queue for completed, and knows no exit
-code of it. The controller keeps the record of a job for some minutes after its end (MinJobAge, 300
-s unless a site says otherwise), and ``scontrol`` shows it without accounting.
+ReFrame's scheduler ``squeue`` considers every job that left the queue completed, and knows no exit
+code. The controller keeps the record of a job for some minutes after its end (MinJobAge, 300 s
+unless a site sets another value), and ``scontrol`` shows it without accounting.
 """
 
 from __future__ import annotations
@@ -21,29 +22,30 @@ from fabricheck.core import nodelists
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import seams
 
-#: What the launcher of a partition is called whose ranks are steps of the allocation around it.
+#: The launcher of a partition whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
 
-#: What ReFrame calls the schedulers that submit a job for each check.
+#: ReFrame's schedulers that submit a job for each check.
 SCHEDULERS = ("slurm", "squeue")
 
-#: What lets one process use all cores of its step: sites bind it to one core unless told otherwise
-#: (Frontier user guide, "Common srun options": --cpu-bind=threads), and it serves every device.
+#: The setting with which one process uses all cores of its step: sites bind it to one core by
+#: default (Frontier user guide, "Common srun options": --cpu-bind=threads), but it serves every
+#: device.
 ALL_CORES = "--cpu-bind=none"
 
-#: A job whose node is lost ends. Slurm would put it back into the queue, where it waits for a node
-#: that may never return, or starts again in a folder that holds what it left.
+#: A job whose node is lost ends. Slurm would requeue it, where it waits for a node that may never
+#: return, or starts again in a folder with leftovers.
 ONCE = "--no-requeue"
 
-#: States of a node in which a job that asks for it waits for somebody to mend it, and those in
-#: which it waits for the end of a reservation that it does not name.
+#: States of a node in which a job that requests it waits for a repair, and those in which it waits
+#: for the end of a reservation that it does not name.
 _LOST = {"DOWN", "DRAIN", "FAIL"}
 _RESERVED = {"MAINT", "MAINTENANCE", "RESERVED"}
 
 #: The states of a node, as ``DOWN*+DRAIN``.
 _STATE = re.compile(r"[A-Z_]+[*~#!%$@^-]?(?:\+[A-Z_]+[*~#!%$@^-]?)*")
 
-#: Seconds after which the controller of a busy cluster is not waited for.
+#: Seconds after which a busy cluster's controller is not waited for any longer.
 PATIENCE_S = 120
 
 
@@ -53,7 +55,7 @@ def submits(partition: Any) -> bool:
 
 
 def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
-    """Return the names of those whose checks are steps of the allocation around the session."""
+    """Return the partitions whose checks are steps of the allocation around the session."""
     return sorted(
         one.fullname
         for one in partitions
@@ -63,11 +65,11 @@ def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
 
 
 def record(job: str) -> Mapping[str, str]:
-    """Return what the controller says of a job, by its own words (``JobState``, ``ExitCode``).
+    """Return the controller's record of a job, by its own keys (``JobState``, ``ExitCode``).
 
-    :raises LookupError: when it cannot be asked or no longer knows the job, with its first line.
+    :raises LookupError: when it cannot be queried or no longer knows the job, with its first line.
     """
-    # Of an array or a heterogeneous job it prints all.
+    # It prints all parts of an array or a heterogeneous job.
     found = [one for one in _records(_shown("job", job)) if one["JobId"] == job]
     if len(found) != 1:
         raise LookupError("scontrol prints no record of the job, or several")
@@ -77,11 +79,11 @@ def record(job: str) -> Mapping[str, str]:
 def cancel_if_blocked(
     cancel: Any, scheduler: Any, jobs: Sequence[Any], reasons: Any = None
 ) -> None:
-    """Let ReFrame cancel the jobs that are blocked, but none that will have its turn.
+    """Let ReFrame cancel blocked jobs, but none that will start later.
 
-    Slurm's reason ``ReqNodeNotAvail`` is of every job that asks for a node which another job waits
-    for already, healthy or not, and ReFrame takes it for blocked: a second session would cost the
-    first its jobs. So one that asks for a node is blocked by the state of the node.
+    Slurm gives the reason ``ReqNodeNotAvail`` to every job whose node another job already waits
+    for, healthy or not, and ReFrame considers it blocked: a second session would cost the first its
+    jobs. So a job that requests a node is blocked only by the state of the node.
     """
     asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
@@ -96,14 +98,14 @@ def cancel_if_blocked(
             node = found[nodes[0]]
             because = f" ({node.because})" if node.because else ""
             said = (
-                f"node {nodes[0]} is {node.state}{because}: the job would wait for it, and was "
-                "cancelled"
+                f"node {nodes[0]} is {node.state}{because}: the job would have waited for it and "
+                "was cancelled"
             )
             seams.set_failed(one, JobBlockedError(said, one.jobid))
 
 
 def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
-    """Return whether a job waits for a node in vain; of an unknown one ReFrame's word holds."""
+    """Return whether a job waits for a node in vain; for an unknown node ReFrame decides."""
     if name not in found:
         return True
     states = set((found[name].state or "").split("+"))
@@ -113,10 +115,10 @@ def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
 
 
 def parse_node(description: str) -> RequestedNode:
-    """Return a node with its state and the reason that is given for it.
+    """Parse a node with its state and the reason for it.
 
     :param description: one line of ``scontrol show nodes --oneliner``.
-    :raises LookupError: where it tells no state, or is of several nodes.
+    :raises LookupError: without a state, or for several nodes.
     """
     words = _words(description)
     name = words["NodeName"]
@@ -127,7 +129,7 @@ def parse_node(description: str) -> RequestedNode:
 
 
 def query_nodes(names: str) -> dict[str, RequestedNode]:
-    """Return nodes by name, each with its state and the reason that is given for it.
+    """Return nodes by name, each with its state and the reason for it.
 
     :param names: a list of hosts, as ``node[1-4]``.
     :raises LookupError: as `record`.
@@ -153,31 +155,31 @@ def _shown(what: str, name: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LookupError(str(error)) from None
     if ended.returncode != 0:
-        # The first line is the reason, and what follows advice for who gave the option.
+        # The first line is the reason; the rest advises whoever gave the option.
         said = ended.stderr.strip().splitlines() or [f"scontrol ended with {ended.returncode}"]
         raise LookupError(said[0].strip())
     return ended.stdout
 
 
 class _Words(dict[str, str]):
-    """What a line says, by its words.
+    """The words of a line.
 
-    line: itself.
+    line: the line itself.
     """
 
     line = ""
 
     def __missing__(self, word: str) -> str:
-        raise LookupError(f"scontrol tells no {word}, or tells it twice")
+        raise LookupError(f"scontrol reports no {word}, or reports it twice")
 
 
-#: What begins a path or a comment, which may hold anything.
+#: Prefixes of a path or a comment, which may contain anything.
 _FREE = re.compile(r"\s(?:Command|WorkDir|Comment|Extra)=")
 
 
 def _words(line: str) -> _Words:
     pairs = _pairs(line)
-    # The first of each: what is free text further on does not count.
+    # The first of each: later free text does not count.
     found = _Words(reversed(pairs))
     found.line = line
     counts = Counter(word for word, _ in {*_pairs(_FREE.split(line)[0])})
@@ -192,20 +194,20 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _records(shown: str) -> list[_Words]:
-    """Return the lines that say something.
+    """Return the non-empty lines.
 
-    :raises LookupError: where the last one is cut: what is there of a word need not be all of it.
+    :raises LookupError: when the last one is cut off: its last word may be incomplete.
     """
     if not shown.endswith("\n"):
-        raise LookupError("what scontrol prints is cut")
+        raise LookupError("the output of scontrol is cut off")
     return [_words(line) for line in shown.split("\n") if line.strip()]
 
 
 def complete(job: Any) -> None:
-    """Fill in how a job ended that is no longer in the queue: state, exit code and nodes.
+    """Complete a job that is no longer in the queue: state, exit code and nodes.
 
-    A signal gives 128 and its number, as a shell says it. Where the end is not known the job fails
-    with that sentence: taken for completed it would pass.
+    A signal becomes 128 plus its number, as in a shell. Where the end is unknown the job fails with
+    that sentence: considered completed it would pass.
     """
     try:
         known = record(job.jobid)
@@ -214,8 +216,8 @@ def complete(job: Any) -> None:
         state, nodes = known["JobState"], known["NodeList"]
     except (LookupError, ValueError) as error:
         said = (
-            f"Slurm does not say how the job ended ({error}): the scheduler squeue needs "
-            "its record in the controller (MinJobAge); with accounting use the scheduler slurm"
+            f"Slurm does not report how the job ended ({error}): the scheduler squeue needs its "
+            "record in the controller (MinJobAge); with accounting use the scheduler slurm"
         )
         seams.set_failed(job, JobError(said, job.jobid))
     else:
@@ -223,7 +225,7 @@ def complete(job: Any) -> None:
 
 
 def require_allocation(partitions: Sequence[str]) -> None:
-    """Raise a sentence unless this session runs inside an allocation that has its node alone.
+    """Refuse a session outside an allocation that has its node exclusively.
 
     :param partitions: those of the local scheduler that start their programs by srun.
     :raises ReframeError: where srun would wait in the queue for each check, or share its node.
@@ -234,29 +236,30 @@ def require_allocation(partitions: Sequence[str]) -> None:
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         raise ReframeError(
-            f"Partition {named} runs the whole suite inside one allocation, and this session is in "
-            "none (SLURM_JOB_ID is not set): start it by salloc or sbatch, with --exclusive."
+            f"Partition {named} runs the whole suite inside one allocation, but this session is "
+            "in none (SLURM_JOB_ID is not set): start it by salloc or sbatch, with --exclusive."
         )
     try:
         shared = record(job)["OverSubscribe"]
     except LookupError as error:
         raise ReframeError(
-            f"Slurm does not know the allocation {job}: {error}. Where this session is in none, "
-            "the variable is left over: unset SLURM_JOB_ID."
+            f"Slurm does not know the allocation {job}: {error}. If this session is in none, the "
+            "variable is left over: unset SLURM_JOB_ID."
         ) from None
     if shared != "NO":
         raise ReframeError(
-            f"The allocation {job} may share its node (OverSubscribe={shared}), and partition "
+            f"The allocation {job} may share its node (OverSubscribe={shared}), but partition "
             f"{named} measures it: add --exclusive to salloc or sbatch."
         )
 
 
 def require_own_nodes(partitions: Iterable[Any]) -> None:
-    """Raise a sentence when a queue gives no job its node alone, whatever it asks for.
+    """Refuse a queue that gives no job its node exclusively, whatever the job requests.
 
-    With ``OverSubscribe=FORCE`` Slurm takes ``--exclusive`` and starts others' jobs all the same.
+    With ``OverSubscribe=FORCE`` Slurm accepts ``--exclusive`` and still starts others' jobs on the
+    node.
 
-    :raises ReframeError: naming the queue; where Slurm does not say it, a job will.
+    :raises ReframeError: naming the queue; where Slurm does not report it, a job will.
     """
     for one in filter(submits, partitions):
         queue = _queue(one)
@@ -268,8 +271,9 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
             continue
         if shared.startswith("FORCE"):
             raise ReframeError(
-                f"Slurm's partition {queue} gives no job its node alone (OverSubscribe={shared}), "
-                f"and {one.fullname} measures it: another partition is needed."
+                f"Slurm's partition {queue} gives no job its node exclusively "
+                f"(OverSubscribe={shared}), but {one.fullname} measures it: another partition is "
+                "needed."
             )
 
 
@@ -280,9 +284,9 @@ def _queue(partition: Any) -> str | None:
 
 
 def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
-    """Raise a sentence when partitions of different node models would have the same nodes.
+    """Refuse partitions of different node models that would run on the same nodes.
 
-    :raises ReframeError: when that is the allocation around the session, or one queue.
+    :raises ReframeError: when these are the allocation around the session, or one queue.
     """
     found: dict[str, dict[str, str]] = {}
     for one in partitions:
@@ -298,6 +302,6 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
         if len(set(nodes.values())) > 1:
             raise ReframeError(
                 f"The partitions {', '.join(nodes)} have different nodes "
-                f"({', '.join(nodes.values())}), and all of them would run on {where}: choose one "
-                f"of them, as by --system={next(iter(nodes))}."
+                f"({', '.join(nodes.values())}), but all of them would run on {where}: choose "
+                f"one of them, as by --system={next(iter(nodes))}."
             )

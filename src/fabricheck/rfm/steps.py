@@ -1,7 +1,8 @@
-"""The steps of a session: each on one node, with what it needs of it, and nothing of another step.
+"""The steps of a session: each on one node, with its own options, independent of other steps.
 
-A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits what Slurm tells
-the tasks of that step, and srun takes much of it for options: one task, its binding, its MPI.
+A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits Slurm's
+variables of that step's tasks, and srun takes many of them for options: one task, its binding, its
+MPI.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.rfm import slurm
 
-#: What srun tells the tasks of a step, by the beginnings of names: what of it srun takes for an
-#: option, and what says where in a step a process is.
+#: Prefixes of variables that srun sets for the tasks of a step: those that srun takes for options,
+#: and those that locate a process in a step.
 _OF_A_STEP = (
     "PMI",
     "SLURM_CPU_BIND",
@@ -41,7 +42,7 @@ _OF_A_STEP = (
 
 
 def options(job: Any, tasks: int) -> list[str]:
-    """Return the options of srun for so many tasks on the one node of a job of ReFrame."""
+    """Return the options of srun for a number of tasks on the one node of a ReFrame job."""
     # In an allocation srun takes both from it: one for eight ranks would start eight.
     found = ["--nodes=1", f"--ntasks={tasks}"]
     if job.scheduler.registered_name == "local":
@@ -54,8 +55,8 @@ def options(job: Any, tasks: int) -> list[str]:
 def node(environment: Mapping[str, str]) -> tuple[str | None, bool]:
     """Return the node of the allocation that a session measures, and whether it runs there itself.
 
-    Under salloc the session may run on a login node, which is none of the job's: then it is the
-    first of them. None where Slurm names no nodes.
+    Under salloc the session may run on a login node, which is not one of the job's: then it is the
+    first of these. None where Slurm names no nodes.
     """
     nodes = NodeSet(environment.get("SLURM_JOB_NODELIST"))
     own = environment.get("SLURMD_NODENAME")
@@ -70,15 +71,15 @@ def _on_this_node(environment: Mapping[str, str]) -> list[str]:
 
 
 def forget_own_step(environment: MutableMapping[str, str]) -> None:
-    """Take out of an environment what is of the step that this process is; the job's stays.
+    """Remove this process's own step from an environment; the job's variables stay.
 
-    Of a process that is no step nothing is taken: the options of a job are for its steps.
+    For a process outside a step nothing is removed: the options of a job are for its steps.
     """
     if "SLURM_STEP_ID" in environment:
         forget_tasks(environment)
 
 
 def forget_tasks(environment: MutableMapping[str, str]) -> None:
-    """Take out of an environment what srun takes for the tasks of a new step, and where it is."""
+    """Remove from an environment srun's options of a new step, and the step's place."""
     for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
         del environment[name]

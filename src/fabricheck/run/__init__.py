@@ -1,1 +1,1 @@
-"""Starting sessions, and looking at a site before one."""
+"""Starting of sessions, and checks of a site before them."""

@@ -1,1 +1,1 @@
-"""Sites: their files, their software, and what their partitions have."""
+"""Sites: their files, their software, and the properties of their partitions."""

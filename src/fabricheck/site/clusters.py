@@ -1,4 +1,4 @@
-"""What sites have in common: how a partition is reached, what its node and its programs are."""
+"""Helpers of site files: how a partition is reached, its node, and its programs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.node import NodeModel, load
 from fabricheck.site.variables import word
 
-#: The variable by which Slurm tells a process that it runs inside an allocation.
+#: Slurm sets this variable inside an allocation.
 ALLOCATION = "SLURM_JOB_ID"
 
-#: The option of a job that each variable gives, where it is set; see docs/feature-words.md.
+#: The job option that each variable sets; see docs/feature-words.md.
 JOB_OPTIONS = {
     "FABRICHECK_ACCOUNT": "--account={}",
     "FABRICHECK_RESERVATION": "--reservation={}",
@@ -33,15 +33,15 @@ PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
 
-#: Cray MPICH takes buffers of devices only where it is told to (Frontier user guide, "GPU-aware
-#: MPI"; LUMI user guide, "LUMI-G example batch scripts").
+#: Cray MPICH accepts device buffers only with this setting (Frontier user guide, "GPU-aware MPI";
+#: LUMI user guide, "LUMI-G example batch scripts").
 CRAY_MPICH_ON_DEVICES = ["MPICH_GPU_SUPPORT_ENABLED", "1"]
 
-#: Open MPI takes them through UCX (AMD lab notes, "GPU-aware MPI with ROCm"; JSC's
-#: OpenMPI-settings): no other way is tried when UCX fails.
+#: Open MPI accepts them through UCX (AMD lab notes, "GPU-aware MPI with ROCm"; JSC's
+#: OpenMPI-settings): no other path is tried when UCX fails.
 OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
 
-#: Sizes for devices of 64 GiB and more; both arrays of a copy are well past all caches.
+#: Sizes for devices of 64 GiB and more; both arrays of a copy are far larger than all caches.
 SIZES = {
     "array_bytes": 1 << 30,
     "concurrent_bytes": 8 << 30,
@@ -55,8 +55,8 @@ SIZES = {
     "host_noise_limit": 0.3,
 }
 
-#: Instead of these for eight AMD devices, whose 56 ordered pairs else take longer than a set may.
-#: Both arrays of a copy together are four times the 256 MiB of cache that the hosts have.
+#: The sizes for eight AMD devices, whose 56 ordered pairs would otherwise exceed a set's time. Both
+#: arrays of a copy together are four times the 256 MiB of cache of the hosts.
 AMD_SIZES = {
     "array_bytes": 512 << 20,
     "peer_bytes": 256 << 20,
@@ -67,15 +67,15 @@ AMD_SIZES = {
 def reached(
     queue: str, *options: str, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return scheduler, launcher and access of a partition of Slurm.
+    """Return scheduler, launcher and access of a Slurm partition.
 
-    On a login node each check is a job of its own. Inside an allocation the same partition is the
-    node around the session, each check a step of it, and the options are what salloc was asked for.
+    On a login node each check is a job of its own. Inside an allocation the partition is the node
+    of the session, each check is a step, and salloc received the options.
 
     :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another.
     :param options: the other options of a job: devices, constraints.
     :param environment: that of the session; by default that of this process.
-    :raises InvalidInputError: when one of the variables holds more than one word.
+    :raises InvalidInputError: when one of the variables contains more than one word.
     """
     found = os.environ if environment is None else environment
     words = {name: word(name, found) for name in JOB_OPTIONS}
@@ -89,7 +89,7 @@ def reached(
         "launcher": "srun",
         "max_jobs": 4,
         "access": access,
-        # A site may refuse a job that does not say how many nodes it wants.
+        # A site may refuse a job that does not request a number of nodes.
         "sched_options": {"use_nodes_option": True},
     }
 
@@ -97,10 +97,10 @@ def reached(
 def of_this_job(
     *partitions: dict[str, Any], environment: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the partitions of a system: inside an allocation those that its nodes are of.
+    """Return the partitions of a system; inside an allocation those of its nodes.
 
-    All of them where nothing tells: on a login node, and in a queue that none of them names. There
-    a session of all is refused when it starts (`slurm.require_nodes_of_one_kind`).
+    It returns all of them on a login node, and in a queue that none of them names. There a session
+    of all is refused when it starts (`slurm.require_nodes_of_one_kind`).
 
     :param partitions: each with what `reached` returns.
     :param environment: as in `reached`.
@@ -116,7 +116,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
 
     :param name: the node model.
     :param references: the set of references (docs/feature-words.md).
-    :param extras: others, or instead of those that all share (`SIZES`).
+    :param extras: added to those that all sites share (`SIZES`), or replacing them.
     :raises InvalidInputError: when there is no such model.
     """
     model = _model(name)
@@ -125,7 +125,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     return {
         "features": [
             *FEATURES,
-            # Where cores and compute units have one memory, no page has anywhere to go.
+            # Where cores and compute units share one memory, no page can migrate.
             *([] if model.shares_memory else ["managed_memory"]),
             *(["several_domains"] if several else []),
             *(["far_domain"] if "far" in model.placements() else []),
@@ -145,7 +145,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
 def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     """Return features and extras of an environment whose programs Spack installs.
 
-    Folders are those of the environment's view, or what a variable names instead
+    The folders are those of the environment's view, or those that variables name
     (docs/feature-words.md).
 
     :param runtime: rocm or cuda.
@@ -160,7 +160,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "gpu_aware_mpi",
             "osu",
             tests,
-            # Programs of another folder are not built by Spack.
+            # Programs in another folder were not built by Spack.
             *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
         ],
         "extras": {
@@ -175,21 +175,21 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
 
 
 def of_spack(programs: str, environment: str) -> dict[str, str]:
-    """Return the extra that names a Spack environment; empty unless the programs are of it.
+    """Return the extra that names a Spack environment; empty unless it provides the programs.
 
-    :param programs: their folder, by whatever link it is named.
+    :param programs: their folder, by whatever symbolic link.
     """
     inside = Path(programs).resolve().is_relative_to(view(environment).parent.resolve())
     return {"spack_environment": environment} if inside else {}
 
 
 def view(environment: str) -> Path:
-    """Return the folder in which a Spack environment shows what it installed."""
+    """Return the view folder of a Spack environment."""
     return checkout.ROOT / "build" / "spack" / environment / "view"
 
 
 def tests_variable(tests: str) -> str:
-    """Return the variable that names the folder of rccl-tests or nccl-tests."""
+    """Return the variable with the folder of rccl-tests or nccl-tests."""
     return f"FABRICHECK_{tests.replace('-', '_').upper()}"
 
 

@@ -1,7 +1,7 @@
 """The checks that each partition must have: a generated, committed list beside each site file.
 
-``lumi.checks.yaml`` lists those of ``lumi.py``. `fabricheck sets --write` asks ReFrame for it
-(`fabricheck.rfm.listing`), and a session in which one of them is not there fails.
+``lumi.checks.yaml`` belongs to ``lumi.py``. `fabricheck sets --write` makes it from ReFrame
+(`fabricheck.rfm.listing`); a session in which a listed check is missing fails.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ HEAD = """\
 
 
 class Check(BaseModel):
-    """A check: what it asks of an environment, as ReFrame's ``valid_prog_environs``; its tags."""
+    """A check: the features it requires of an environment, as ReFrame's ``valid_prog_environs``;
+    its tags.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,14 +43,14 @@ class Listed(BaseModel):
 
 
 def beside(site: Path) -> Path:
-    """Return the list of a site file."""
+    """Return the list beside a site file."""
     return site.with_suffix(".checks.yaml")
 
 
 def read(site: Path) -> list[Listed]:
-    """Return what is listed for a site file; nothing where there is no list.
+    """Read the list of a site file; empty where there is none.
 
-    :raises InvalidInputError: for a file that cannot be read, with its name and why.
+    :raises InvalidInputError: for a file that cannot be read, with its name and the reason.
     """
     file = beside(site)
     if not file.exists():
@@ -57,7 +59,7 @@ def read(site: Path) -> list[Listed]:
         return yaml_files.validated(list[Listed], yaml_files.read(file), file)
     except InvalidFile as error:
         raise InvalidInputError(
-            f"The list of checks {error} Make it anew with 'fabricheck sets --write'."
+            f"The list of checks {error} Regenerate it with 'fabricheck sets --write'."
         ) from None
 
 
@@ -76,10 +78,10 @@ def of(
     partition: str, extras: Mapping[str, Any], environments: Sequence[Mapping[str, Any]],
     every: Iterable[Listed],
 ) -> dict[str, list[str]] | None:  # fmt: skip
-    """Return the checks that a partition must have, with their tags; None where none are listed.
+    """Return the checks that a partition must have, with their tags; None without a list.
 
-    Those for want of what an environment states as ``not_installed`` are not among them. A check
-    for which an environment lacks anything else is: that it cannot run has to show.
+    Checks that need what an environment states as ``not_installed`` are left out. Checks that need
+    anything else the environment lacks are included, so that they fail visibly.
 
     :param extras: of the partition. environments: those that it names.
     """
@@ -100,13 +102,13 @@ def _left_out(asks: Sequence[str], environments: Sequence[Mapping[str, Any]]) ->
 
 
 def with_all_installed(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an environment with the features that it states as ``not_installed``."""
+    """Return an environment with its ``not_installed`` features added."""
     absent = environment.get("extras", {}).get("not_installed", [])
     return {**environment, "features": [*environment.get("features", []), *absent]}
 
 
 def fits(requested: Sequence[str] | None, names: set[str], has: Mapping[str, Any]) -> bool:
-    """Whether one of the alternatives fits: ``*``, a name, or features with + or -."""
+    """Whether one of the alternatives matches: ``*``, a name, or features with + or -."""
     features = set(has.get("features", []))
     for words in requested or ():
         if words == "*" or words in names:

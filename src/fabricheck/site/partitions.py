@@ -1,4 +1,4 @@
-"""The partitions of the sites: what the site files and the lists beside them say of each."""
+"""The partitions of the sites, from the site files and the lists beside them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.site import sites
 
-#: A system, a partition or an environment, as a site file has it.
+#: A system, a partition or an environment, as in a site file.
 Section = Mapping[str, Any]
 
 
 def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[str, ...]] | None:
     """Return by tag the partitions, ``system:partition``, that must have a check with it.
 
-    A simulated one says so, as in ``local:sim-mi250x (simulated)``. None where there are no sites.
+    A simulated one is marked, as in ``local:sim-mi250x (simulated)``. None where there are no
+    sites.
 
-    :param gathered: what the site files say.
+    :param gathered: the content of the site files.
     """
     if gathered is None:
         return None
@@ -35,9 +36,9 @@ def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[st
 
 @functools.cache
 def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
-    """Return what the site files say, read once in a process; None without readable ones.
+    """Return the content of the site files, read once per process; None without readable ones.
 
-    A site file is Python and may need its machine, so a broken one is not this command's error.
+    A site file is Python and may need its machine, so a broken one is not an error of this command.
     """
     try:
         return require_sites(*folders)
@@ -53,35 +54,35 @@ def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
 
 
 def known(where: str) -> Mapping[str, Any]:
-    """Return what its site says of a partition, ``system:partition``; nothing of one of no site."""
+    """Return the site's definition of a partition, ``system:partition``; empty if there is none."""
     return dict(named(known_sites())).get(where, {})
 
 
 def extras(where: str) -> Mapping[str, Any]:
-    """Return the extras of a partition; none of one of no site."""
+    """Return the extras of a partition; empty if no site defines it."""
     found: dict[str, Any] = known(where).get("extras", {})
     return found
 
 
 def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what the site files say, as ReFrame's settings gather it.
+    """Return the content of the site files, as ReFrame's settings gather it.
 
     :param folders: of site files; by default those of `sites.folders`.
-    :raises NotFoundError: without a folder, as outside of the repository.
-    :raises InvalidInputError: when a site file cannot be read, with its name and why.
+    :raises NotFoundError: without a folder, as outside the repository.
+    :raises InvalidInputError: when a site file cannot be read, with its name and the reason.
     """
     where = folders or tuple(sites.folders())
     for folder in where:
         if not folder.is_dir():
             raise NotFoundError(
-                f"There is no folder of sites {folder}: run this in the repository."
+                f"There is no folder of sites {folder}: change to the root of the repository."
             )
     return sites.gather(*where)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A partition of a system, with the environments that it has there."""
+    """A partition of a system, with its environments."""
 
     system: Section
     partition: Section
@@ -94,7 +95,7 @@ class Target:
 
     @property
     def devices(self) -> int:
-        """How many devices a node has."""
+        """The number of devices of a node."""
         return sum(int(one["num_devices"]) for one in self.partition["devices"])
 
     @property
@@ -115,7 +116,7 @@ class Target:
 def choose(name: str, *folders: Path) -> list[Target]:
     """Return the partitions that ``system`` or ``system:partition`` names.
 
-    :raises UsageError: when there is no such system or partition, with those that there are.
+    :raises UsageError: when there is no such system or partition, listing the existing ones.
     :raises NotFoundError: when there is no such folder.
     :raises InvalidInputError: when a site file cannot be read.
     """
@@ -123,7 +124,9 @@ def choose(name: str, *folders: Path) -> list[Target]:
     wanted, _, part = name.partition(":")
     systems = {system["name"]: system for system in found["systems"]}
     if wanted not in systems:
-        raise UsageError(f"There is no site {wanted!r}; there are {', '.join(sorted(systems))}.")
+        raise UsageError(
+            f"There is no site {wanted!r}; the sites are {', '.join(sorted(systems))}."
+        )
     system = systems[wanted]
     partitions = {one["name"]: one for one in system["partitions"]}
     if part and part not in partitions:

@@ -1,4 +1,4 @@
-"""The sets of checks: smoke, node and full, what each may take, and which one a session ran."""
+"""The sets of checks (smoke, node, full), their time limits, and the set of a session."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from fabricheck.core.errors import UsageError
 
-#: Where no option chooses: the checks that run only if asked for are in no set.
+#: The default: checks that run only if selected by name are in no set.
 EVERYTHING = "full"
 
 
 _FLAGS = ("--failed", "--cpu-only", "--gpu-only")
 
-#: ReFrame's other options that leave checks of a set out, each by its names.
+#: Further options of ReFrame that leave checks of a set out, with all their names.
 NARROWING = (
     ("-n", "--name"),
     ("-x", "--exclude"),
@@ -36,7 +36,7 @@ NARROWING = (
 class CheckSet(BaseModel):
     """One set.
 
-    limit_s: what it may take on a node in s, None for no limit. shows, not_: what one that passed
+    limit_s: its time limit on a node in s, None for no limit. shows, not_: what a passed set
     proves, and what it does not.
     """
 
@@ -49,10 +49,10 @@ class CheckSet(BaseModel):
 
 @dataclass(frozen=True)
 class Choice:
-    """What chose the checks of a session.
+    """What selected the checks of a session.
 
-    words: the options that did, as they were given (``-t smoke``). set: the set that it is the
-    whole of; None for a part of one, or what no set is.
+    words: the options, as given (``-t smoke``). set: the set that was selected completely; None for
+    a part of one, or for no set.
     """
 
     words: tuple[str, ...]
@@ -67,25 +67,24 @@ def known() -> dict[str, CheckSet]:
 
 
 def require(name: str) -> None:
-    """Refuse what is the name of no set.
+    """Refuse a name that is no set's.
 
-    :raises UsageError: that names all sets.
+    :raises UsageError: with the names of all sets.
     """
     if name not in known():
-        raise UsageError(f"There is no set {name!r}; there are {', '.join(known())}.")
+        raise UsageError(f"There is no set {name!r}; the sets are {', '.join(known())}.")
 
 
 def modes() -> list[dict[str, Any]]:
-    """Return ReFrame's modes: one for each set, with what chooses its tag and no other."""
+    """Return ReFrame's modes: one for each set, with the options that select exactly its tag."""
     return [{"name": name, "options": [f"--tag=^{name}$"]} for name in known()]
 
 
 @functools.cache
 def chosen(command: str) -> Choice:
-    """Return what chose the checks of a session.
+    """Return what selected the checks of a session.
 
-    :param command: how ReFrame was called, as its run report has it; of one that cannot be taken
-        apart no set is known.
+    :param command: ReFrame's command line, as in its run report; an unparsable one has no set.
     """
     try:
         _, *arguments = shlex.split(command)
@@ -100,7 +99,7 @@ def chosen(command: str) -> Choice:
         for names in NARROWING
         for value in getattr(given, names[0]) or []
     ]
-    # A check must have all of several, so the shortest set is what remains.
+    # A check must have every given tag, so the shortest set is what remains.
     whole = next((name for name in known() if name in named), None) if named else EVERYTHING
     if narrowed or not named <= known().keys():
         whole = None
@@ -115,7 +114,7 @@ class _Parser(argparse.ArgumentParser):
 @functools.cache
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(add_help=False)
-    # Of one letter, so that -rt smoke is read as ReFrame reads it.
+    # One-letter options, so that -rt smoke is parsed as ReFrame parses it.
     for flag in ("-r", "-q", "-R", "-v"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--mode")

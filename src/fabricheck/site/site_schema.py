@@ -1,7 +1,7 @@
-"""What a site file must state of systems, partitions and environments, as pydantic models.
+"""Required content of a site file (systems, partitions, environments), as pydantic models.
 
-ReFrame's own schema is checked after this one. Here stands what the checks rely on, and what would
-switch one of their protections off if it were missing or wrong.
+ReFrame's own schema is checked afterwards. This one states what the checks rely on, and what would
+disable one of their protections if it were missing or wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class _Section(BaseModel):
-    # The keys that are not named here are ReFrame's, or a single check's.
+    # Keys that are not named here are ReFrame's, or a single check's.
     model_config = ConfigDict(strict=True, extra="allow")
 
 
@@ -80,10 +80,11 @@ class _PartitionExtras(_Section):
     def _is_bounded(self) -> _PartitionExtras:
         if "expected_checks" in (self.model_extra or {}):
             raise ValueError(
-                "states expected_checks, which 'fabricheck sets --write' lists beside the site file"
+                "has expected_checks, which belong in the list that 'fabricheck sets --write' "
+                "makes beside the site file"
             )
         if self.node is None and not self.physical_bounds:
-            raise ValueError("states neither a node model (node) nor physical_bounds")
+            raise ValueError("has neither a node model (node) nor physical_bounds")
         return self
 
 
@@ -131,9 +132,9 @@ class _Site(_Section):
 
 
 def fault(site: dict[str, Any]) -> str | None:
-    """Return one sentence about the first thing that is missing or wrong, ``None`` if all is well.
+    """Return one sentence about the first fault, ``None`` without any.
 
-    The place is written with names where there are some: ``systems[lumi].partitions[gpu].extras``.
+    The place is written with names where possible: ``systems[lumi].partitions[gpu].extras``.
     """
     try:
         _Site.model_validate(site)

@@ -14,33 +14,33 @@ from fabricheck.site import expected_checks, site_schema
 
 OWN = ROOT / "config" / "sites"
 
-#: A folder of further site files, each with its list of checks beside it.
+#: The variable with a folder of further site files, each with its list of checks.
 VARIABLE = "FABRICHECK_SITES"
 
-#: Of an error in a site file so many characters are said.
+#: The longest quotation of an error in a site file, in characters.
 _LONGEST = 300
 
 
 def folders(own: Path = OWN) -> list[Path]:
-    """Return the folders of site files: the suite's, and the one that FABRICHECK_SITES names."""
+    """Return the folders of site files: the suite's, and the one in FABRICHECK_SITES."""
     further = os.environ.get(VARIABLE)
     return [own, *([Path(further)] if further else [])]
 
 
 def files(*where: Path) -> list[Path]:
-    """Return the site files in some folders, in the order in which they are read."""
+    """Return the site files of some folders, in the order in which they are read."""
     return [file for folder in where for file in sorted(folder.glob("*.py"))]
 
 
 def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the sections of all site files in some folders, each section one list.
+    """Return the merged sections of all site files in some folders.
 
-    Each partition has in its extras ``expected_checks``, where the list beside its file has them.
+    Each partition gets ``expected_checks`` in its extras from the list beside its file.
 
-    Systems that take any host name come last: ReFrame selects the first that matches.
+    Systems that match any host name come last: ReFrame selects the first match.
 
-    :raises InvalidInputError: for a file that cannot be read, assigns no ``site_configuration``,
-        or lacks what the checks rely on, with its name; for two definitions of the same system,
+    :raises InvalidInputError: for a file that cannot be read, assigns no ``site_configuration``, or
+        lacks what the checks rely on, with its name; for two definitions of the same system,
         partition or environment; and for a folder without site files.
     """
     sections: dict[str, list[dict[str, Any]]] = {}
@@ -65,7 +65,7 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def variants(file: Path) -> list[dict[str, str]]:
-    """Return the variables for each of which a site file is another site: its ``VARIANTS``.
+    """Return the variables that each make a site file another site: its ``VARIANTS``.
 
     :raises InvalidInputError: for a file that cannot be read.
     """
@@ -79,7 +79,7 @@ def _run(file: Path) -> dict[str, Any]:
     except InvalidInputError as error:
         raise InvalidInputError(f"Site file {file}: {error}") from None
     except Exception as error:
-        # Without its cause, which ReFrame would say again.
+        # Without its cause, which ReFrame would repeat.
         raise InvalidInputError(
             f"Site file {file} cannot be read: {type(error).__name__}: {_excerpt(error)}."
         ) from None
@@ -90,13 +90,15 @@ def _excerpt(error: Exception) -> str:
 
 
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what a site file says, without what is gathered from beside it.
+    """Return the content of a site file, without what is gathered beside it.
 
     :raises InvalidInputError: as `gather` does for a file.
     """
     site = _run(file).get("site_configuration")
     if not isinstance(site, dict) or not all(isinstance(part, list) for part in site.values()):
-        raise InvalidInputError(f"Site file {file} assigns no site_configuration made of lists.")
+        raise InvalidInputError(
+            f"Site file {file} must assign site_configuration, a mapping of lists."
+        )
     wrong = site_schema.fault(site)
     if wrong:
         raise InvalidInputError(f"Site file {file}: {wrong}")
@@ -117,7 +119,7 @@ def _add_expected_checks(file: Path, site: dict[str, list[dict[str, Any]]]) -> N
 
 
 def _defined(site: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    # ReFrame takes one of two that have the same name, and warns before warnings are errors.
+    # ReFrame accepts two of the same name, and warns before warnings are errors.
     for system in site.get("systems", []):
         yield f"system {system['name']}"
         for partition in system["partitions"]:

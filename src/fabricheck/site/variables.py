@@ -1,4 +1,4 @@
-"""What the environment says of a site, where it says it wrong refused by the variable's name."""
+"""Environment variables that describe a site; wrong values are refused by the variable's name."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from fabricheck.node.loading import available
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return the word in a variable, without white space around it; empty where there is none.
+    """Return the word in a variable, stripped; empty where it is unset.
 
     :param environment: by default that of this process.
-    :raises InvalidInputError: when it holds more than one word, which would break a job's option.
+    :raises InvalidInputError: when it contains more than one word, which would break a job's
+        option.
     """
     text = (os.environ if environment is None else environment).get(variable, "").strip()
     if len(text.split()) > 1:
-        raise InvalidInputError(f"{variable}={text!r} has white space in it.")
+        raise InvalidInputError(f"{variable}={text!r} contains white space.")
     return text
 
 
 def one_of(variable: str, allowed: Sequence[str]) -> str:
-    """Return what a variable chooses, the first of those allowed where it is not set.
+    """Return the choice in a variable, the first of those allowed where it is unset.
 
-    :raises InvalidInputError: when it holds anything else.
+    :raises InvalidInputError: when it contains anything else.
     """
     chosen = word(variable) or allowed[0]
     if chosen not in allowed:
-        raise InvalidInputError(f"{variable}={chosen} is none of {', '.join(allowed)}.")
+        raise InvalidInputError(f"{variable}={chosen} must be one of {', '.join(allowed)}.")
     return chosen
 
 
@@ -49,5 +50,7 @@ def node_model(variable: str, default: str, vendor: str) -> str:
     except FabricheckError as error:
         raise InvalidInputError(f"{variable}={name}: {error}") from None
     if model.vendor != vendor:
-        raise InvalidInputError(f"{variable}={name}: that node has devices of {model.vendor}.")
+        raise InvalidInputError(
+            f"{variable}={name}: the devices of that node are {model.vendor}'s."
+        )
     return name

@@ -1,1 +1,1 @@
-"""Third-party programs: their parsers, one runner, what checks run, rounds beside ours."""
+"""Third-party programs: their parsers, one runner, the checks' launches, and comparison rounds."""

@@ -1,11 +1,11 @@
-"""The third-party benchmarks that checks run: their entries, plans of launches, and series.
+"""The third-party benchmarks that checks run: entries, launch plans, and series.
 
-A check writes a plan: the launches of one node, as a file beside the result. The launcher is part
-of each command line, so the file says all that ran, and can be run by hand. The parser of the tool
-(`fabricheck.tools.outputs`) reads what a launch prints; a row of it becomes a series of one sample:
-the mean that the tool reports, of `batch` operations.
+A check writes a plan, the launches of one node, as a file beside the result. Each command line
+includes the launcher, so the file records everything that ran and can be run by hand. The tool's
+parser (`fabricheck.tools.outputs`) reads what a launch prints; each row becomes a series of one
+sample: the mean that the tool reports, of `batch` operations.
 
-A new tool is a parser with recorded outputs, and an entry in :data:`BENCHMARKS` with what makes
+A new tool needs a parser with recorded outputs, and an entry in :data:`BENCHMARKS` with what makes
 series of its rows.
 """
 
@@ -34,13 +34,13 @@ from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.tools.outputs import nccl, osu
 from fabricheck.tools.outputs.nccl import NcclResult
 
-#: The file in the folder of the launches that tells what the node is: a document of a program.
+#: The file in the launches' folder that describes the node: a document of a program.
 FACTS = "facts.json"
 
 #: The same for the state after the launches.
 FACTS_AFTER = "facts-after.json"
 
-#: The words of the schema for the data types of both tools.
+#: The schema's names of the data types of both tools.
 DATATYPES: Mapping[str, Datatype] = {
     "MPI_CHAR": "byte",
     "MPI_BYTE": "byte",
@@ -53,13 +53,13 @@ DATATYPES: Mapping[str, Datatype] = {
     "double": "double",
 }
 
-#: The arrays of a transfer are past a cache that they are at least so many times larger than.
+#: A transfer counts as beyond a cache when its arrays are at least so many times larger.
 PAST_CACHES = 4
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one launch gave: its series (none of one that only verifies), and versions by name."""
+    """The result of one launch: its series (none if it only verifies), and versions by name."""
 
     series: tuple[Series, ...]
     versions: Mapping[str, str]
@@ -69,16 +69,13 @@ class Found:
 class Benchmark:
     """A tool that checks run.
 
-    name: in result documents, and among the features of environments.
-    extra: the extra of a partition with what holds of it there; that of an environment with the
-        folder of its programs has ``_folder`` behind it, and ``folder`` says which one that is.
-    path: the file of a program in that folder.
-    operations: those of the series, by program.
-    read: makes series of what a launch prints, see `read`: of each row `series_of` its `fields_of`.
-    engine: what moves the data.
-    pairs: its programs of two ranks (E9); all others are collectives.
-    collectives: the experiment of these.
-    verifies_apart: whether it compares data in launches of their own.
+    name: in result documents, and among the features of environments. extra: the partition extra
+    with what applies to it there; the environment extra with the folder of its programs has the
+    suffix ``_folder``, and ``folder`` describes that folder. path: the file of a program in that
+    folder. operations: those of the series, by program. read: makes series of what a launch prints,
+    see `read`: of each row `series_of` its `fields_of`. engine: what moves the data. pairs: its
+    programs of two ranks (E9); all others are collectives. collectives: the experiment of these.
+    verifies_apart: whether it compares data in separate launches.
     """
 
     name: str
@@ -108,17 +105,14 @@ class _Part(BaseModel):
 
 
 class Launch(_Part):
-    """One start of a program of the tool.
+    """One launch of a program of the tool.
 
-    name: of its output files, ``NAME.out`` and ``NAME.err``.
-    command: the line for a shell, launcher and environment included.
-    devices: those of the ranks, in the order of ranks, one of them twice where two ranks share it;
-        empty where buffers are of no device.
-    threads: of a process that has all devices, one for each of so many; 1 where one has them all.
-    sizes: of messages, in bytes and in order.
-    batch: operations that the tool takes the mean of.
-    verifies: whether it only compares data (OSU's -c, which changes the times).
-    limit_s: its time limit in s.
+    name: of its output files, ``NAME.out`` and ``NAME.err``. command: the line for a shell,
+    launcher and environment included. devices: those of the ranks, in rank order, one twice where
+    two ranks share it; empty where buffers are on no device. threads: of a process that has all
+    devices, one for each; 1 where one thread has them all. sizes: of messages, in bytes and in
+    order. batch: number of operations in the tool's mean. verifies: whether it only compares data
+    (OSU's -c, which changes the times). limit_s: its time limit in s.
     """
 
     name: Name
@@ -134,7 +128,7 @@ class Launch(_Part):
 
     @property
     def what(self) -> str:
-        """Name it in a sentence, with the devices or the number of ranks."""
+        """Describe it in a sentence, with the devices or the number of ranks."""
         if not self.devices:
             return f"{self.program} of {self.ranks} ranks"
         if len(set(self.devices)) < len(self.devices):
@@ -145,25 +139,24 @@ class Launch(_Part):
 
     @property
     def origin(self) -> str:
-        """Name the file of its output in a sentence."""
+        """Describe the file of its output in a sentence."""
         return f"{self.name}.out ({self.what})"
 
     @property
     def measured(self) -> tuple[object, ...]:
-        """What it measures, or compares."""
+        """Return what it measures, or compares."""
         return (self.program, self.ranks, *self.devices, "sizes", *self.sizes)
 
 
 class Plan(_Part):
     """All launches of one result document.
 
-    buffers: where the messages lie.
-    accelerator: what OSU's banner must name; ``None`` where the buffers are not OSU's to choose: in
-        host memory, and on a simulated node, where the host of a rank says whose memory it is.
-    facts: the command that writes :data:`FACTS`: a program of ours, on the node that is measured.
-    mpi_program: a program that is linked with the MPI whose version is told.
-    library: the version that NCCL or RCCL must tell, or its beginning; ``None`` takes any.
-    network: what it must say that it uses between nodes.
+    buffers: the memory of the messages. accelerator: what OSU's banner must name; ``None`` where
+    OSU does not choose the buffers: in host memory, and on a simulated node, where a rank's host
+    determines the memory. facts: the command that writes :data:`FACTS`: a program of this suite on
+    the measured node. mpi_program: a program linked with the MPI whose version is recorded.
+    library: the version that NCCL or RCCL must report, or its beginning; ``None`` accepts any.
+    network: the network that it must report between nodes.
     """
 
     tool: str
@@ -184,19 +177,19 @@ class Plan(_Part):
     def _holds_together(self) -> Plan:
         tool = BENCHMARKS.get(self.tool)
         if tool is None:
-            raise ValueError(f"the tool {self.tool} is none of {', '.join(BENCHMARKS)}")
+            raise ValueError(f"the tool {self.tool} is unknown; known are {', '.join(BENCHMARKS)}")
         verified = {one.measured for one in self.launches if one.verifies}
         if len({one.name for one in self.launches}) != len(self.launches):
             raise ValueError("two launches have the same name")
         for one in self.launches:
             if one.program not in tool.operations:
-                raise ValueError(f"{one.program} is no program of {self.tool} that is read here")
+                raise ValueError(f"{one.program} of {self.tool} has no parser")
             if one.devices and (self.buffers == "host" or len(one.devices) != one.ranks):
-                raise ValueError(f"the devices of {one.name} are not those of its ranks")
+                raise ValueError(f"{one.name}: the devices differ from those of its ranks")
             if not one.devices and self.buffers == "device":
                 raise ValueError(f"{one.name} names no devices")
             if one.program in tool.pairs and one.ranks != 2:
-                raise ValueError(f"{one.name} has {one.ranks} ranks, and {one.program} is of two")
+                raise ValueError(f"{one.name} has {one.ranks} ranks, but {one.program} needs two")
             if tool.verifies_apart and not one.verifies and one.measured not in verified:
                 raise ValueError(f"no launch verifies what {one.name} measures")
         return self
@@ -206,7 +199,7 @@ def read_plan(path: Path) -> Plan:
     """Read the file of a plan.
 
     :raises NotFoundError: when there is no such file.
-    :raises UsageError: when it is no plan, with the place of the first fault.
+    :raises UsageError: when it is not a plan, with the place of the first fault.
     """
     text = read_text(path)
     try:
@@ -222,8 +215,8 @@ def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
     """Read the output of one launch.
 
     :param facts: a document of the same node: its devices and caches.
-    :raises FabricheckError: as the parsers do, and when a run was of other devices, or of another
-        version than required.
+    :raises FabricheckError: as the parsers do, and when a run used other devices or another version
+        than required.
     """
     return plan.benchmark.read(plan, launch, text, facts)
 
@@ -243,7 +236,10 @@ def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> F
     rows = []
     for row in result.rows:
         if row.iterations is not None and row.iterations != launch.batch:
-            reason = f"{row.iterations} iterations of {row.size} B, and {launch.batch} requested"
+            reason = (
+                f"{row.iterations} iterations of {row.size} B were run, but {launch.batch} were "
+                "requested"
+            )
             raise OtherRunError(origin, None, reason)
         fields = fields_of(plan, launch, facts, row.size) | {"datatype": datatype}
         rows.append(series_of(fields, row.value, result.unit))
@@ -257,7 +253,7 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
-            continue  # too small for an element of each rank: nothing was moved
+            continue  # too small for an element for each rank: nothing was moved
         fields = fields_of(plan, launch, facts, row.size)
         fields |= {"datatype": DATATYPES.get(row.datatype)}
         for in_place, timing in ((False, row.out_of_place), (True, row.in_place)):
@@ -265,7 +261,7 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
                 continue
             placed = fields | {"in_place": in_place}
             series.append(series_of(placed, timing.time_us, "us"))
-            # 0.00 is below the digits that the tool prints, and no bandwidth.
+            # 0.00 is below the tool's digits, and is not a bandwidth.
             if timing.busbw > 0:
                 series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
@@ -276,40 +272,40 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
 def _of_another_run(
     plan: Plan, launch: Launch, result: NcclResult, facts: ResultDocument
 ) -> Iterator[str]:
-    """Yield why an output of nccl-tests or rccl-tests is not of the run that was asked for."""
+    """Yield why an output of nccl-tests or rccl-tests is of another run than the requested one."""
     if result.tests is not None and not result.tests.startswith(plan.tool):
         yield f"this is {result.tests}, not {plan.tool}"
     required, found = plan.library, result.library
     if required is not None and found is None:
-        yield f"the library tells no version, and {required} is required"
+        yield f"the library reports no version, but {required} is required"
     elif required is not None and not f"{found}.".startswith((f"{required}.", f"{required}-")):
-        yield f"the library is of version {found}, and {required} is required"
-    # Across nodes a library that falls back to plain sockets is slow, and nothing else says so.
+        yield f"the library's version is {found}, but {required} is required"
+    # A library that falls back to plain sockets between nodes is slow, and nothing else reports it.
     hosts = {device.host for device in result.devices}
     if plan.network is None and len(hosts) > 1:
-        yield f"the ranks are on {len(hosts)} nodes, and no network is named to be required"
+        yield f"the ranks are on {len(hosts)} nodes, but no network is required between them"
     if plan.network is not None and not any(plan.network in told for told in result.network):
         told = " and ".join(result.network) or "none"
-        yield f"the network is {plan.network} where required, and the library tells {told}"
+        yield f"the network must be {plan.network}, but the library reports {told}"
     known = {one["index"]: one["pci_address"] for one in facts["devices"]}
     for index, device in zip(launch.devices, result.devices, strict=False):
         if index not in known:
-            yield f"device {index} is none of the node's"
+            yield f"device {index} is not one of the node's"
             continue
         address = known[index]
         # Older versions print the bus alone (0x19), some without the function (0000:00:06).
         if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
-            yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
+            yield f"rank {device.rank} is on {device.pci}, but device {index} is {address}"
     if result.threads != launch.threads:
-        yield f"{result.threads} threads have the devices, and {launch.threads} were requested"
+        yield f"{result.threads} threads have the devices, but {launch.threads} were requested"
     if result.batch != launch.batch:
-        yield f"{result.batch} operations are in a mean, and {launch.batch} were requested"
+        yield f"{result.batch} operations are in a mean, but {launch.batch} were requested"
 
 
 def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:
-    """Return what the series of one message size have in common, whatever tool measured them.
+    """Return the fields common to the series of one message size, for any tool.
 
-    The reader of a tool adds what only its output tells (``datatype``), or changes a field.
+    The reader of a tool adds what only its output states (``datatype``), or changes a field.
     """
     devices = list(launch.devices)
     pair = launch.program in plan.benchmark.pairs
@@ -352,7 +348,7 @@ def _cache(plan: Plan, facts: ResultDocument) -> int:
 
 
 def series_of(fields: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
-    """Return the series of one sample: the mean that a tool reports.
+    """Return a series of one sample: the mean that a tool reports.
 
     :param fields: all others, see `fields_of`.
     """

@@ -1,4 +1,4 @@
-"""Running the launches of a plan, and the result document of what they gave."""
+"""Running the launches of a plan, and writing the result document."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from fabricheck.tools.runner import (
 )
 from fabricheck.tools.topology.host import describe_host
 
-#: Libraries that hold an MPI: MPICH and those made of it, Open MPI, and SimGrid's SMPI.
+#: Libraries that contain an MPI: MPICH and its derivatives, Open MPI, and SimGrid's SMPI.
 _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", re.MULTILINE)
 
-#: How a source ends that counts since the first snapshot of its run, as `state.cpp` writes it.
+#: The suffix of a source that counts from the first snapshot of its run, as `state.cpp` writes it.
 FROM_THE_FIRST = "from the snapshot before on"
 
-# MPI allows this one call without MPI_Init. In a process of its own: a library may end it.
+# MPI allows this one call without MPI_Init. It runs in its own process, which a library may end.
 _ASK_LIBRARY = """
 import ctypes, sys
 text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
@@ -53,24 +53,26 @@ ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
 print(text.value.decode(errors="replace").splitlines()[0].strip())
 """
 
-#: Sentences of failed launches in the outcome; a broken node fails all of them.
+#: Sentences of failed launches in the outcome; on a broken node all of them fail.
 MOST_SENTENCES = 6
 
-#: What a tool says that was built without what it is asked for; OSU takes -d only where it has any.
+#: What a tool prints that was built without the requested feature; OSU accepts -d only with an
+#: accelerator.
 _NOT_BUILT_FOR = ("Invalid option [-d]", "Support Not Enabled")
 
 
 def record(
     plan: Plan, output: Path, limit_s: float, say: Callable[[str], None] = lambda sentence: None
 ) -> ResultDocument:
-    """Run what a plan says in the folder of the output, and write the document, also of a failure.
+    """Run the launches of a plan in the folder of the output, and write the document, also after a
+    failure.
 
-    The launches go on after one that failed, so that a document says all that is wrong with a node.
-    While they run the document has the name ``OUTPUT.partial``; where the disk is full, that of
-    the launches before stays.
+    The launches go on after a failed one, so that a document names everything wrong with a node.
+    While they run the document has the name ``OUTPUT.partial``; where the disk is full, the
+    document of the launches before stays.
 
     :param limit_s: for all of it, in s.
-    :param say: is told of each launch.
+    :param say: receives a line about each launch.
     :raises NotFoundError: when the document cannot be written.
     """
     recording = _Recording(plan, output, limit_s, say)
@@ -109,7 +111,7 @@ class _Recording:
             said = f"[{number}/{len(self.plan.launches)}] {launch.what}"
             if self._left() <= 0:
                 raise TimeLimit(
-                    f"The time limit of {self.limit_s:g} s was over before {launch.what}."
+                    f"The time limit of {self.limit_s:g} s had passed before {launch.what}."
                 )
             try:
                 self.say(f"{said}: {_values(self._launch(launch))}")
@@ -127,11 +129,11 @@ class _Recording:
         path.unlink(missing_ok=True)
         limit = min(60.0, self._left())
         ended, out, err = self._start(self.plan.facts, "facts", limit)
-        ended.require_good("The program that tells what the node is", limit, err, out)
+        ended.require_good("The program that describes the node", limit, err, out)
         return document.load(path)
 
     def _look_again(self) -> None:
-        """Have the state after the launches told; that this fails costs no value."""
+        """Record the state after the launches; its failure costs no value."""
         assert self.facts is not None
         if "state" not in self.facts:
             return
@@ -165,7 +167,7 @@ class _Recording:
         except ProgramFailed as error:
             raise self._failed(launch, out, last_words(err, out), error) from None
         if self.plan.accelerator is not None and "could not identify the local rank" in err:
-            reason = f"{launch.program} found no local rank, so that all ranks took one device"
+            reason = f"{launch.program} found no local rank, so all ranks used one device"
             raise NoDeviceSupport(launch.origin, None, reason)
         found = benchmarks.read(self.plan, launch, out, self.facts)
         self._same_versions(found.versions, launch.origin)
@@ -175,10 +177,10 @@ class _Recording:
     def _failed(
         self, launch: Launch, out: str, why: str, error: FabricheckError
     ) -> FabricheckError:
-        """Return what is wrong with a launch that ended badly, where its output tells more."""
+        """Return why a launch failed, where its output tells more than its exit code."""
         assert self.facts is not None
         try:
-            # A tool that found wrong data says so and ends badly: that outweighs its exit code.
+            # A tool that found wrong data fails: that outweighs its exit code.
             benchmarks.read(self.plan, launch, out, self.facts)
         except WrongDataError as wrong:
             return wrong
@@ -194,11 +196,11 @@ class _Recording:
             known = self.versions.setdefault(name, version)
             if known != version:
                 raise InvalidInputError(
-                    f"{origin}: {name} is of version {version}, and of {known} in other launches."
+                    f"{origin}: the version of {name} is {version}, but {known} in other launches."
                 )
 
     def _start(self, command: str, name: str, limit_s: float) -> tuple[Ended, str, str]:
-        """Return how a command ended, and what it wrote to standard output and error."""
+        """Return how a command ended, and its standard output and error."""
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
         ended = start(["/bin/sh", "-c", command], out, err, limit_s)
         return ended, text_of(out), text_of(err)
@@ -274,19 +276,22 @@ class _Recording:
 
     def _notes(self) -> Iterator[str]:
         if self.lost is not None:
-            yield f"the state after the launches is not known: {self.lost}"
+            yield f"the state after the launches is unknown: {self.lost}"
         if self.facts is None:
-            yield "no program told what the node is: the host is the one that started the launches"
+            yield "no program described the node: the host is the one that started the launches"
         else:
             name = self.facts["program"]["name"]
-            yield f"host, devices, environment and versions are as {name} tells them (facts.json)"
-        yield "a sample is the mean that the tool reports; it tells no interval"
+            yield (
+                f"host, devices, environment and versions are those that {name} reports "
+                "(facts.json)"
+            )
+        yield "a sample is the mean that the tool reports; it reports no interval"
         if self.plan.buffers == "host":
-            yield "the messages lie in host memory, and no device has a part in them"
+            yield "the messages are in host memory, and no device takes part"
         if self.facts is not None and self.facts["clock"] == "simulated":
             yield "the messages are simulated as between the devices whose hosts the ranks are on"
         if self.plan.benchmark.verifies_apart:
-            yield "the data were compared in runs of their own (-c), not in those that are timed"
+            yield "the data were compared in separate runs (-c), not in the timed ones"
 
 
 def _comparable(state: State) -> Snapshot:

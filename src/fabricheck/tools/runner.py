@@ -1,7 +1,7 @@
-"""Running a program: with a time limit, its whole output kept, and nothing of it left behind.
+"""Running a program with a time limit; its whole output is kept, and no process is left behind.
 
 Every other program is started here: benchmarks, vendors' tools, simulations. How it ended is always
-said in the same words.
+reported in the same words.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from fabricheck.core import ending_signals
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import printable
 
-#: Seconds between asking a launcher to end and ending it: it ends the ranks that it started.
+#: Seconds between asking a launcher to end and killing it: it ends the ranks that it started.
 PATIENCE_S = 5.0
 
-#: Of several failures the first of these exit codes decides how all of them together ended.
+#: Of several failures the first of these exit codes is that of all together.
 SEVERITY = (5, 6, 3, 8, 7, 4, 2)
 
-#: Characters of a program's last words that are quoted.
+#: Characters quoted of a program's last output.
 _LONGEST = 200
 
 
 class ProgramFailed(InvalidInputError):
-    """A program did not start, or did not end well."""
+    """A program did not start, or failed."""
 
 
 class TimeLimit(ProgramFailed):
-    """A program did not end within its time."""
+    """A program did not end within its time limit."""
 
     exit_code = 6
 
 
 class Interrupted(BaseException):
-    """A signal ends this run; not an error of it, so nothing catches it on the way."""
+    """A signal ends this run; it is not an Exception, so that nothing catches it on the way."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -50,9 +50,10 @@ class Interrupted(BaseException):
 
 
 class Signals:
-    """What asks this process to end, inside ``with``: `Interrupted`, raised at once or when held.
+    """Signals that ask this process to end: inside ``with`` they raise `Interrupted`, at once or
+    when held.
 
-    Between the start of a command and the moment that it can be ended a signal has to wait.
+    Between the start of a command and the moment when it can be ended, a signal must wait.
     """
 
     def __init__(self) -> None:
@@ -66,13 +67,13 @@ class Signals:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Take the signals inside; afterwards they do what they did before."""
+        """Handle the signals inside; the former handlers are restored afterwards."""
         with ending_signals.taken(self._take):
             yield
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let them wait for the end of what is inside."""
+        """Delay signals until the end of the block."""
         self._held = True
         try:
             yield
@@ -91,8 +92,8 @@ signals = Signals()
 class Ended:
     """How a command ended.
 
-    code: its exit code; 128 + n where signal n ended it, None when its time was over.
-    seconds: how long it took.
+    code: its exit code; 128 + n where signal n ended it, None after its time limit. seconds: its
+    duration, in s.
     """
 
     code: int | None
@@ -102,10 +103,10 @@ class Ended:
         """Refuse a command that did not end with exit code 0.
 
         :param what: what ran, as the subject of the sentence.
-        :param limit_s: its time limit.
-        :param said: texts that it wrote; the first that is not empty tells why.
-        :raises TimeLimit: when its time was over.
-        :raises ProgramFailed: when it ended in another way, with its last words.
+        :param limit_s: its time limit, in s.
+        :param said: texts that it wrote; the first that is not empty states the reason.
+        :raises TimeLimit: when its time limit passed.
+        :raises ProgramFailed: when it ended in another way, with its last output.
         """
         if self.code is None:
             raise TimeLimit(f"{what} did not end within {limit_s:.3g} s.")
@@ -119,7 +120,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Output(Ended):
-    """How a command ended, and all that it wrote to standard output and to standard error."""
+    """How a command ended, with its standard output and standard error."""
 
     out: str
     err: str
@@ -136,10 +137,10 @@ def start(
     """Run a command in a process group of its own.
 
     :param out: the file of its standard output; ``err`` that of its standard error.
-    :param limit_s: in s; then the whole group is ended.
-    :param folder: where it runs; None for where this process does.
+    :param limit_s: in s; then the whole process group is ended.
+    :param folder: its working directory; None for that of this process.
     :param environment: its variables; None for those of this process.
-    :raises OSError: when a file cannot be written, or the program not be started.
+    :raises OSError: when a file cannot be written, or the program cannot be started.
     """
     began = time.monotonic()
     process = None
@@ -170,7 +171,7 @@ def start(
 def run(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
 ) -> Output:
-    """Run a command whose output is wanted as text.
+    """Run a command and return its output as text.
 
     :raises OSError: when it cannot be started.
     """
@@ -181,9 +182,9 @@ def run(
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file, of which anything may be in it; nothing of one that is not there.
+    """Return the text of a file with any content; empty for a missing file.
 
-    :returns: what is no UTF-8 in it is replaced.
+    :returns: with invalid UTF-8 replaced.
     """
     try:
         return path.read_text(encoding="utf-8", errors="replace")
@@ -192,9 +193,9 @@ def text_of(path: Path) -> str:
 
 
 def last_words(*texts: str) -> str:
-    """Return the last words of a program without a full stop, from the first text that has any.
+    """Return a program's last output without a full stop, from the first text that has any.
 
-    Open MPI frames what it says last by lines of hyphens: then all that stands between them.
+    Open MPI frames its last message with lines of hyphens: then everything between them.
     """
     for text in texts:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -206,11 +207,11 @@ def last_words(*texts: str) -> str:
         above = [i for i, line in enumerate(lines) if not line.strip("-")] if framed else []
         first = above[-1] + 1 if above else len(lines) - 1
         return printable(" ".join(lines[first:]).rstrip("."))[:_LONGEST]
-    return "it said nothing"
+    return "it printed nothing"
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Return the exit code of several runs: that of the worst failure, 0 of none."""
+    """Return the exit code of several runs: that of the worst failure, 0 without one."""
     return min(codes, key=SEVERITY.index, default=0)
 
 
@@ -223,7 +224,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             continue
-    # What a launcher that is gone has left in its group.
+    # What a launcher left in its group.
     _signal(process.pid, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""What a calibration changes in a partition's references, and whether it loosens anything."""
+"""Changes that a calibration makes to a partition's references, and whether they are looser."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from fabricheck.references.calibrated import (
 from fabricheck.references.entries import Entry, entry_of, said
 from fabricheck.references.stated import References
 
-#: The effects of a change that let pass what fails at present.
+#: Effects that accept what fails at present.
 LOOSER = ("looser", "lifted")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One metric: the entry at present (None: there is none), the new one, and why it is so."""
+    """A change of one metric: the present entry (None without one), the new one, and the reason."""
 
     check: str
     metric: str
@@ -41,7 +41,7 @@ class Change:
 
     @property
     def effect(self) -> str:
-        """What it does: new, same, report only, required, tighter, looser, lifted."""
+        """The effect: new, same, report only, required, tighter, looser, lifted."""
         if self.present is None:
             return "new"
         if self.present == self.entry:
@@ -55,7 +55,7 @@ class Change:
 
     @property
     def slack(self) -> float:
-        """How much farther a limit is, a part of the present one; infinite where there is none."""
+        """How much looser a limit becomes, as a fraction of the present one, or infinite."""
         if self.present is None:
             return 0.0
         before, after = limits(self.present), limits(self.entry)
@@ -67,19 +67,19 @@ class Change:
 
     @property
     def other_unit(self) -> bool:
-        """Whether the present entry is in another unit, so that nobody can tell what is looser."""
+        """Whether the present entry is in another unit, so that looseness cannot be compared."""
         return self.present is not None and self.present[3] != self.entry[3]
 
     @property
     def value_change(self) -> float | None:
-        """The change of the value as a part of the present one, where both are required."""
+        """The change of the value as a fraction of the present one, where both are required."""
         if self.present is None or not self.present[0] or not self.entry[0] or self.other_unit:
             return None
         return self.entry[0] / self.present[0] - 1
 
     @property
     def sentence(self) -> str:
-        """Say what is loosened."""
+        """Describe what becomes looser."""
         unit = self.entry[3]
         assert self.present is not None
         if self.effect == "lifted":
@@ -90,21 +90,21 @@ class Change:
         if self.other_unit:
             return (
                 f"{self.check} {self.metric}: {said(self.entry)} is in another unit than "
-                f"{said(self.present)}, so which of them lets pass more cannot be told."
+                f"{said(self.present)}, so it is unknown which of them is looser."
             )
         low, high = limits(self.present)
         value = self.entry[0]
         by = f", by {100 * self.slack:.2g} %" if math.isfinite(self.slack) else ""
         missed = (low is not None and value < low) or (high is not None and value > high)
         return (
-            f"{self.check} {self.metric}: {said(self.entry)} lets pass what {said(self.present)} "
+            f"{self.check} {self.metric}: {said(self.entry)} accepts what {said(self.present)} "
             f"does not{by}"
             + (f", and {value:g} {unit} itself misses the present limit." if missed else ".")
         )
 
 
 def limits(entry: Entry) -> tuple[float | None, float | None]:
-    """Return the least and the most value that an entry lets pass, as ReFrame computes them."""
+    """Return the least and the greatest value that an entry accepts, as ReFrame computes them."""
     value, lower, upper, _ = entry
     return tuple(  # type: ignore[return-value]
         None if part is None else value * (1 + part) if value else part for part in (lower, upper)
@@ -124,7 +124,7 @@ def _slack(before: float | None, after: float | None, lower: bool) -> float:
 class Proposal:
     """The changes of one partition's references, and the record that makes them.
 
-    slow: a sentence for each new value that is far from what was published of the same node model.
+    slow: a sentence for each new value that is far from the published one of the same node model.
     """
 
     folder: Path
@@ -139,8 +139,9 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
 
     :param named: the set of references that the partition names.
     :raises NotFoundError: when the folder, or a file that states a check, is not there.
-    :raises InvalidInputError: when references rest on the present record, and no session has them;
-        or when the present record is none, or another partition's (a-b:c and a:b-c share a name).
+    :raises InvalidInputError: when references come from the present record and no session measures
+        them; or when the present record is invalid, or another partition's (a-b:c and a:b-c share a
+        file name).
     """
     partition, path = record.partition, file_of(folder, record.partition)
     present = References(folder)
@@ -154,7 +155,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
     slow: list[str] = []
     for check, metrics in record.checks.items():
         if check not in present.file_of:
-            raise NotFoundError(f"No file in {folder} has references of the check {check}.")
+            raise NotFoundError(f"No file in {folder} has references of check {check}.")
         for metric, one in metrics.items():
             slow += _far_from_published(check, metric, one)
         old, new = (one.entries(check, partition, named) for one in (present, after))
@@ -162,7 +163,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
         for metric, (_, why) in record.entries(check).items():
             entry = entry_of(new[metric])
             if entry is None:
-                notes.append(f"{check} {metric}: {new[metric]} is no plain reference, and stays.")
+                notes.append(f"{check} {metric}: {new[metric]} is not a plain reference and stays.")
             elif metric not in counts and entry[3] != "count":
                 notes.append(f"{check} {metric}: {said(entry)} stays ({why}).")
             else:
@@ -171,10 +172,10 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
         if replaced:
             notes.append(
                 f"{present.file_of[check]}: {len(replaced)} of the entries of {check} on "
-                f"{partition} give way to those of the record."
+                f"{partition} are replaced by those of the record."
             )
     notes += [
-        f"{one.partition} takes entries from this record, and changes with it."
+        f"{one.partition} uses entries of this record, and changes with it."
         for one in present.transfers.values()
         if one.measured_on == partition
     ]
@@ -182,7 +183,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
 
 
 def _gone(record: Record, before: Record) -> dict[str, dict[str, str]]:
-    """Return what the present record has of the new one's checks, and no session has any longer."""
+    """Return the entries of the present record that no session measures any more."""
     units = {
         check: {
             metric: str(entry[3])
@@ -195,7 +196,7 @@ def _gone(record: Record, before: Record) -> dict[str, dict[str, str]]:
 
 
 def _far_from_published(check: str, metric: str, one: MetricRecord) -> Iterator[str]:
-    """Say that a value is farther from a published one than any tolerance may be."""
+    """Say that a value differs from a published one by more than any tolerance."""
     if not one.required or one.published is None:
         return
     value, published = float(one.entry[0] or 0), one.published
@@ -217,13 +218,14 @@ def _refuse_lost(record: Record, before: Record) -> None:
     ]
     if lost:
         raise InvalidInputError(
-            f"The references of {', '.join(lost)} on {record.partition} rest on the present "
-            "record, and none of these sessions has values of them: add some that ran all checks."
+            f"The references of {', '.join(lost)} on {record.partition} come from the present "
+            "record, but none of these sessions has values of them: add sessions that ran all "
+            "checks."
         )
 
 
 def looser(proposal: Proposal) -> list[str]:
-    """Return a sentence for each entry that would let pass what fails at present, the worst first.
+    """Return a sentence for each entry that accepts what fails at present, the loosest first.
 
     Of repeated calibrations many are looser by a thousandth.
     """
@@ -235,8 +237,8 @@ def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) ->
     """Write the record; return its file.
 
     :raises NotFoundError: when it cannot be written.
-    :raises UsageError: when something is loosened, or far from what was published, and that is not
-        accepted.
+    :raises UsageError: when something becomes looser, or is far from published values, without
+        being accepted.
     """
     record = proposal.record
     for sentences, what, option, accepted in (
@@ -245,7 +247,7 @@ def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) ->
     ):
         if sentences and not accepted:
             raise UsageError(
-                f"{len(sentences)} reference(s) of {record.partition} {what}, and nothing was "
+                f"{len(sentences)} reference(s) of {record.partition} {what}, so nothing was "
                 f"written: {option} accepts it. {' '.join(first_of(sentences))}"
             )
     kind = FOLDER if isinstance(record, Record) else TRANSFERS

@@ -1,4 +1,4 @@
-"""What documents say that a metric should be, by the node model of a partition."""
+"""Published values of a metric, by the node model of a partition."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fabricheck.site import partitions
 
 
 def of(folder: Path, partition: str) -> Expected:
-    """Return what looks published values up in the reference files.
+    """Return a function that finds published values in the reference files.
 
-    Values count that are of the node model that the partition's site names, whatever partition or
-    set has them; what stands under the partition itself or its set comes first. Of a partition
-    without a node model nothing is known. A calibration in their place changes nothing of that.
+    Values of the node model that the partition's site names are used, under any partition or set;
+    those of the partition itself or its set come first. For a partition without a node model there
+    are none. A calibration that replaces them changes nothing here.
 
     :param folder: of the reference files.
     :raises NotFoundError: when there is no such folder.
@@ -54,7 +54,9 @@ def of(folder: Path, partition: str) -> Expected:
 
 
 def _counts(origin: Origin, model: str, used: bool) -> bool:
-    """Whether a value is of a node model: it says so, its machine has it, or who uses it has."""
+    """Whether a value belongs to a node model: it says so, or its machine or its user has that
+    model.
+    """
     if origin.kind not in ("published", "derived") or origin.by_definition:
         return False
     return used or origin.map == model or origin.system in load(model).systems

@@ -1,4 +1,4 @@
-"""Reading what several sessions measured in one partition, by session and node."""
+"""Values that several sessions measured in one partition, by session and node."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.results.session import Case
 from fabricheck.site import partitions
 
-#: A longer pause between two sessions, in minutes, makes the later one another campaign.
+#: A longer pause between two sessions, in minutes, starts another campaign.
 PAUSE_MINUTES = 15.0
 
-#: The version of ReFrame's run reports whose recorded values are known here.
+#: The version of ReFrame's run reports whose recorded values can be read.
 DATA_VERSION = "4.2"
 
 UNITS = frozenset({*FLOORS, "count"})
@@ -44,19 +44,20 @@ def gather(
     pause: float = PAUSE_MINUTES,
     without: AbstractSet[str] = frozenset(),
 ) -> list[Run]:
-    """Return what sessions measured in a partition, by session and node, in the order of time.
+    """Return the values of sessions in a partition, by session and node, in order of time.
 
     :param paths: results folders, archives of them, and folders of jobs over many nodes
-        (``every-node/NAME``), all of whose sessions count; or what else names sessions
-        (`results.reading.read`), as run reports do.
+        (``every-node/NAME``), of which all sessions are used; or other names of sessions
+        (`results.reading.read`), such as run reports.
     :param partition: ``system:partition``.
     :param pause: in minutes; see `PAUSE_MINUTES`.
-    :param without: nodes of which nothing is used, by the scheduler's name.
+    :param without: nodes to exclude, by the scheduler's name.
     :raises NotFoundError: when there is no such folder, report, or session in the partition.
-    :raises InvalidInputError: when a report is not readable or of another form, a unit is unknown
-        or differs between sessions, a value is outside physics, or values are simulated and the
-        partition is not, or the reverse.
-    :raises UsageError: when a check ran in several environments, or a node in `without` is in none.
+    :raises InvalidInputError: when a report cannot be read or has another form, a unit is unknown
+        or differs between sessions, a value is physically impossible, or values are simulated but
+        the partition is not, or the reverse.
+    :raises UsageError: when a check ran in several environments, or no session has a node in
+        `without`.
     """
     simulated = "simulated" in partitions.known(partition).get("features", [])
     runs: dict[tuple[str, str], Run] = {}
@@ -97,19 +98,19 @@ def _sources(every: Iterable[Results]) -> Iterator[Source]:
             continue
         if session.data_version != DATA_VERSION:
             raise InvalidInputError(
-                f"{session.report}: is of version {session.data_version} of ReFrame's run "
-                f"reports, and recorded values are read from version {DATA_VERSION}."
+                f"{session.report}: it has version {session.data_version} of ReFrame's run "
+                f"reports, but recorded values can be read from version {DATA_VERSION} on."
             )
         # A copy: its documents are not kept.
         yield replace(source)
 
 
 def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
-    """Say which nodes a session was to measure and has nothing of.
+    """Report nodes that a session was to measure but has no result of.
 
-    References rest on the others, and those that are silent may be the ones that differ.
+    References come from the others, and the silent ones may be those that differ.
 
-    :param paths: as of `gather`, which returned the runs.
+    :param paths: as for `gather`, which returned the runs.
     :raises InvalidInputError: when a list of nodes cannot be read.
     """
     known = {run.node for run in runs}
@@ -124,11 +125,11 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
                 state = ", ".join(
                     word for word in (requested.state, requested.because, requested.said) if word
                 )
-                yield f"{name} is in {file}, and no session has it{f' ({state})' if state else ''}."
+                yield f"{name} is in {file}, but no session has it{f' ({state})' if state else ''}."
 
 
 def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
-    """Return a session's part in a partition by node.
+    """Return a session's results in a partition, by node.
 
     :param simulated: whether the partition is.
     """
@@ -146,8 +147,8 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
         other = environments.setdefault(check, case.environ)
         if other != case.environ:
             raise UsageError(
-                f"{session.report}: {check} ran in the environments {other} and {case.environ} of "
-                f"{partition}, and a reference is of one: calibrate sessions of one environment."
+                f"{session.report}: {check} ran in environments {other} and {case.environ} of "
+                f"{partition}, but a reference needs one: calibrate sessions of one environment."
             )
         node = case.node if row.document is None else row.node
         unused = _why_not(session.id, case, row.entry, partition, simulated)
@@ -207,8 +208,8 @@ def _why_not(
     if (document["clock"] == "simulated") != simulated:
         article = "a" if simulated else "no"
         raise InvalidInputError(
-            f"{entry.path}: is {document['clock']}, and {partition} is {article} simulated "
-            "partition: what was measured and what was simulated are calibrated apart."
+            f"{entry.path}: it is {document['clock']}, but {partition} is {article} simulated "
+            "partition: measured and simulated values are calibrated separately."
         )
     if document["faults_injected"]:
         sentence = f"{said}: faults were injected into {entry.path}."
@@ -223,7 +224,7 @@ def _values(row: table.Check, check: str) -> Iterator[tuple[str, Value]]:
     assert document is not None and case is not None
     model = node_of(case.where, [document])
     for one in table.metrics(row, model):
-        # What compares a node with itself is required by a rule, whatever it was.
+        # A rule limits what compares a node with itself, whatever its value.
         if one.value is not None and not RELATIVE.search(one.metric):
             yield one.metric, value_of(check, one, one.value, document, model)
 
@@ -242,5 +243,5 @@ def _check_units(runs: Sequence[Run]) -> None:
                     continue
                 raise InvalidInputError(
                     f"{run.session.report}: metric {metric} of {check} is in "
-                    f"{value.unit or 'no unit'}, and {why}."
+                    f"{value.unit or 'no unit'}, but {why}."
                 )

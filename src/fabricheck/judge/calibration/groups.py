@@ -1,4 +1,4 @@
-"""Whether values are one group or two: modes of a metric, and nodes that are slower than others."""
+"""Grouping of values: modes of a metric, and nodes slower than the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 
-#: By unit the least tolerance, a part of the value: what few sessions do not show.
+#: The least tolerance by unit, as a fraction of the value: it covers what few sessions do not show.
 FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}
 #: The same of several devices at once on host memory, which others of the host use as well: on two
 #: H200 such a value was 9.7 % below the median of nine sessions once, and 4 % once (docs/h200.md).
@@ -18,7 +18,7 @@ FLOOR_AT_ONCE = 0.12
 #: A median absolute deviation times this is the standard deviation of a normal distribution.
 NORMAL = 1.4826
 SPREADS = 5
-#: Two groups are two modes when the gap between them is above so many of their own deviations.
+#: Two groups are two modes when the gap between them exceeds so many of their own deviations.
 GAPS = 5
 #: Each has so many sessions, and this part of all.
 LEAST_IN_A_MODE = 2
@@ -26,19 +26,19 @@ LEAST_PART_OF_A_MODE = 0.1
 #: Where each has so many values their ends may meet: their medians are compared instead.
 MANY_IN_A_MODE = 5
 
-#: From so many nodes on a node counts once: of two none is in the middle.
+#: From so many nodes on each node counts once: two have no middle.
 LEAST_NODES = 3
-#: At most this part of the nodes is set aside as slow; of more nobody can say which are right.
+#: The largest fraction of nodes that is excluded as slow; of more it is unknown which are right.
 MOST_ASIDE = 0.25
 
 
 def slow_nodes(
     by_node: Mapping[str, Sequence[float]], unit: str
 ) -> tuple[tuple[str, ...], tuple[dict[str, float], dict[str, float]] | None]:
-    """Return which nodes are slow, and two groups where the slower one is no minority.
+    """Return the slow nodes, and two groups where the slower one is not a minority.
 
-    Groups have the medians of their nodes, the lower values first. A single fast node is a group:
-    it shows what all could reach.
+    Groups consist of the medians of their nodes, the lower values first. A single fast node is a
+    group: it shows what all could reach.
     """
     kept = {node: statistics.median(own) for node, own in by_node.items()}
     aside: list[str] = []
@@ -57,15 +57,15 @@ def slow_nodes(
 
 
 def modes(values: Sequence[float], unit: str) -> tuple[list[float], list[float]] | None:
-    """Return the two modes of sessions' values, or None where they are one; see `split`."""
+    """Return the two modes of sessions' values, or None for one mode; see `split`."""
     return split(values, unit, max(LEAST_IN_A_MODE, math.ceil(LEAST_PART_OF_A_MODE * len(values))))
 
 
 def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], list[float]] | None:
-    """Return the two groups that values fall into, or None where they are one.
+    """Split values into two groups, or return None where they are one.
 
-    :param values: finite and above zero.
-    :param least: how many each group has at least.
+    :param values: finite and positive.
+    :param least: the least size of each group.
     """
     ordered = sorted(values)
     splits = range(least, len(ordered) - least + 1)
@@ -77,7 +77,7 @@ def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], 
     gap = high[0] - low[-1]
     if gap > GAPS * max(statistics.mad(low), statistics.mad(high)) and gap > floor:
         return low, high
-    # The ends of two groups of many meet, so that no gap shows; their middles stay apart.
+    # The ends of two large groups meet, so no gap shows; their middles stay apart.
     splits = range(max(least, MANY_IN_A_MODE), len(ordered) - max(least, MANY_IN_A_MODE) + 1)
     if not splits:
         return None

@@ -1,4 +1,4 @@
-"""How noisy a partition is: within a run, between sessions, and between campaigns, in Markdown."""
+"""Noise of a partition within a run, between sessions and between campaigns, in Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between
 
 
 def table(record: Record) -> str:
-    """Return the table of a record: a row for each check, and kind of memory where it has some."""
+    """Return the table of a record: a row for each check and, where measured, kind of memory."""
     rows: dict[tuple[str, str], list[MetricRecord]] = {}
     for check, metrics in record.checks.items():
         for name, one in metrics.items():

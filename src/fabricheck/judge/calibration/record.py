@@ -1,4 +1,4 @@
-"""The calibration record of a partition: what its sessions measured, and what follows from it."""
+"""The calibration record of a partition: its sessions' values, and the entries from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fabricheck.references.calibrated import (
     UnusedRecord,
 )
 
-#: What is said at the head of a file.
+#: The header of a file.
 _HEADS = {
     "calibration": "Values are in the unit of\n# their metric, by the number of the session; parts "
     "of a value are fractions.",
@@ -31,14 +31,14 @@ _HEADS = {
 
 _K = TypeVar("_K", int, str)
 
-#: Returns what documents say of a check's metric in a unit, or None.
+#: Returns the documents' value of a check's metric in a unit, or None.
 Expected = Callable[[str, str, str], PublishedRecord | None]
 
 
 def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: None) -> Record:
-    """Make the record of the sessions of a partition, in the order of time.
+    """Make the record of a partition's sessions, which are in order of time.
 
-    :param expected: what was published of the partition's node model.
+    :param expected: returns the published values of the partition's node model.
     """
     sets: dict[str, frozenset[str]] = {}
     for run in runs:
@@ -144,7 +144,7 @@ def _metric(
 
 
 def _only(words: set[str | None]) -> str | None:
-    """Return what sessions say of a metric, all of it where they differ."""
+    """Return the sessions' common value of a property, or all of them where they differ."""
     return ", ".join(sorted(word for word in words if word is not None)) or None
 
 
@@ -169,7 +169,7 @@ class _Writer(yaml.SafeDumper):
 
 
 def text(made: Record | Transfer) -> str:
-    """Return a record, or what a partition takes from one, as YAML; what is empty is left out."""
+    """Format a record, or the metrics taken from one, as YAML without empty keys."""
     content = {"kind": made.kind, "format": made.format, **made.model_dump(exclude_defaults=True)}
     # Maps and lists without others inside are on one line.
     lines = yaml.dump(content, Dumper=_Writer, sort_keys=False, width=120, default_flow_style=None)

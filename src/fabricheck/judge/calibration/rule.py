@@ -1,6 +1,6 @@
-"""The rule that makes a reference of what several sessions measured; docs/calibration.md has it.
+"""The rule that makes a reference from several sessions; docs/calibration.md describes it.
 
-A reference that cannot be trusted is never made: the metric becomes report only, with a reason.
+No reference is made that cannot be trusted: the metric becomes report only, with a reason.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from fabricheck.judge.calibration.groups import (
 from fabricheck.references.calibrated import Tolerance
 from fabricheck.references.entries import Entry, report_only
 
-#: The fewest sessions, and the fewest campaigns that they come from.
+#: The least numbers of sessions and of campaigns.
 LEAST_SESSIONS = 5
 LEAST_CAMPAIGNS = 2
 
-#: By unit the tolerance above which a metric is too noisy to accept or refuse anything by.
+#: By unit the tolerance above which a metric is too noisy for a limit.
 CEILINGS = {"GB/s": 0.15, "%": 0.15, "us": 0.50}
 
 WORST_TIMES = 1.5
-#: Of the nodes at least this part has two sessions or more, which show how much a node varies.
+#: The least fraction of nodes with two sessions or more, which show how much a node varies.
 LEAST_REPEATED = 0.5
 #: Letters of nodes in one sentence.
 MOST_LETTERS = 8
 #: Significant digits of a value.
 DIGITS = 5
 
-#: A requirement that follows from what is counted (faults), and is never measured.
+#: The requirement for counts (of faults), which is never measured.
 COUNT_ENTRY = (0, 0, 0, "count")
 
 TEXT = (
@@ -70,10 +70,10 @@ TEXT = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """The entry of a metric, the tolerance where one could be computed, and why it is so.
+    """The entry of a metric, its tolerance where one could be computed, and the reason.
 
-    reason: ``rule`` for an entry that requires something, else why it does not. aside: the nodes
-    that are slow, and of which nothing is in the entry.
+    reason: ``rule`` for an entry that requires something, else why it does not. aside: the slow
+    nodes, whose values are not in the entry.
     """
 
     entry: Entry
@@ -98,7 +98,7 @@ def judge(
     :param floor: of the tolerance, where it is above that of the unit.
     """
     if unit == "count":
-        return Outcome(COUNT_ENTRY, None, "count: none is required, whatever was measured")
+        return Outcome(COUNT_ENTRY, None, "count: none is allowed, whatever was measured")
     of = nodes or ["A"] * len(values)
     by_node: dict[str, list[float]] = {}
     for node, value in zip(of, values, strict=True):
@@ -115,8 +115,8 @@ def judge(
         )
         return _refused(
             unit,
-            f"two groups of nodes: {low} and {high} {unit}, and the slower one is no minority of "
-            f"at most {MOST_ASIDE:.0%}",
+            f"two groups of nodes: {low} and {high} {unit}; the slower one exceeds a minority of "
+            f"{MOST_ASIDE:.0%}",
             tolerance,
         )
     kept = {node: own for node, own in by_node.items() if node not in aside}
@@ -130,8 +130,8 @@ def judge(
         return _refused(unit, f"two modes: {low} and {high} {unit}", tolerance, aside)
     if tolerance.taken > CEILINGS[unit]:
         said = (
-            f"noisy: {min(counted):.5g} to {max(counted):.5g} {unit} would take a tolerance of "
-            f"{tolerance.taken:.1%}, and {CEILINGS[unit]:.0%} is the most"
+            f"noisy: {min(counted):.5g} to {max(counted):.5g} {unit} need a tolerance of "
+            f"{tolerance.taken:.1%}; at most {CEILINGS[unit]:.0%} is allowed"
         )
         return _refused(unit, said, tolerance, aside)
     value = float(f"{middle_of(kept):.{DIGITS}g}")
@@ -147,7 +147,7 @@ def _refused(
 
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
-    """Name the nodes of one mode where it has all of their values, and others have none in it."""
+    """Name the nodes of one mode that have only values in it."""
     own = {node for node, theirs in by_node.items() if set(theirs) & set(values)}
     apart = own != by_node.keys() and all(set(by_node[node]) <= set(values) for node in own)
     return f" ({listed(sorted(own))})" if apart else ""
@@ -159,7 +159,7 @@ def listed(nodes: Sequence[str]) -> str:
 
 
 def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
-    """Return why values of these nodes and campaigns are too few, or None where they are not."""
+    """Return why these nodes and campaigns are too few, or None where they suffice."""
     if len(nodes) < LEAST_SESSIONS:
         return f"{len(nodes)} of at least {LEAST_SESSIONS} sessions"
     if len(set(campaigns)) < LEAST_CAMPAIGNS:
@@ -168,21 +168,21 @@ def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
     repeated = sum(count > 1 for count in times.values())
     if repeated < LEAST_REPEATED * len(times):
         return (
-            f"{repeated} of {len(times)} nodes have two sessions or more, and {LEAST_REPEATED:.0%} "
-            "must: how much a node varies by itself is not known"
+            f"{repeated} of {len(times)} nodes have two sessions or more; {LEAST_REPEATED:.0%} "
+            "are required to know how much a node varies"
         )
     return None
 
 
 def middle_of(by_node: Mapping[str, Sequence[float]]) -> float:
-    """Return the median over the nodes' medians, of fewer than three nodes that of all values."""
+    """Return the median over the nodes' medians, for fewer than three nodes that of all values."""
     if len(by_node) >= LEAST_NODES:
         return statistics.median([statistics.median(own) for own in by_node.values()])
     return statistics.median([value for own in by_node.values() for value in own])
 
 
 def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str, floor: float = 0) -> Tolerance:
-    """Return the candidates of the tolerance of values that are finite and above zero."""
+    """Return the candidates of the tolerance of finite, positive values."""
     middle = middle_of(by_node)
     values = [value for own in by_node.values() for value in own]
     if len(by_node) >= LEAST_NODES:

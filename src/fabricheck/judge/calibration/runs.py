@@ -1,7 +1,7 @@
-"""What sessions measured by node: their values, the nodes by letter, and campaigns.
+"""Values of sessions by node: the nodes by letter, and campaigns.
 
-A campaign is a stretch of sessions on one node without a longer pause. Documents do not tell when
-a machine was started, so a restart is seen as its pause.
+A campaign is a sequence of sessions on one node without a longer pause. Documents do not record
+when a machine was started, so a restart appears as a pause.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration.values import Value
 from fabricheck.results.session import Session
 
-#: What is kept of a document: with their samples those of some hundred nodes fill a machine.
+#: The parts of a document that are kept: with samples those of some hundred nodes fill the memory.
 KEPT = ("clock", "program", "versions", "devices")
 
 
 @dataclass(frozen=True)
 class Unused:
-    """A case that gives no values; `sentence` may name files and nodes, `reason` does not."""
+    """A case without values; `sentence` may name files and nodes, `reason` does not."""
 
     check: str
     reason: str
@@ -32,12 +32,11 @@ class Unused:
 
 @dataclass
 class Run:
-    """One session's part on one node of one partition.
+    """One session's results on one node of one partition.
 
-    node: the scheduler's name of it, else the hostname; no record has it. overlay: what changed a
-    simulated node. group: the letter that the record has for the node. number: from 1, in the order
-    of time. devices: the unique ids. values: by check and metric. documents: of each what `KEPT`
-    names.
+    node: its name in the scheduler, else the hostname; no record has it. overlay: what changed a
+    simulated node. group: the node's letter in the record. number: from 1, in order of time.
+    devices: the unique ids. values: by check and metric. documents: of each the parts in `KEPT`.
     """
 
     session: Session
@@ -64,7 +63,7 @@ class Run:
 
 
 def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
-    """Take the values of nodes away; a record says that they were left out.
+    """Remove the values of nodes; the record says that they were left out.
 
     :raises UsageError: for a node that no session has.
     """
@@ -80,10 +79,10 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
 
 
 def refuse_impossible(runs: Sequence[Run]) -> None:
-    """Refuse values outside physics.
+    """Refuse physically impossible values.
 
-    Nothing else of these sessions is used either: what was wrong with a clock or a count is in the
-    other values as well, where nobody sees it.
+    Nothing else of these sessions is used either: what was wrong with a clock or a count also
+    affects the other values, unnoticed.
 
     :raises InvalidInputError: with a sentence for each.
     """
@@ -98,16 +97,16 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
                     )
     if sentences:
         raise InvalidInputError(
-            f"{len(sentences)} value(s) cannot be true, so how they were measured is wrong, and "
-            "nothing is made of these sessions until that node (--without) or session (by naming "
-            f"the reports of the others) is left out. {' '.join(first_of(sentences))}"
+            f"{len(sentences)} value(s) are physically impossible, so their measurement is "
+            "wrong: leave out that node (--without) or session (name the reports of the "
+            f"others). {' '.join(first_of(sentences))}"
         )
 
 
 def name_nodes(runs: Sequence[Run]) -> None:
-    """Name nodes A, B ... in the order of time: by devices, else by name and overlay.
+    """Name nodes A, B ... in order of time: by devices, else by name and overlay.
 
-    A session that used a part of the devices of a node is of that node.
+    A session that used some devices of a node belongs to that node.
     """
     sets: list[tuple[frozenset[str], set[str]]] = []
     for run in runs:
@@ -149,7 +148,7 @@ def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
-    """Return by check and metric the numbers of the sessions that lack it, where some do."""
+    """Return by check and metric the numbers of the sessions that lack it, if any."""
     runs = [run for run in runs if not any(one.reason == "left out" for one in run.unused)]
     every = {
         (check, metric) for run in runs for check in run.values for metric in run.values[check]

@@ -1,7 +1,7 @@
-"""References of a partition that was not measured, from the record of another one.
+"""References of a partition that was not measured, from another one's record.
 
-Only what has the same meaning on any number of devices is taken: values of a device alone, and of
-a pair alone by its link class. The worst of more devices tends to be worse than that of fewer.
+Only metrics independent of the number of devices are taken: values of a single device, and of a
+single pair by its link class. The worst of more devices tends to be worse than that of fewer.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from fabricheck.references.stated import References
 
 
 def transfer(folder: Path, like: str, partition: str) -> Proposal:
-    """Return what a partition takes from another one's record; of all else its entries stay.
+    """Return the metrics that a partition takes from another one's record; its other entries stay.
 
     :param folder: of the reference files.
     :param like: the partition that was measured.
-    :param partition: the one that was not; its metrics are those that it has entries of.
+    :param partition: the one that was not; its metrics are those with entries.
     :raises NotFoundError: when there is no record, or the partition has no entries.
     :raises InvalidInputError: when the partition has values of its own, or the record is none,
         simulated, or another partition's.
     """
     if like == partition:
-        raise UsageError(f"{like} cannot be taken for itself.")
+        raise UsageError(f"{like} cannot be used for itself.")
     record = read_of(folder, like)
     if record.clock == "simulated":
         raise InvalidInputError(
-            f"{file_of(folder, like)}: is simulated, and no ground for another partition."
+            f"{file_of(folder, like)}: it is simulated, so it cannot be used for another partition."
         )
     references = References(folder)
     if references.record(partition) is not None:
         raise InvalidInputError(
-            f"{file_of(folder, partition)}: {partition} has a calibration of its own, which values "
+            f"{file_of(folder, partition)}: {partition} has its own calibration, which values "
             f"measured on {like} do not replace."
         )
-    # Only here, as it brings ReFrame's front end.
+    # Imported here only, as it loads ReFrame's front end.
     from fabricheck.rfm import listing
 
     independent = listing.independent(like, checks_folders(), folder)
@@ -53,7 +53,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
         for metric, raw in present.items() if given else ():
             before = entry_of(raw)
             if before is None:
-                notes.append(f"{check} {metric}: {raw} is no plain reference, and stays.")
+                notes.append(f"{check} {metric}: {raw} is not a plain reference and stays.")
             elif metric in given and metric in independent.get(check, ()):
                 entry, why = given[metric]
                 taken.setdefault(check, []).append(metric)
@@ -66,8 +66,8 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
                 changes.append(Change(check, metric, before, entry, why))
     if not changes:
         raise NotFoundError(
-            f"The reference files in {folder} list no metric of {partition} that {like} has: enter "
-            "its checks first, each metric as report only, since only they say which it has."
+            f"The reference files in {folder} list no metric of {partition} that {like} has: "
+            "enter its checks first, with each metric as report only."
         )
     made = Transfer(partition=partition, measured_on=like, checks=taken)
     return Proposal(folder, made, changes, sorted(notes))
@@ -76,12 +76,12 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
 def _without(references: References, check: str, partition: str, metric: str) -> Entry:
     """Return what the files state of a metric that is not taken.
 
-    :raises InvalidInputError: when they state nothing, since it was taken before.
+    :raises InvalidInputError: when they have no entry, since it was taken before.
     """
     stated = entry_of(references.stated(check, partition).get(metric))
     if stated is None:
         raise InvalidInputError(
-            f"{references.file_of[check]}: {metric} of {check} on {partition} can be taken no "
-            "longer: enter it as report only."
+            f"{references.file_of[check]}: {metric} of {check} on {partition} is not available "
+            "any more: enter it as report only."
         )
     return stated

@@ -1,7 +1,7 @@
-"""What one session says of a metric on one node, and what no true value of it passes.
+"""One session's value of a metric on one node, and its physical bound.
 
-ReFrame judges series while a session runs. Here the recorded value itself is judged, whatever it
-was computed from: by the peak of the node model for the series that it is made of.
+ReFrame judges series during a session. Here the recorded value itself is judged, however it was
+computed: by the node model's peak for its series.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.table import Metric, link_class
 from fabricheck.rfm.bounds import Bound, node_bound
 
-#: A percentage of the best one measured.
+#: The unit of a percentage of the best measured one.
 WHOLE = Bound(100.0, "derived", "a part of the whole")
 
 
 @dataclass(frozen=True)
 class Value:
-    """What one session says of a metric on one node.
+    """One session's value of a metric on one node.
 
-    check: under whose name it was measured, which may be another one's part today.
-    half_width: half of the 95 % interval over the median, of the series whose median the value is;
-        None where it is of no single series.
-    link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
-        not told by the document. bound: what no true value of the metric passes; None if unknown.
-    floor: the least tolerance, a part of the value, where it is above that of the unit.
+    check: the check that measured it, which may be part of another one today. half_width: half the
+    95 % interval over the median of the series whose median is the value; None where it is not that
+    of a single series. link_class, engine: of its transfers; None for other than pairs, or where
+    the document has none. bound: the value's physical bound; None if unknown. floor: the least
+    tolerance, as a fraction of the value, where it exceeds that of the unit.
     """
 
     value: float
@@ -45,9 +44,9 @@ class Value:
 
     @property
     def impossible(self) -> str | None:
-        """Why it cannot be true, as the rest of a sentence, or None where it can.
+        """Why the value is physically impossible, as the rest of a sentence, or None.
 
-        Of what is counted any number is possible.
+        For a count any number is possible.
         """
         if self.unit == "count":
             return None
@@ -65,12 +64,12 @@ class Value:
 def value_of(
     check: str, metric: Metric, value: float, document: ResultDocument, node: NodeModel | None
 ) -> Value:
-    """Return a recorded value with what is known of the transfers that it is made of.
+    """Return a recorded value with what is known about its transfers.
 
-    They are its series, or those that its name tells where these are not known, and of them those
-    whose median is its value, where there are some. Of several the largest bound counts.
+    These are its series, or those that its name matches where they are unknown; among them those
+    whose median is its value, if any. Of several bounds the largest applies.
 
-    :param node: the healthy node model; without one nothing is known of classes and bounds.
+    :param node: the healthy node model; without one, classes and bounds are unknown.
     """
     decisive = made_of.decisive(document, metric.series, value, metric.unit)
     half_width = _median([one["relative_half_width"] for one in decisive])
@@ -84,7 +83,7 @@ def value_of(
     classes = {link_class(one, node) for one in every}
     bounds = [] if node is None else [node_bound(node, one) for one in chosen]
     known = [one for one in bounds if one is not None]
-    # Of a series without a bound there may be any value.
+    # A series without a bound allows any value.
     bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
     return Value(
         value,
@@ -106,7 +105,7 @@ def _at_once_on_host_memory(series: Series) -> bool:
 def middle(values: Sequence[Value]) -> Value:
     """Return the median of the values of a check that ReFrame repeated in a session.
 
-    One that cannot be true stays: no median of repetitions hides it.
+    An impossible value is kept: no median of repetitions hides it.
     """
     half_width = _median([one.half_width for one in values])
     false = next((one for one in values if one.impossible), None)

@@ -1,4 +1,4 @@
-"""The findings of the documents as rules over results: reproduced, refuted, or not testable."""
+"""Published findings as rules on results: reproduced, not reproduced, or not testable."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -71,7 +71,7 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
 
 
 def _left_out(claim: Claim, observed: Observed) -> str:
-    """Return what else a sentence has to say where wrong data are left out; E12 judges them."""
+    """Return the sentence about wrong data that is left out; E12 judges it."""
     names = [one for one in claim.experiments if one != "E12" and observed.left_out.get(one)]
     if not names:
         return ""
@@ -80,7 +80,7 @@ def _left_out(claim: Claim, observed: Observed) -> str:
 
 
 def fitted_keys(claim: Claim, node: NodeModel | None) -> Iterator[str]:
-    """Yield the keys that a claim rests on and that were fitted to published values."""
+    """Yield the node model keys of a claim that were fitted to published values."""
     for key in claim.rests_on:
         fact = node.facts.get(key) if node else None
         if fact is not None and fact.kind == "fitted":

@@ -1,4 +1,4 @@
-"""Claims on what kernels do in the memory of another device (E8)."""
+"""Claims on kernels that access the memory of another device (E8)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POINTS = 2.0
 #: Each tier has twice the links of the next; half of that gain tells tiers apart.
 NEXT_TIER = 1.5
 
-_LINKS_ONLY = "kernels are limited by the links and by what they have in flight, by no engine"
+_LINKS_ONLY = "kernels are limited by the links and by their accesses in flight, not by an engine"
 
 
 def _copies(observed: Observed) -> Points:
@@ -35,8 +35,8 @@ def _copies(observed: Observed) -> Points:
 
 
 def _tiers(observed: Observed) -> dict[LinkClass, list[Series]]:
-    """Return the copies by kernel over direct links, by link class from single to quad."""
-    return of_classes(needs.node(observed), _copies(observed), TIERS, "copies by kernel", "E8")
+    """Return the kernel copies over direct links, by link class from single to quad."""
+    return of_classes(needs.node(observed), _copies(observed), TIERS, "kernel copies", "E8")
 
 
 def _three_tiers(observed: Observed) -> Finding:
@@ -48,7 +48,7 @@ def _three_tiers(observed: Observed) -> Finding:
     spans = [f"{kind.name} {span(tier)} ({pairs(tier)})" for kind, tier in tiers.items()]
     return verdict(
         holds,
-        f"Copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
+        f"Kernel copies in a peer's memory are in tiers: {', '.join(spans)}.",
         *(middle_number(f"{kind.name} links, median", tier) for kind, tier in tiers.items()),
     )
 
@@ -65,7 +65,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
         numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", *tier))
     return verdict(
         holds,
-        f"Copies by kernel reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
+        f"Kernel copies reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
         *numbers,
     )
 
@@ -73,7 +73,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
 CLAIMS = (
     Claim(
         id="kernel-three-tiers",
-        statement="Copies by kernel in a peer's memory show three tiers, those of the links.",
+        statement="Kernel copies in a peer's memory show three tiers, those of the links.",
         document="paper",
         where="V.B and figure 8",
         rule="every pair with a wider direct link is at least half as fast again as every one of "
@@ -85,7 +85,7 @@ CLAIMS = (
     ),
     Claim(
         id="kernel-43-percent",
-        statement="Copies by kernel in a peer's memory reach 43 to 44 % of the peak of both "
+        statement="Kernel copies in a peer's memory reach 43 to 44 % of the peak of both "
         "directions, over each kind of link.",
         document="paper",
         where="V.B and figure 9",
@@ -99,16 +99,16 @@ CLAIMS = (
     ),
     Claim(
         id="kernel-no-engine-limit",
-        statement="Kernels do not have the engines' limit: a quad link gives them more than a dual "
-        "one.",
+        statement="Kernels do not have the copy engines' limit: a quad link gives them more than a "
+        "dual one.",
         document="paper",
         where="V.B",
         rule="the median over quad links is at least half as much again as over dual ones, half of "
         "what twice the links could give",
         requires=needs.tiers,
         judge=ratio(
-            of_class("a copy by kernel", _copies, QUAD, "copies by kernel", "E8"),
-            of_class("one", _copies, DUAL, "copies by kernel", "E8"),
+            of_class("a kernel copy", _copies, QUAD, "kernel copies", "E8"),
+            of_class("one", _copies, DUAL, "kernel copies", "E8"),
             lambda found, _: found >= NEXT_TIER,
         ),
         experiments=("E8",),

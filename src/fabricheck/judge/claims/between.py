@@ -1,4 +1,4 @@
-"""What the rules on transfers between devices read: series by pair, by link class, and compared."""
+"""Series of transfers between devices for rules: by pair, by link class, and compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def by_engine(point: Series) -> bool:
 
 
 def by_one_engine(points: Iterable[Series]) -> list[Series]:
-    """Return the copies that are each by one engine, of every pair that has copies by engine.
+    """Return the copies that are each by one engine, of every pair that has copy-engine transfers.
 
     :raises NotTestable: for a pair whose copies are shared by several engines, or by a number that
         is not known: the documents measured one engine.
@@ -38,8 +38,8 @@ def by_one_engine(points: Iterable[Series]) -> list[Series]:
             count = point.measured.get("engines")
             engines = f"{count} copy engines share" if count else "an unknown number of engines has"
             raise NotTestable(
-                f"{engines} a copy from device {point.devices[0]} to {point.devices[-1]}, and it "
-                "is of one engine: set HSA_ENABLE_SDMA_GANG=0"
+                f"{engines} a copy from device {point.devices[0]} to {point.devices[-1]}; one "
+                "engine is required: set HSA_ENABLE_SDMA_GANG=0"
             )
     return one
 
@@ -71,17 +71,17 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
     # Those with all engines off go before those with the switch of peers alone.
     off = [one for one in off if not one.by_peer_switch_alone] or off
     chosen = by_one_engine(found) if engine else off
-    what = "copies by engine" if engine else "copies with the engines off"
+    what = "copy-engine transfers" if engine else "copies with the engines off"
     return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
 
 
 def latencies(observed: Observed) -> dict[Pair, Series]:
-    """Return the latencies of copies by engine of each ordered pair.
+    """Return the latencies of copy-engine transfers of each ordered pair.
 
     :raises NotTestable: when there are none.
     """
     chosen = by_one_engine(between_devices(observed, "latency"))
-    return by_pair(needs.some(chosen, "latencies of copies by engine", "E7"))
+    return by_pair(needs.some(chosen, "latencies of copy-engine transfers", "E7"))
 
 
 def accesses(observed: Observed, operation: str) -> dict[Pair, Series]:
@@ -136,7 +136,9 @@ def detour_pairs(node: NodeModel) -> tuple[list[Pair], str]:
     :raises NotTestable: when there are none.
     """
     if not node.detour_pairs:
-        raise NotTestable(f"on {node.name} no widest path is longer than the shortest one")
+        raise NotTestable(
+            f"{node.name} has no pair whose widest path is longer than its shortest one"
+        )
     pairs = [way for a, b in node.detour_pairs for way in ((a, b), (b, a))]
     return pairs, " and ".join(f"{a}-{b}" for a, b in node.detour_pairs)
 

@@ -26,7 +26,7 @@ from fabricheck.results.table import Series
 #: Collectives of one pass, and of two: one that gathers, one that spreads.
 ONE_PASS, TWO_PASSES = ("reduce", "bcast"), ("allreduce", "reduce_scatter", "allgather")
 EVERY = (*ONE_PASS, *TWO_PASSES)
-#: The document gives no number for "close to the bound"; within a fifth is taken for it.
+#: The document gives no number for "close to the bound"; within a fifth is used.
 CLOSE = 0.20
 #: What is left of a size that was rounded down for the ranks, at least.
 ROUNDED = 0.99

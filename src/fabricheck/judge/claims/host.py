@@ -35,7 +35,7 @@ FLAT, ALIKE, LINK_POINTS = 0.02, 0.03, 3.0
 
 
 def copies(observed: Observed, operation: str, memory: str) -> list[Series]:
-    """Return the copies by engine of one device at a time between it and memory near it.
+    """Return the copy-engine transfers of one device at a time between it and memory near it.
 
     :param memory: pinned or pageable.
     """

@@ -1,4 +1,4 @@
-"""Comparisons that rules share, by medians and 95 % intervals, and how sentences name series."""
+"""Comparisons shared by rules, by medians and 95 % intervals, and names of series in sentences."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def high(point: Series) -> float:
 
 
 def above(one: Series, other: Series) -> bool:
-    """Say whether a median is above another one with intervals that do not meet."""
+    """Whether a median is above another one and their intervals do not overlap."""
     return low(one) > high(other)
 
 
 def above_by(one: Series, other: Series, part: float) -> bool:
-    """Say whether another median is below by more than a part of this one, beyond the noise."""
+    """Whether another median is below this one by more than a fraction of it, beyond the noise."""
     return low(one) * (1 - part) > high(other)
 
 
 def within(point: Series, least: float, most: float, part: float = 0.0) -> bool:
-    """Say whether a median may lie in a range: its interval touches it.
+    """Whether a median may lie in a range: its interval touches it.
 
-    :param part: by which the range is wider, as a part of its ends.
+    :param part: by which the range is wider, as a fraction of its ends.
     """
     return low(point) <= most * (1 + part) and high(point) >= least * (1 - part)
 

@@ -1,6 +1,6 @@
-"""Claims on which devices are linked (E13) and on the best to use together (E14).
+"""Claims on which devices are linked (E13) and on the best devices to use together (E14).
 
-Those by links are of a node model that the node was compared with.
+Those on links are about a node model that the node was compared with.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def as_modelled(observed: Observed) -> None:
         raise NotTestable("the session has no comparison of the node with its model (E13)")
     for document in found:
         for sentence in document.get("differences") or ():
-            raise NotTestable(f"the node is not as its model says: {sentence}")
+            raise NotTestable(f"the node differs from its model: {sentence}")
         if "links" not in _compared(document["notes"]):
-            raise NotTestable("the node's tools do not tell its links (E13)")
+            raise NotTestable("the node's tools do not report its links (E13)")
 
 
 def _compared(notes: list[str]) -> list[str]:

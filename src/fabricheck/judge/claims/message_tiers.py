@@ -1,4 +1,4 @@
-"""Claims of JSC on messages of MPI between devices (E9): MI250's tiers, A100's uniform links."""
+"""Claims of JSC on MPI messages between devices (E9): MI250's tiers, A100's uniform links."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _large_enough(points: Points, below: bool, text: str) -> None:
     size = min(point.bytes for point in points.values())
     if below and size < LARGE:
         raise NotTestable(
-            f"it is of messages of {about(LARGE)}, and the session's of {about(size)} can be "
+            f"it holds for messages of {about(LARGE)}; the session's of {about(size)} can be "
             f"slower, as the document says itself{text} (E9)"
         )
 

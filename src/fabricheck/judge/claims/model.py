@@ -1,4 +1,4 @@
-"""What a claim is: a finding of a document as a rule, and what a partition's results say of it."""
+"""A claim: a published finding as a rule, and its verdict on a partition's results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ REPRODUCED: Outcome = "reproduced"
 REFUTED: Outcome = "not reproduced"
 NOT_TESTABLE: Outcome = "not testable here"
 
-#: What a number is. A computed one is a ratio, a mean or the like of measured or simulated ones.
+#: The kinds of a number. A computed one is a ratio, a mean or the like of measured or simulated
+#: ones.
 Kind = Literal["measured", "simulated", "published", "derived"]
 
 
@@ -22,10 +23,10 @@ Kind = Literal["measured", "simulated", "published", "derived"]
 class Number:
     """A number that a claim was judged by.
 
-    what: what it is, as a table's row. unit: GB/s (1e9 bytes per second), us, B, percent, or ratio;
-    of a published one also its record's. interval: the 95 % interval of a median, where there is
-    one. computed: of several values. noisy: whether its series was. record, place: of a published
-    one, its id in the data set, and the document and the place in it.
+    what: its name in a table. unit: GB/s (1e9 bytes per second), us, B, percent, or ratio; for a
+    published one also its record's. interval: the 95 % interval of a median, if any. computed:
+    whether it comes from several values. noisy: whether its series was. record, place: for a
+    published one, its id in the data set, and the document and the place in it.
     """
 
     what: str
@@ -41,7 +42,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule found: its outcome, why in one sentence with the numbers, and the numbers."""
+    """A rule's finding: its outcome, the reason in one sentence, and the numbers in it."""
 
     outcome: Outcome
     because: str
@@ -49,12 +50,12 @@ class Finding:
 
 
 class NotTestable(Exception):
-    """Raised by a rule that lacks something; the message is the sentence that says what."""
+    """Raised by a rule that lacks something; the message is the sentence about it."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A finding of a document, and the rule that judges it.
+    """A published finding, and the rule that judges it.
 
     id: its name on the command line. statement: the finding, in our words. document: key of
     documents.yaml. where: the place in it. rule: when it counts as reproduced, with the tolerance
@@ -82,10 +83,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a partition's results say of a claim.
+    """The verdict of a partition's results on a claim.
 
-    kind: measured or simulated. fitted: what it rests on that was fitted to published values, on a
-    simulated node: it then agrees by construction. noisy: whether a series of it was noisy.
+    kind: measured or simulated. fitted: its keys that were fitted to published values, on a
+    simulated node: it then agrees by construction. noisy: whether one of its series was noisy.
     """
 
     claim: Claim
@@ -112,7 +113,7 @@ class Verdict:
 
     @property
     def by_construction(self) -> bool:
-        """Whether it is reproduced because it was fitted or is built in, which is no evidence."""
+        """Whether it is reproduced because it was fitted or is built in, which is not evidence."""
         return self.outcome == REPRODUCED and not self.independent
 
 

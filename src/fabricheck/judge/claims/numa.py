@@ -1,4 +1,4 @@
-"""Claims on where host memory is: the NUMA domain of a single transfer (E4)."""
+"""Claims on the place of host memory: the NUMA domain of a single transfer (E4)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _two_sockets(observed: Observed) -> Finding:
 CLAIMS = (
     Claim(
         id="numa-of-single-transfer",
-        statement="The NUMA domain of pinned memory does not matter to a single transfer.",
+        statement="The NUMA domain of pinned memory does not affect a single transfer.",
         document="paper",
         where="IV.B",
         rule="no device loses more than 2 % with memory of a far domain, noise counting for it: "

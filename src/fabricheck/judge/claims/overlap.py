@@ -46,7 +46,7 @@ def _rate(point: Series) -> float:
 def _leave_compute_free(observed: Observed) -> Finding:
     needs.devices(observed)
     if observed.simulated:
-        raise NotTestable("what a device computes is not simulated")
+        raise NotTestable("computing of devices is not simulated")
     holds, texts, numbers = True, [], []
     for where, (engine, kernel) in TARGETS.items():
         by_engine, by_kernel = _kept(observed, engine), _kept(observed, kernel)
@@ -60,7 +60,8 @@ def _leave_compute_free(observed: Observed) -> Finding:
             numbers += kept
     if not texts:
         raise NotTestable(
-            "the session has no kernel beside copies by engine and by kernel (the checks overlap_*)"
+            "the session has no kernel beside copies by copy engine and by kernel (the checks "
+            "overlap_*)"
         )
     return verdict(holds, f"Of their own rates keep, {'; '.join(texts)}.", *numbers)
 
@@ -68,13 +69,13 @@ def _leave_compute_free(observed: Observed) -> Finding:
 CLAIMS = (
     Claim(
         id="engines-leave-compute-free",
-        statement="Copies by engine overlap computations without affecting the kernel; copies by "
-        "kernel take compute units from it.",
+        statement="Copy-engine transfers overlap computations without affecting the kernel; "
+        "kernel copies take compute units from it.",
         document="paper",
         where="V.A.2 and V.C; of kernels AMD's lab notes, GPU-to-GPU communication options",
-        rule="beside each other the kernel and copies by engine keep 95 % of their own rates, as "
-        "they may start 5 % of their time apart, and of the kernel and copies by kernel one keeps "
-        "less; medians of the devices",
+        rule="beside each other the kernel and copy-engine transfers keep 95 % of their own "
+        "rates, as they may start 5 % of their time apart, and of the kernel and kernel "
+        "copies one keeps less; medians of the devices",
         judge=_leave_compute_free,
         experiments=("E2", "E3", "E7", "E8"),
     ),

@@ -1,4 +1,4 @@
-"""Claims on copies between devices by copy engine (E7): rates, paths, latencies."""
+"""Claims on copy-engine transfers between devices (E7): rates, paths, latencies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _ENGINE = (
 
 def _two_levels(observed: Observed) -> Finding:
     node = needs.node(observed)
-    points = every_pair(node, copies(observed), "copies by engine", "E7").values()
+    points = every_pair(node, copies(observed), "copy-engine transfers", "E7").values()
     least, most = value("paper-p2p-bw-lo-low"), value("paper-p2p-bw-lo-high")
     top = value("paper-p2p-bw-hi")
     lower = [one for one in points if within(one, least, most, LEVEL)]
@@ -76,7 +76,7 @@ def _two_levels(observed: Observed) -> Finding:
 
 def _parts_of_peak(observed: Observed) -> Finding:
     node = needs.node(observed)
-    found = of_classes(node, copies(observed), TIERS, "copies by engine", "E7")
+    found = of_classes(node, copies(observed), TIERS, "copy-engine transfers", "E7")
     holds, parts, numbers = True, [], []
     for kind, points in found.items():
         record = f"paper-commscope-util-{kind.name}"
@@ -86,14 +86,14 @@ def _parts_of_peak(observed: Observed) -> Finding:
             f"{part:.1f} % of {kind.name} links ({pairs(points)}; {value(record):g} % published)"
         )
         numbers.append(computed(f"of the peak of a {kind.name} link", part, "percent", *points))
-    return verdict(holds, f"Copies by engine reach {', '.join(parts)}.", *numbers)
+    return verdict(holds, f"Copy-engine transfers reach {', '.join(parts)}.", *numbers)
 
 
 def _limited_at_every_size(observed: Observed) -> Finding:
     node = needs.node(observed)
     pairs = by_one_engine(between_devices(observed, "engine"))
     found = [one for one in pairs if node.link_class(*one.devices[:2]) == QUAD]
-    needs.large(found, "copies by engine over a quad link", "E7")
+    needs.large(found, "copy-engine transfers over a quad link", "E7")
     sizes = {one.bytes for one in found}
     if len(sizes) < SIZES:
         raise NotTestable(f"the session has copies over a quad link of {len(sizes)} size only (E7)")
@@ -102,8 +102,8 @@ def _limited_at_every_size(observed: Observed) -> Finding:
     most = max(found, key=median_of)
     return verdict(
         not above,
-        f"Over quad links copies by engine of {len(sizes)} sizes reach {most.value:.1f} GB/s at "
-        f"most, at {about(most.bytes)}; of an engine {top:g} are published.",
+        f"Over quad links copy-engine transfers of {len(sizes)} sizes reach {most.value:.1f} "
+        f"GB/s at most, at {about(most.bytes)}; of an engine {top:g} are published.",
         number(f"the most, at {about(most.bytes)}", most),
     )
 
@@ -111,7 +111,7 @@ def _limited_at_every_size(observed: Observed) -> Finding:
 def _widest_path(observed: Observed) -> Finding:
     node = needs.node(observed)
     pairs, names = detour_pairs(node)
-    points = every_pair(node, copies(observed), "copies by engine", "E7")
+    points = every_pair(node, copies(observed), "copy-engine transfers", "E7")
     single, dual, quad = of_classes(node, points, TIERS, "copies", "E7").values()
     upper, lower = middle([*dual, *quad]), middle(single)
     if lower >= upper * (1 - SAME_LEVEL):
@@ -181,7 +181,7 @@ def _bridged(name: str, lacking: str, linked: bool) -> Group:
         kinds = [kind for kind in found if (kind.direct if linked else not kind.links)]
         own = [one for kind in kinds for one in found[kind]]
         if not own:
-            raise NotTestable(f"the session has no copies by engine of {lacking} (E7)")
+            raise NotTestable(f"the session has no copy-engine transfers of {lacking} (E7)")
         return {point.pair: point for point in own}
 
     return Group(name, choose, "ordered pair")
@@ -259,7 +259,7 @@ def _latency_range(observed: Observed) -> Finding:
 CLAIMS = (
     Claim(
         id="engine-two-levels",
-        statement="Copies by engine have two levels: 50 GB/s, and 37 to 38.",
+        statement="Copy-engine transfers have two levels: 50 GB/s, and 37 to 38.",
         document="paper",
         where="V.A.2 and figure 6c",
         rule="each ordered pair is in one of the levels, 2 % either way as the paper's own 49.0 to "
@@ -273,8 +273,8 @@ CLAIMS = (
     ),
     Claim(
         id="engine-parts-of-peak",
-        statement="Copies by engine reach 75 % of a single link, 50 % of a dual and 25 % of a quad "
-        "one.",
+        statement="Copy-engine transfers reach 75 % of a single link, 50 % of a dual and 25 % of a "
+        "quad one.",
         document="paper",
         where="V.A.2 and figure 7",
         rule="the median of each class of direct pairs is that part of the links' peak, 2 % of it "
@@ -292,15 +292,15 @@ CLAIMS = (
     ),
     Claim(
         id="engine-quad-as-dual",
-        statement="A quad link gives a copy by engine no more than a dual one.",
+        statement="A quad link gives a copy-engine transfer no more than a dual one.",
         document="paper",
         where="V.A.2 and V.B",
         rule="the medians of both classes differ by 2 % at most, as the paper's own values of one "
         "level do",
         requires=needs.tiers,
         judge=ratio(
-            of_class("a copy by engine", copies, QUAD, "copies by engine", "E7"),
-            of_class("one", copies, DUAL, "copies by engine", "E7"),
+            of_class("a copy-engine transfer", copies, QUAD, "copy-engine transfers", "E7"),
+            of_class("one", copies, DUAL, "copy-engine transfers", "E7"),
             near(LEVEL),
         ),
         experiments=("E7",),
@@ -309,7 +309,7 @@ CLAIMS = (
     ),
     Claim(
         id="engine-limited-at-every-size",
-        statement="A copy by engine cannot use a quad link at any size.",
+        statement="A copy-engine transfer cannot use a quad link at any size.",
         document="paper",
         where="V.A.2 and figure 7",
         rule="over quad links no size of three or more, the largest of 16 MiB at least, is above "
@@ -322,8 +322,8 @@ CLAIMS = (
     ),
     Claim(
         id="engine-widest-path",
-        statement="Copies by engine take the path of the most bandwidth, also where it is longer: "
-        "1-7 and 3-5 reach the upper level over three hops.",
+        statement="Copy-engine transfers take the path of the most bandwidth, also where it is "
+        "longer: 1-7 and 3-5 reach the upper level over three hops.",
         document="paper",
         where="V.A.1 and V.A.2",
         rule="pairs whose widest path is longer than the shortest one, by the node model, have the "
@@ -384,8 +384,8 @@ CLAIMS = (
     ),
     Claim(
         id="latency-one-link-lowest",
-        statement="The latency of a copy by engine is lowest over one direct link: these pairs, "
-        "and no others, are below 10 us.",
+        statement="The latency of a copy-engine transfer is lowest over one direct link: these "
+        "pairs, and no others, are below 10 us.",
         document="paper",
         where="V.A.1 and figure 6b",
         rule="every pair with one direct link is below 10 us and no other one is; as stated, "
@@ -426,7 +426,7 @@ CLAIMS = (
     ),
     Claim(
         id="latency-range",
-        statement="Latencies of copies by engine are within 8.7 to 18.2 us.",
+        statement="Latencies of copy-engine transfers are within 8.7 to 18.2 us.",
         document="paper",
         where="V.A.1 and figure 6b",
         rule="the least and the greatest of all ordered pairs are these, 3 % either way as the "

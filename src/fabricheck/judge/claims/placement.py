@@ -1,4 +1,4 @@
-"""Claims on where ranks sit: host and device by one rank per device (E6)."""
+"""Claims on the placement of ranks: host-device copies by one rank per device (E6)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ranks_of(observed: Observed, placement: str) -> dict[int, Series]:
         placement=placement,
         unit="GB/s",
     )
-    needs.some(found, f"copies of pageable memory by ranks in the placement {placement}", "E6")
+    needs.some(found, f"copies of pageable memory by ranks in placement {placement}", "E6")
     size = max(point.bytes for point in found)
     by_rank: dict[int, Series] = {}
     for point in found:
@@ -62,7 +62,7 @@ def ranks_of(observed: Observed, placement: str) -> dict[int, Series]:
             by_rank.setdefault(ranks[0], point)
     launch = next(point.document for point in found if point.bytes == size).get("ranks") or ()
     if not launch or len(by_rank) != len(launch):
-        raise NotTestable(f"of the placement {placement} the session has some ranks only (E6)")
+        raise NotTestable(f"the session has only some ranks of placement {placement} (E6)")
     return dict(sorted(by_rank.items()))
 
 

@@ -1,4 +1,4 @@
-"""Published numbers for claims: from the data set by the id of a record, never typed twice."""
+"""Published numbers for claims: by record id from the data set, never typed again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def number(record: str) -> Number:
     try:
         found = of_folder(folder()).record(record)
     except FabricheckError as error:
-        raise NotTestable(f"what was published cannot be read: {error}") from None
+        raise NotTestable(f"the published values cannot be read: {error}") from None
     # A value that its document takes from another one is told apart.
     secondary = " (secondary)" if found.secondary else ""
     what = f"{found.metric.replace('_', ' ')}, {found.system}{secondary}"

@@ -1,4 +1,4 @@
-"""The rules that several claims are: each makes the `judge` of a row from groups of series."""
+"""Rules shared by several claims: each makes the `judge` of a row from groups of series."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Points = Mapping[Any, Series]
 
 @dataclass(frozen=True)
 class Group:
-    """Series that a rule takes together.
+    """Series that a rule uses together.
 
     name: of one of them, for sentences: "a copy of pinned memory". choose: returns them, or raises
-    NotTestable. each: what each of them is of. computed: whether each is made of several medians.
+    NotTestable. each: the subject of each. computed: whether each comes from several medians.
     """
 
     name: str
@@ -61,7 +61,9 @@ def _computed(what: str, point: Series) -> Number:
 
 @dataclass(frozen=True)
 class Peak:
-    """What a rate is a part of: its name, and its value by the node model for a device or pair."""
+    """The peak that a rate is compared with: its name, and its value in the node model for a device
+    or pair.
+    """
 
     name: str
     of: Callable[[NodeModel, Any], float]

@@ -1,4 +1,4 @@
-"""What is not the same around the values of two partitions: what an update, or a node, changed."""
+"""Differences in the conditions of two partitions: what an update, or another node, changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 
-#: Variables that name where a run wrote, or count it: they differ in every session.
+#: Variables that name or count a run's files: they differ in every session.
 OF_THE_RUN = frozenset(
     {ENV_RESULTS, "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
 )
@@ -30,13 +30,13 @@ _FIXED = {
     "ecc": "ECC",
 }
 
-#: Options that tell what happened, not what was asked for.
+#: Options that record what happened, not what was requested.
 _NO_OPTIONS = frozenset({"launches"})
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that differs, with its values in A and in B, sorted."""
+    """One difference, with its values in A and in B, sorted."""
 
     what: str
     a: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""One partition of A against one of B: every value has one place in the result."""
+"""Comparison of one partition of A with one of B: every value has one place in the result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
 
-#: The status of a run whose samples scatter too much, and of one that ended well.
+#: The status of a run whose samples scatter too much, and of a good one.
 TOO_NOISY = "too-noisy"
 GOOD = "good"
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One value that both have, and how B stands to A."""
+    """A value that both have, and its judgement."""
 
     key: Key
     a: Estimate
@@ -32,7 +32,7 @@ class Compared:
 
     @property
     def badness(self) -> float:
-        """How much worse B is, as a factor above 1, whatever the unit; below 1 it is better."""
+        """How much worse B is, as a factor above 1 in any unit; below 1 it is better."""
         ratio = self.decision.ratio
         if ratio is None:
             return self.b.median + 1 if self.b.median > self.a.median else 1 / (self.a.median + 1)
@@ -46,7 +46,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class NotComparable:
-    """A value of A that B has on other terms, and which these are."""
+    """A value of A that B measured on other terms, and these terms."""
 
     key: Key
     why: str
@@ -56,7 +56,7 @@ class NotComparable:
 class ChangedResult:
     """A check whose result changed, or a difference from the node model that came or went.
 
-    undetermined: one of both runs was too noisy to judge, which says nothing of the node.
+    undetermined: one of both runs was too noisy to judge, which says nothing about the node.
     """
 
     check: str
@@ -74,11 +74,11 @@ class ChangedResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two partitions have in common, and what not.
+    """The common and the different values of two partitions.
 
-    in_a, in_b: values that only the one has. unread: sentences about documents that are not there,
-    are invalid or incomplete. differs: what is not the same around the values. causes_in_a,
-    causes_in_b: sentences on what the states of nodes and devices show that can explain a value.
+    in_a, in_b: values that only one has. unread: sentences about missing, invalid or incomplete
+    documents. differs: differences in the conditions. causes_in_a, causes_in_b: possible causes in
+    the states of nodes and devices, as sentences.
     """
 
     a: NodeChecks
@@ -108,7 +108,7 @@ class Comparison:
 
     @property
     def informs(self) -> bool:
-        """Whether measured values stand against simulated ones, which judges nothing."""
+        """Whether measured and simulated values are compared, which judges nothing."""
         return _informs(self.a, self.b)
 
     @property
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def missing(self) -> bool:
-        """Whether A has a value or a check that was not compared with one of B for lack of it."""
+        """Whether A has a value or a check that B lacks."""
         return bool(self.in_a or self.not_comparable or self.checks_in_a)
 
     @property
@@ -131,7 +131,7 @@ class Comparison:
 
     @property
     def by_chance(self) -> float:
-        """How many values would at most differ by chance where nothing changed."""
+        """How many values would at most differ by chance if nothing had changed."""
         return sum(one.decision.chance for one in self.compared if one.key.of_series)
 
     @property
@@ -273,7 +273,7 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
         # What was skipped is missing, not worse: its values are among those that B lacks.
         if {before.result, now.result} & SKIPPED:
             continue
-        # Neither a report nor a whole document tells the result: `_unread` names it.
+        # Neither a report nor a complete document has the result: `_unread` names it.
         if any(not (_is_told(row) or row.complete) for row in (before, now)):
             continue
         reason = now.case.reason if now.case is not None and not _good(now) else None
@@ -308,4 +308,4 @@ def _unread(letter: str, side: NodeChecks) -> Iterator[str]:
             yield f"{letter}: {problem}"
         if row.complete is False:
             path = row.entry.path
-            yield f"{letter}: {path}: is incomplete ({row.status}): its series are a part."
+            yield f"{letter}: {path}: it is incomplete ({row.status}), with some of its series."

@@ -1,4 +1,4 @@
-"""Whether one value differs from another beyond noise; docs/compare.md gives the rule's reasons."""
+"""Judgement whether two values differ beyond noise; docs/compare.md explains the rule."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ SIMULATED_FLOOR = 1e-6
 class Estimate:
     """One value of one side.
 
-    runs: its samples, of each repetition of the check; empty where they are not known.
-    exact: there is no noise: a count, or one simulated sample.
-    floor: the least relative change that counts for it.
-    wrong: elements of its data that were wrong. basis: of a metric the conventions and sizes of the
-    series of its check.
+    runs: its samples, for each repetition of the check; empty where unknown. exact: whether it has
+    no noise: a count, or one simulated sample. floor: the least relative change that counts. wrong:
+    wrong elements of its data. basis: for a metric the conventions and sizes of its check's series.
     """
 
     median: float
@@ -81,10 +79,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Decision:
-    """How B stands to A.
+    """The judgement of B relative to A.
 
     ratio: B over A, None where A is zero; low and high bound it with at least 95 %, where known.
-    chance: how probable such a difference is, at most, where nothing changed.
+    chance: the greatest probability of such a difference if nothing had changed.
     """
 
     judgement: Judgement
@@ -155,7 +153,7 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     if a.unit == "count":
         return _counted(a, b)
     if not (0 < a.median < math.inf and 0 < b.median < math.inf):
-        return Decision("undetermined", None, None, None, least, "a value is not above zero")
+        return Decision("undetermined", None, None, None, least, "a value is not positive")
     if floor is None and a.clock != b.clock:
         least = min(least, rule.CEILINGS[a.unit])  # it informs only: nothing is to be held back
     ratio = b.median / a.median

@@ -1,4 +1,4 @@
-"""What a value is of, by columns of the table: two values are compared when that is the same."""
+"""Keys of values, from columns of the table: values with equal keys are compared."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Columns = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Key:
-    """What a metric or a series is of, whole.
+    """The full key of a metric or a series.
 
-    check: by its name today. subject: columns that say what it is. terms: columns that say how it
+    check: by its name today. subject: columns that identify it. terms: columns that describe how it
     was measured; values of one subject on other terms are not comparable. row: the first row.
     """
 

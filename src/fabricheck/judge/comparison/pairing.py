@@ -1,4 +1,4 @@
-"""What A and B stand for, and which of their partitions and nodes stand against each other."""
+"""Resolution of A and B, and pairing of their partitions and nodes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fabricheck.site.software import record
 
 @dataclass(frozen=True)
 class NodeChecks:
-    """The rows of the checks of one partition on one node; none where it lacks the other's.
+    """The rows of the checks of one partition on one node; empty where one side lacks it.
 
-    where: empty for documents outside of a session. node: None where nobody tells one.
+    where: empty for documents outside any session. node: None where unknown.
     """
 
     where: str
@@ -39,9 +39,9 @@ class NodeChecks:
 
 @dataclass(frozen=True)
 class Named:
-    """A or B: its name as the user wrote it, and what that stands for, by partition and node.
+    """A or B: the name as the user wrote it, and its results by partition and node.
 
-    unread: sentences about what cannot be read, as the session of one node of a job.
+    unread: sentences about what cannot be read, such as the session of one node of a job.
     """
 
     name: str
@@ -70,7 +70,10 @@ class Named:
                 f"{session.passed} passed, {session.failed} failed, {session.skipped} skipped"
             )
         if first.killed is not None and self.results.name != UNREPORTED:
-            return f"what session {first.name} of {home} left, which was killed or still runs"
+            return (
+                f"session {first.name} of {home} without a report, which was killed or is still "
+                "running"
+            )
         return self.results.title
 
     @property
@@ -213,7 +216,7 @@ def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
 
 
 def _unclear(a: Named, b: Named) -> str:
-    """Return the sentence for a user who has to name a partition or a node."""
+    """Return the sentence for a user who must name a partition or a node."""
     if a.chosen or b.chosen:
         one, other = (a, b) if a.chosen else (b, a)
         return (

@@ -1,4 +1,4 @@
-"""The values of one partition on one node: of each series, and of each metric."""
+"""The values of one partition on one node, for each series and each metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other nodes than the model: a link that is gone, cables exchanged, domains that are others."""
+"""Miswired nodes as explanations: a missing link, exchanged cables, other NUMA domains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.results.model import ResultDocument
 
-#: The cost of a place of which the node's tools tell otherwise than is predicted.
+#: The cost of a place where the node's tools contradict the prediction.
 _A_PLACE = 20.0
 
 #: Two rates that differ by less are the same.

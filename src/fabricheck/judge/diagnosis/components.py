@@ -1,4 +1,4 @@
-"""The components of a node that can be degraded, and the resources that each is made of."""
+"""The components of a node that can be degraded, and the resources of each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from fabricheck.node import NodeModel
 
 @dataclass(frozen=True)
 class Component:
-    """Something that can be degraded.
+    """A component that can be degraded.
 
-    name: as a sentence has it. resources: patterns of the resources that it is made of; all become
-    slower by the same factor. devices: those that it is of or joins; none of what all share.
-    parts: how many such components of one kind it stands for. loose: whether it is seen with the
-    loose slacks of transfers.
+    name: in sentences. resources: patterns of its resources; all become slower by the same factor.
+    devices: those that it belongs to or connects; empty for what all share. parts: the number of
+    like components that it represents. loose: whether the loose slacks of transfers apply.
     """
 
     name: str
@@ -191,7 +190,7 @@ def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
 
 @dataclass(frozen=True)
 class Change:
-    """Another node than the model: which transfers are then how much slower or faster.
+    """Another node than the model: the transfers that become slower or faster, and by how much.
 
     logs: by place in the list of transfers the logarithm of the rate against the model's. places:
     what is then other than in the model, as the node's tools tell it. cost: of what they told, as

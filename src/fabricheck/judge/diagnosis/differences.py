@@ -1,4 +1,4 @@
-"""What a sentence on a difference between a node and its model says: where, and what is there."""
+"""Parsing of a sentence on a difference between a node and its model: the place and its content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a node's session says of its components: measured transfers, missed limits, known levels."""
+"""Evidence of a node's session about its components: measured transfers, missed limits, known
+levels.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a metric is held against, and what it is made of."""
+    """The reference of a metric, and the series it is made of."""
 
     check: str
     unit: str
@@ -79,7 +81,7 @@ class Limits:
 
 @dataclass
 class Session:
-    """What there is of one node: the documents by check, limits of metrics, and missed ones."""
+    """The data of one node: the documents by check, limits of metrics, and missed limits."""
 
     documents: Mapping[str, ResultDocument]
     limits: Sequence[Limits] = ()
@@ -139,7 +141,7 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
 
 
 class Explanations:
-    """Which missed limits and low values the losses of transfers explain.
+    """The missed limits and low values that losses of transfers explain.
 
     A low value is a transfer that is behind the others of its group, or behind its level, by more
     than healthy ones may be: the worst of a metric can hide others.

@@ -1,4 +1,4 @@
-"""Which further measurement would tell components apart that explain as much."""
+"""The further measurement that distinguishes components which explain the misses equally well."""
 
 from __future__ import annotations
 

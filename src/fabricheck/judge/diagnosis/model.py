@@ -55,7 +55,7 @@ class Degraded(_Strict):
 
 
 class Diagnosis(_Strict):
-    """What explains the misses of a node: the limits that it missed, and what differs in it."""
+    """What explains the misses of a node: its missed limits and its differences from the model."""
 
     node_model: str | None = None
     """The node model whose routes it knows; null without one."""

@@ -1,10 +1,10 @@
 """The smallest set of degraded components that explains what was measured.
 
-The logarithm of each rate is taken as a sum: the level of its group (transfers that the node model
-calls alike), what degraded components take of it, and noise. A level is known as well as the
-reference of its metric, else not at all. For a set of components the factors that fit best are
-searched; sets are compared by their likelihood, larger ones only where they are clearly likelier
-and explain a missed limit that smaller ones leave.
+The model: the logarithm of each rate is the level of its group (similar transfers by the node
+model), minus the loss by degraded components, plus noise. A level is as certain as the reference of
+its metric; without a reference it is unknown. For a set of components the best-fitting factors are
+searched; sets are compared by likelihood, and a larger set is accepted only if it is clearly
+likelier and explains a missed limit that smaller ones leave.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from itertools import islice
 
 from fabricheck.judge.diagnosis.components import Change, Component
 
-#: How far the effect of a degraded component may be from the predicted one: of small ones as a part
-#: of them, of the logarithms of large ones at most so much.
+#: The largest error of a degraded component's predicted effect: for small effects a fraction of
+#: them, for large ones a difference of logarithms.
 MODEL_ERROR = 0.1
 
-#: How much likelier a component has to make it all, and one beside others (twice the logarithm of
-#: the ratio of likelihoods).
+#: How much likelier one component must make everything, and a further one beside others (twice the
+#: logarithm of the likelihood ratio).
 LEAST_GAIN, FURTHER_GAIN = 12.0, 16.0
 
-#: A measurement contradicts a set whose prediction it exceeds by so many standard deviations.
+#: A measurement contradicts a set if it exceeds the prediction by so many standard deviations.
 CONTRADICTS = 3.0
 
-#: Sets of components that are less than this apart explain as much.
+#: Sets of components whose costs differ by less explain equally well.
 EQUAL = 6.0
 
-#: Components of one diagnosis; sets that are extended by a further one; of the larger sets those
-#: whose factors are searched once more together.
+#: The most components of a diagnosis; the most sets that get a further one; the most larger sets
+#: whose factors are searched again together.
 MOST, BEAM, REFINED = 3, 5, 12
 
-#: What a component beside others has to lose, as a logarithm; and the part of what a set explains
-#: that a further one has to explain.
+#: The least loss of a further component, as a logarithm; and the least fraction of a set's
+#: explanation that it must add.
 _LITTLE, _OF_ERRORS = math.log(0.967), 1e-2
 
-#: A loss beyond any other, as a logarithm.
+#: A loss larger than any real one, as a logarithm.
 _ALL = 20.0
 
-#: Logarithms of the factors that are tried at first: 3 % are lost at least, 99 % at most.
+#: Logarithms of the factors that are tried first: losses from 3 % to 99 %.
 _TRIED = tuple(math.log(one) for one in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
 
 #: The golden section of an interval, and in how many steps that of the best of them is narrowed.
@@ -65,7 +65,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Level:
-    """What is known of the level of a group before: its logarithm and the variance of that."""
+    """The prior knowledge of a group's level: its logarithm and the variance of that."""
 
     log: float
     variance: float
@@ -73,7 +73,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Named:
-    """A component of a set, and the logarithm of the factor that fits best; 0 of a change."""
+    """A component of a set, and the logarithm of its best-fitting factor; 0 for a change."""
 
     what: Component | Change
     log: float
@@ -83,8 +83,8 @@ class Named:
 class Hypothesis:
     """A set of degraded components.
 
-    cost: how likely it is against nothing degraded, minus twice the logarithm of the ratio.
-    shifts: by evidence the logarithm of the rate that it leaves, where that is not 0.
+    cost: its likelihood relative to no degradation, as minus twice the logarithm of the ratio.
+    shifts: by evidence the logarithm of the remaining rate, where that is not 0.
     """
 
     named: tuple[Named, ...] = ()

@@ -1,4 +1,4 @@
-"""What each measured transfer passes on a node: resources, and how far each is from limiting it.
+"""The resources that each measured transfer uses on a node, and how far each is from limiting it.
 
 A transfer is as fast as its narrowest resource. The *slack* of a resource is the logarithm of how
 many times faster the transfer could be if nothing else limited it: 0 of what limits it. So a
@@ -35,11 +35,11 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Transfer:
-    """One series: what it passes, and how fast it is by the node model.
+    """One series: the resources it uses, and its rate by the node model.
 
-    slack: by resource its slack. gbs: the rate by the node model, of one array; None of a time and
-    of what the model cannot tell. alike: what it has in common with those it is compared with.
-    kind: as the file of rules names its spread.
+    slack: by resource its slack. gbs: the rate by the node model, of one array; None for a time and
+    for what the model cannot give. alike: the key it shares with those it is compared with. kind:
+    as named by its spread in the rules file.
     """
 
     key: Key
@@ -53,14 +53,14 @@ class Transfer:
 
 @dataclass(frozen=True)
 class _AtOnce:
-    """Flows at the same time, and which of them each series is made of."""
+    """Simultaneous flows, and the flows that each series consists of."""
 
     flows: tuple[Flow, ...]
     own: Mapping[Key, tuple[int, ...]]
 
 
 class Routes:
-    """The routes of a node model, by what a series says of its transfer."""
+    """The routes of a node model, found from a series' description of its transfer."""
 
     def __init__(self, node: NodeModel) -> None:
         self.node = node
@@ -245,7 +245,7 @@ def _is_beside(series: Series) -> bool:
 
 
 def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...]:
-    """Return what series have in common that are held against each other."""
+    """Return the key that series must share to be compared with each other."""
     return (
         check, series["operation"], series["role"], series["unit"], series["engine"],
         series["source"]["memory"], series["destination"]["memory"], series.get("movement"),
@@ -358,12 +358,11 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
 def by_level(
     found: Mapping[Key, Transfer], routes: Routes, references: Mapping[Hashable, float]
 ) -> Mapping[Key, Transfer]:
-    """Return transfers with slacks by what was measured, where the model states peaks alone.
+    """Return transfers with slacks by what was measured, where the model states peaks only.
 
     What stays far below its narrowest peak is limited by something without one.
 
-    :param references: of groups of which one is known what its values are held against; of others
-        the best of them counts.
+    :param references: the known references of groups; in other groups the best value counts.
     """
     if routes.stated:
         return found

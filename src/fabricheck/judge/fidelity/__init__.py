@@ -1,4 +1,4 @@
-"""How far a simulated node agrees with what was published about real ones."""
+"""Fidelity: the agreement of a simulated node with published values of real ones."""
 
 from fabricheck.judge.fidelity.plan import plan_path, read_plan
 from fabricheck.judge.fidelity.table import AIM, Fidelity, compare

@@ -1,4 +1,4 @@
-"""The committed file that says which records are compared with which simulated series."""
+"""The committed plan: which records are compared with which simulated series."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Plan:
-    """A checked plan; every record in it exists and stands in one place."""
+    """A checked plan; every record in it exists and occurs once."""
 
     path: Path
     file: PlanFile
@@ -72,7 +72,7 @@ def read_plan(path: Path, node: NodeModel) -> Plan:
     content, _ = read_mapping(path)
     file = validated(PlanFile, content, path)
     if file.node != node.name:
-        raise InvalidInputError(f"{path}: it is for the node {file.node}, not for {node.name}.")
+        raise InvalidInputError(f"{path}: it is for node {file.node}, not for {node.name}.")
     records = at(path.parent / file.published)
     expander = _Expander(path, file, node, records)
     plan = Plan(
@@ -113,7 +113,7 @@ def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple
         )
         if not all(0 <= device < n for device in place) or len(place) not in (1, 2):
             raise InvalidInputError(
-                f"{path}: '{word}' is no device, pair or link class of {node.name}."
+                f"{path}: '{word}' is not a device, pair or link class of {node.name}."
             )
         found.append(place)
     return tuple(found)
@@ -162,7 +162,7 @@ class _Expander:
             if statement.ratio is None and statement.against is None:
                 self._check_units(record, statement.read)
             elif record.unit != "ratio" and not (statement.against and record.unit == "percent"):
-                raise InvalidInputError(f"{self.path}: record '{name}' is no ratio.")
+                raise InvalidInputError(f"{self.path}: record '{name}' is not a ratio.")
 
     def fitted_ids(self) -> frozenset[str]:
         return frozenset(name for entry in self.file.fitted for name, _ in self._records(entry))
@@ -195,8 +195,8 @@ class _Expander:
             return [(_named(pattern, place), place) for place in places]
         except (KeyError, IndexError, ValueError):
             raise InvalidInputError(
-                f"{self.path}: the pattern '{pattern}' and the places '{entry.places}' do not go "
-                "together."
+                f"{self.path}: the pattern '{pattern}' and the places '{entry.places}' do not "
+                "match."
             ) from None
 
     def _one(self, text: str) -> Place:
@@ -216,8 +216,8 @@ class _Expander:
             )
         if latency == (read.counts is not None):
             raise InvalidInputError(
-                f"{self.path}: record '{record.id}': 'counts' belongs to a bandwidth, and only "
-                "to a bandwidth."
+                f"{self.path}: record '{record.id}': 'counts' is required for a bandwidth, and "
+                "allowed only there."
             )
 
 
@@ -252,7 +252,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _check_fitted(plan: Plan, node: NodeModel) -> None:
     if node.simulation is None:
-        raise InvalidInputError(f"{node.file}: without the key simulation there is no comparison.")
+        raise InvalidInputError(f"{node.file}: a comparison needs the key simulation.")
     parameters = [value for _, value in node.simulation if isinstance(value, Quantity)]
     wanted = {str(value.record) for value in parameters if value.kind == "fitted"}
     fitted = set(_ids(plan.fitted))
@@ -274,13 +274,13 @@ def _check_complete(plan: Plan, node: NodeModel) -> None:
     every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *left]
     twice = {name for name in every if every.count(name) > 1}
     if twice:
-        raise InvalidInputError(f"{plan.path}: more than once is there {_listed(twice)}.")
+        raise InvalidInputError(f"{plan.path}: {_listed(twice)} must occur only once.")
     known = frozenset(name for names in plan.file.experiments.values() for name in names)
     eligible = _eligible(plan.records, node.systems, known)
     for also in plan.file.also:
         eligible |= _eligible(plan.records, (also.system,), frozenset(also.experiments) & known)
     if missing := eligible - set(every):
-        raise InvalidInputError(f"{plan.path}: not compared, and not left out: {_listed(missing)}.")
+        raise InvalidInputError(f"{plan.path}: neither compared nor left out: {_listed(missing)}.")
     if wrong := set(counted) - eligible:
         raise InvalidInputError(
             f"{plan.path}: not measured, exact and of these experiments: {_listed(wrong)}."

@@ -1,4 +1,4 @@
-"""The format of the file of a comparison: one pydantic class per section."""
+"""The file format of a comparison plan: one pydantic class per section."""
 
 from __future__ import annotations
 
@@ -53,15 +53,19 @@ class ProgramRun(_Section):
     @model_validator(mode="after")
     def _complete(self) -> ProgramRun:
         if self.program not in PROGRAMS:
-            raise ValueError(f"there is no program {self.program}; there are {', '.join(PROGRAMS)}")
+            raise ValueError(
+                f"there is no program {self.program}; the programs are {', '.join(PROGRAMS)}"
+            )
         several = sum(given is not None for given in (self.placement, self.ranks))
         if several != (self.program in RANK_PROGRAMS):
-            raise ValueError("a program of several ranks, and no other, has placement or ranks")
+            raise ValueError(
+                "placement or ranks are for programs of several ranks, which require one of them"
+            )
         return self
 
 
 class Read(_Section):
-    """Which series of a run is read, and how its value is converted.
+    """The series to read from a run, and the conversion of its value.
 
     Several operations are taken one after the other: the time is the sum of theirs. They may be of
     several runs. ``domain`` is that of the host memory: near the device, or the slowest of all
@@ -92,17 +96,17 @@ class Entry(_Section):
     @model_validator(mode="after")
     def _complete(self) -> Entry:
         if isinstance(self.records, str) != (self.places is not None):
-            raise ValueError("places belong to a pattern of records, and only to a pattern")
+            raise ValueError("places require a pattern of records, and the reverse")
         if (self.read is None) == (self.not_run is None):
             raise ValueError("an entry has either read or not_run")
         return self
 
 
 class Lost(_Section):
-    """A rule over the part that values lack of others, as records lack of records.
+    """A rule on the fraction by which values are below others, as records are below records.
 
-    Both are patterns of ids, in which {rank} stands for the number of a place in their order. The
-    part is ``above`` a bound, or at most ``within`` it in either direction.
+    Both are patterns of ids, in which {rank} is the number of a place in their order. The fraction
+    is ``above`` a bound, or at most ``within`` it in either direction.
     """
 
     records: str
@@ -118,9 +122,9 @@ class Lost(_Section):
 
 
 class Statement(_Section):
-    """A rule over simulated values, from published ranges, bounds or approximate values.
+    """A rule on simulated values, from published ranges, bounds or approximate values.
 
-    With ``against``, a value is the part that ``read`` lacks of it.
+    With ``against``, a value is the fraction by which ``read`` is below it.
     """
 
     title: str
@@ -138,12 +142,12 @@ class Statement(_Section):
         if (self.places is None) == (self.ratio is None):
             raise ValueError("a statement has either places or ratio")
         if self.against is not None and self.places is None:
-            raise ValueError("a statement with against has places")
+            raise ValueError("a statement with against requires places")
         rules = (self.near, self.between, self.below, self.lost)
         if sum(rule is not None for rule in rules) != 1:
             raise ValueError("a statement has one of near, between, below and lost")
         if self.lost is not None and self.against is None:
-            raise ValueError("a statement with lost has against")
+            raise ValueError("a statement with lost requires against")
         return self
 
     @property
@@ -153,14 +157,14 @@ class Statement(_Section):
 
 
 class MatrixOf(_Section):
-    """A matrix to print: a pattern of records that `predicted` and `fitted` hold."""
+    """A matrix to print: a pattern of records in `predicted` and `fitted`."""
 
     title: str
     records: str
 
 
 class Also(_Section):
-    """Records of a system that is no such node by its model, but is compared, and why."""
+    """Records of a system with another node model that are compared all the same, and why."""
 
     system: str
     experiments: list[str]
@@ -168,14 +172,14 @@ class Also(_Section):
 
 
 class Aim(_Section):
-    """Experiments whose predicted records are counted together, and what is to say of them."""
+    """Experiments whose predicted records are counted together, with a remark."""
 
     experiments: list[str]
     remark: str | None = None
 
 
 class PlanFile(_Section):
-    """The whole file."""
+    """The whole plan file."""
 
     format: Literal[1]
     node: str
@@ -196,5 +200,5 @@ class PlanFile(_Section):
     def _aims_once(self) -> PlanFile:
         named = sorted(name for aim in self.aims.values() for name in aim.experiments)
         if self.aims and named != sorted(self.experiments):
-            raise ValueError("every experiment has one aim, or there are no aims")
+            raise ValueError("every experiment must have one aim, or there are no aims")
         return self

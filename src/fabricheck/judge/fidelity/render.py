@@ -1,4 +1,4 @@
-"""The comparison as Markdown, which is also what the command prints, and as JSON."""
+"""The comparison as Markdown, which the command prints too, and as JSON."""
 
 from __future__ import annotations
 

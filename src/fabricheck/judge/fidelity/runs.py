@@ -1,4 +1,4 @@
-"""Running the simulated programs, each once, and reading a value from their documents."""
+"""Running the simulated programs, each once, and reading values from their documents."""
 
 from __future__ import annotations
 
@@ -143,10 +143,10 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
     units = {series["unit"] for series in parts}
     if read.counts is None and read.convert is None:
         if units != {"us"}:
-            raise InvalidInputError(f"{what}: it is in {_named(units)}, which is no latency.")
+            raise InvalidInputError(f"{what}: it is in {_named(units)}, which is not a latency.")
         return float(sum(series["median"] for series in parts))
     if units != {"GB/s"}:
-        raise InvalidInputError(f"{what}: it is in {_named(units)}, which is no bandwidth.")
+        raise InvalidInputError(f"{what}: it is in {_named(units)}, which is not a bandwidth.")
     times = sum(series["bytes_moved"] / series["median"] for series in parts)  # ns
     if read.counts is None or read.convert is not None:
         return float(times) * 1e-3
@@ -155,7 +155,7 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
     if read.percent_of is None:
         return value
     if len(place) != 2:
-        raise InvalidInputError(f"{what}: a part of a path's peak is of a pair.")
+        raise InvalidInputError(f"{what}: only a pair has a path's peak.")
     peak = node.peer_peak_gbs(*place) * (2 if read.percent_of == "path-both" else 1)
     return 100 * value / peak
 
@@ -176,8 +176,8 @@ def _series(
         return dict(min(matching, key=lambda series: series["median"]))
     if len(matching) != 1:
         raise InvalidInputError(
-            f"The run '{_named(read.runs)}' has {len(matching)} series of the operation "
-            f"{operation} at the place {_text(place)}, not one."
+            f"The run '{_named(read.runs)}' has {len(matching)} series of operation {operation} "
+            f"at place {_text(place)}; exactly one is required."
         )
     return dict(matching[0])
 

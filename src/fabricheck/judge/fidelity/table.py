@@ -23,7 +23,7 @@ from fabricheck.judge.fidelity.runs import OWN_PROGRAMS, Documents, run_all, val
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record
 
-#: Part of the predicted records that should be reproduced, of bandwidths and of latencies.
+#: The share of predicted records that should be reproduced, for bandwidths and latencies.
 AIM = 0.95
 
 
@@ -152,7 +152,9 @@ def compare(node: NodeModel, programs: Path | None = None, path: Path | None = N
     """
     plan = read_plan(path or plan_path(node), node)
     if node.overlay is not None:
-        raise InvalidInputError(f"{node.overlay.name}: published values are of a healthy node.")
+        raise InvalidInputError(
+            f"{node.overlay.name}: published values describe healthy nodes only."
+        )
     documents = run_all(plan.file, node, programs or OWN_PROGRAMS)
     return evaluate(node, plan, documents)
 

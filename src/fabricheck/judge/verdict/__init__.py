@@ -1,1 +1,1 @@
-"""Verdicts: the status of each node of a session, the reasons for it, and its caveats."""
+"""Verdicts: the status of each node of a session, its reasons, and its caveats."""

@@ -1,4 +1,4 @@
-"""Whether the nodes of one verdict are alike: their kernel, driver, VBIOS and firmware."""
+"""Uniformity of the nodes of one verdict: their kernel, driver, VBIOS and firmware."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Difference:
             for other, own in reversed(self.nodes.items())
             if other != value
         ]
-        return f"Its {self.what} is {value}, and that of others is {', '.join(others)}."
+        return f"Its {self.what} is {value}; that of others is {', '.join(others)}."
 
 
 def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:

@@ -1,4 +1,4 @@
-"""What one attempt of a check shows, and what all attempts of it on one node amount to."""
+"""The findings of one attempt of a check, and of all its attempts on one node together."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ JUDGING = frozenset({"sanity", "performance"})
 #: The result of a case that ReFrame stopped (Ctrl-C, --duration, --maxfail).
 ABORTED = "abort"
 
-#: Why ReFrame stopped it, by what it names in its reason ("aborted due to ...").
+#: Meanings of ReFrame's reason for stopping ("aborted due to ...").
 _ABORTED_BY = {
-    "KeyboardInterrupt": "somebody ended it (Ctrl-C)",
-    "RunSessionTimeout": "its time (--duration) was over",
-    "FailureLimitError": "as many checks as --maxfail says had failed",
-    "ForceExitError": "it was told to end by a signal",
+    "KeyboardInterrupt": "a user ended it (Ctrl-C)",
+    "RunSessionTimeout": "its time limit (--duration) had passed",
+    "FailureLimitError": "as many checks as --maxfail allows had failed",
+    "ForceExitError": "a signal ended it",
 }
 
-#: The rule of a program's status. Running is what a killed program leaves.
+#: The rule of a program's status. A killed program leaves running.
 _RULE_OF_STATUS = {
     "wrong-data": "wrong-data",
     "runtime-error": "runtime-error",
@@ -105,7 +105,7 @@ class Attempt:
         case = self.case
         if case is None or case.result == killed.RESULT:
             if not by_program:
-                yield self._say("not-judged", self._problem() or "no run report tells of it")
+                yield self._say("not-judged", self._problem() or "no run report has it")
         elif not case.passed:
             yield from self._of_failed(case, bool(by_program))
         elif self._problem() and case.experiments:
@@ -214,11 +214,14 @@ class Attempt:
         status = document["outcome"]["status"]
         program = document["program"]["name"]
         if status == "running":
-            return f"{program} on node {node} was killed, or still runs: it left a part of a result"
-        return f"{program} on node {node} ended with {status}: {said or 'it says no more'}"
+            return (
+                f"{program} on node {node} was killed, or is still running: its result is "
+                "incomplete"
+            )
+        return f"{program} on node {node} ended with {status}: {said or 'no message'}"
 
     def _lacks_devices(self, document: ResultDocument) -> bool:
-        """Whether there are fewer devices than the site states; not, where nobody states them."""
+        """Whether there are fewer devices than the site states; False where it states none."""
         # A simulated node without any is a file that could not be read.
         if self.case is None or (document["clock"] == "simulated" and not document["devices"]):
             return False
@@ -306,14 +309,14 @@ def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
     value, unit = case.values.get(metric, (float("nan"), ""))
     below = judged.least is not None and value < judged.least
     limit = f"at least {judged.least:g}" if below else f"at most {judged.most}"
-    return f"Metric {metric}: it is {value:g} {unit}, and {limit} {unit} is required."
+    return f"Metric {metric}: it is {value:g} {unit}; {limit} {unit} is required."
 
 
 @dataclass(frozen=True)
 class Tried:
-    """All attempts of one check on one node, in the order of their start, and what they are worth.
+    """All attempts of one check on one node, in the order of their start, and their joint result.
 
-    reasons: why they are no pass. notes: what remains to be known of one that passed.
+    reasons: why they did not pass. notes: what remains to be known after a pass.
     """
 
     check: str
@@ -342,7 +345,7 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
             if not passed:
                 reasons.append(found)
             elif beside is None and number < passed[-1]:
-                notes.append(f"An attempt before did not count: {found.told}")
+                notes.append(f"An earlier attempt did not count: {found.told}")
             elif beside == "UNSTABLE":
                 times = f"passed {len(passed)} of {len(ran)} times"
                 said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"

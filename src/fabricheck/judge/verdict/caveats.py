@@ -1,4 +1,4 @@
-"""Caveats: what a verdict does not rest on, in sentences, which the report has too."""
+"""Caveats: limits of what a verdict proves, as sentences, also for the report."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def of(
     :param checks: the number of checks. skipped: how many did not run.
     """
     if any(document["clock"] == "simulated" for document in documents):
-        yield "It is of a simulated node, and says nothing of a machine."
+        yield "It is of a simulated node and says nothing about a machine."
     if documents and not any(document["series"] for document in documents):
         yield "No series was measured."
     balancing = settings.numa_balancing(documents)
@@ -69,13 +69,13 @@ def of(
     counted = limits(cases)
     every = counted.total()
     if every and counted["free"] == every:
-        yield f"None of {count(every, 'metric')} has a limit: nothing judges whether it is fast."
+        yield f"None of {count(every, 'metric')} has a limit, so its speed is not judged."
     elif counted["free"]:
         yield (
             f"{every - counted['free']} of {count(every, 'metric')} have a limit; the others are "
-            "recorded, and nothing judges them."
+            "recorded but not judged."
         )
     elif not every and any(document["series"] for document in documents):
-        yield "No metric was recorded: nothing judges whether it is fast."
+        yield "No metric was recorded, so its speed is not judged."
     if skipped:
         yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."

@@ -1,4 +1,4 @@
-"""All checks of one node, or of one partition: what they amount to, and which are not there."""
+"""All checks of one node or partition: their joint result, and the missing ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fabricheck.results import split_checks
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
-#: A check in a partition and an environment: ``system:partition``, environment, name.
+#: The key of a check: ``system:partition``, environment, name.
 Key = tuple[str, str, str]
 
 
@@ -78,7 +78,7 @@ class Checks:
             yield from one.reasons
         yield from self._skipped_though_expected()
         if all(one.skipped for one in self.tried.values()):
-            yield finding("nothing-passed", "No check passed, and none failed.")
+            yield finding("nothing-passed", "No check passed or failed.")
 
     def _skipped_though_expected(self) -> Iterator[Finding]:
         for where in self.partitions:
@@ -86,7 +86,7 @@ class Checks:
                 own = [one for each, one in self.tried.items()
                        if (each[0], each[2].split()[0]) == (where, name)]  # fmt: skip
                 if own and all(one.skipped for one in own):
-                    said = f"was skipped, and the site expects it: {why_skipped(own[0])}."
+                    said = f"was skipped, but the site expects it: {why_skipped(own[0])}."
                     yield finding("skipped", said, name)
 
 
@@ -103,7 +103,7 @@ def why_skipped(tried: Tried) -> str:
     for experiment in coverage.experiments():
         if case is not None and experiment.id in case.experiments and experiment.skipped:
             return experiment.skipped
-    return "the report does not say why"
+    return "the report does not give the reason"
 
 
 def choice_of(choices: Iterable[Choice]) -> Choice:
@@ -138,10 +138,10 @@ def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
     for where in wheres:
         if not partitions.known(where):
             why = _why_no_site() or "No site file has it."
-            yield f"Nothing says which checks and devices {where} should have. {why}"
+            yield f"The checks and devices that {where} should have are unknown. {why}"
         elif "expected_checks" not in partitions.extras(where):
             yield (
-                f"Nothing lists the checks that {where} should have: write the list beside its "
+                f"The checks that {where} should have are not listed: write the list beside its "
                 "site file, with 'fabricheck sets --write'."
             )
 

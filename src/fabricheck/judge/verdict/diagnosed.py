@@ -84,7 +84,7 @@ def _decisive(made: MadeOf, document: ResultDocument, value: float) -> tuple[int
 def _completed(told: Diagnosis, of_session: Session, where: str) -> Diagnosis:
     """Return a diagnosis with what counters say of its devices, and without checks of elsewhere.
 
-    :param where: the partition; of one that nobody knows all checks may be there.
+    :param where: the partition; in an unknown one all checks may exist.
     """
     missed = {one.check for one in of_session.misses}
     documents = [one for check, one in of_session.documents.items() if check in missed]

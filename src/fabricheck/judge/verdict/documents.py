@@ -86,7 +86,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
 
 
 def folder(results: Results) -> Path:
-    """Return the folder that a verdict is written to where nobody names one.
+    """Return the default folder of a verdict.
 
     Of several taken together it is that of the last. Of an archive it lies beside the archive.
     """
@@ -124,7 +124,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotFoundError(f"{folder} cannot be made ({error.strerror}).") from None
+        raise NotFoundError(f"{folder} cannot be created ({error.strerror}).") from None
     before = _files_of(folder)
     write_all(texts)
     for name in before - {path.name for path in texts}:

@@ -1,4 +1,4 @@
-"""What a verdict tells of a node besides its status: times, devices, versions."""
+"""Facts of a node in a verdict besides its status: times, devices, versions."""
 
 from __future__ import annotations
 

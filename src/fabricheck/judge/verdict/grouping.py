@@ -1,4 +1,4 @@
-"""Whose results are whose: the attempts of each node, measured and simulated apart."""
+"""Assignment of results to nodes: the attempts of each, measured and simulated apart."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fabricheck.results.session import REPETITION, Case
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
-#: What a node is called of which nobody knows the name: a job that was never placed.
+#: The name of a node whose name is unknown: that of a job that was never placed.
 UNPLACED = "(no node)"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a verdict is on: a node, or a node that is simulated on it.
+    """The subject of a verdict: a node, or a simulated node on it.
 
-    simulated: the partition that simulates; None of the machine itself, whose partitions all
+    simulated: the partition that simulates; None for the machine itself, whose partitions all
     measure the same hardware.
     """
 
@@ -33,10 +33,10 @@ class Subject:
 
 @dataclass
 class NodeResults:
-    """What there is of one subject.
+    """The results of one subject.
 
-    by_source: what each session, or documents outside of one, has of it. scheduled: whether a
-    scheduler gave the node its name.
+    by_source: those of each session, or of documents outside any. scheduled: whether a scheduler
+    named the node.
     """
 
     by_source: list[tuple[Source, list[Attempt]]] = field(default_factory=list)
@@ -61,7 +61,7 @@ class NodeResults:
 
 @dataclass
 class Survey:
-    """What some sources tell that decides about the nodes of others, too.
+    """Facts of some sources that also decide about other nodes.
 
     clocks: by partition the clocks of its documents. ran: by partition the checks that ran there.
     """

@@ -202,8 +202,8 @@ class _Node:
         elif requested is not None and requested.status and not self._failed_anywhere():
             yield finding(
                 "session",
-                f"The session on node {node} ended with exit status {requested.status}, and no "
-                "check of it failed: its own words tell why.",
+                f"The session on node {node} ended with exit status {requested.status}, but no "
+                "check of it failed: its log states the reason.",
             )
         for part in self.silent_in if self.results.attempts else ():
             lacking = f"There is no result of node {node} in {part.archive or part.home}"
@@ -212,8 +212,8 @@ class _Node:
             if source.killed is not None and source.name != UNREPORTED:
                 yield finding(
                     "session",
-                    f"No run report tells of session {source.name} on {node}: it was killed, or "
-                    "still runs.",
+                    f"Session {source.name} on {node} has no run report: it was killed, or is "
+                    "still running.",
                 )
         if missing:
             yield checks.missing(missing, f"on {node}")
@@ -236,10 +236,10 @@ class _Node:
         if self.tried:
             yield from caveats.of(cases, self.documents, len(self.tried), skipped)
         if self.subject.simulated is not None and not self.documents:
-            yield "It is of a simulated node, and says nothing of a machine."
+            yield "It is of a simulated node and says nothing about a machine."
         if self.choice.set is None and self.tried and not missing:
             label = _label(self.choice)
-            yield f"No set is known to be chosen ({label}): nothing says what is missing."
+            yield f"No selected set is known ({label}), so missing checks are unknown."
         yield from checks.unknown(self.results.partitions, self.choice.set)
         yield from caveats.of_state(self.results.attempts)
         for source in self.results.sources:

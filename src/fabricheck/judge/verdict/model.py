@@ -1,6 +1,6 @@
-"""The documents of a verdict as types, which docs/verdict.md and the schema show.
+"""The documents of a verdict as types, shown in docs/verdict.md and the schema.
 
-The schema in ``verdict-2.schema.json`` is made of these types; a test holds them together.
+The schema in ``verdict-2.schema.json`` is generated from these types; a test compares them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Strict(BaseModel):
 
 
 class Reason(_Strict):
-    """Why a node's verdict is no PASS."""
+    """Why a node's verdict is not PASS."""
 
     status: NodeStatus
     """What this alone would make of the node."""

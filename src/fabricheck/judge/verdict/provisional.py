@@ -1,4 +1,4 @@
-"""Whether a status rests on limits of a partition without a calibration of its own."""
+"""Provisional statuses: those that depend on limits of a partition without its own calibration."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def sentence(partitions: Iterable[str]) -> str:
         return ""
     has = "has no calibration of its own" if len(names) == 1 else "have no calibration of their own"
     return (
-        f"{', '.join(names)} {has}: what rests on limits there is provisional and drains no node. "
-        "fabricheck calibrate makes one of repeated sessions."
+        f"{', '.join(names)} {has}: a status that depends on its limits is provisional and "
+        "drains no node. fabricheck calibrate makes a calibration from repeated sessions."
     )

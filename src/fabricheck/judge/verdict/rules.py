@@ -1,7 +1,7 @@
-"""What leads to which status: the one table of rules, which docs/verdict.md shows.
+"""The table of rules that lead to each status, shown in docs/verdict.md.
 
-A rule speaks of one attempt of a check, or of the node. What a check's attempts amount to together
-is in `attempts`, what all of them make of a node in `judging`.
+A rule applies to one attempt of a check, or to the node. `attempts` combines a check's attempts,
+and `judging` combines all checks into a node's status.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 NodeStatus = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
 
-#: All statuses, the worst first: a node is the worst that is proven of it.
+#: All statuses, the worst first: a node has the worst that is proven.
 STATUSES: tuple[NodeStatus, ...] = (
     "DATA-FAIL",
     "HW-FAIL",
@@ -35,9 +35,9 @@ def worst(statuses: Iterable[NodeStatus]) -> NodeStatus:
 class Rule:
     """One row of the table.
 
-    when: what is found, for the docs. status: what it leads to. beside_a_pass: what it leads to
-    where another attempt of the same check on the same node passed; None where nothing remains of
-    it if that pass came later: the node was not even tried, or not by us alone.
+    when: the finding, for the docs. status: its status. beside_a_pass: its status where another
+    attempt of the same check on the same node passed; None where a later pass removes it: the node
+    was not tested, or not exclusively.
     """
 
     name: str
@@ -47,32 +47,32 @@ class Rule:
 
 
 _OF_A_CHECK = (
-    # Of the data
+    # Data
     Rule(
         "wrong-data",
         "DATA-FAIL",
-        "A program, or another tool, found wrong data: the status `wrong-data`, its exit code 5, "
-        "or a series with verification errors. Once is enough.",
+        "A program or a third-party tool found wrong data: the status `wrong-data`, its exit "
+        "code 5, or a series with verification errors. Once is enough.",
         "DATA-FAIL",
     ),
-    # Of the hardware
+    # Hardware
     Rule(
         "runtime-error",
         "HW-FAIL",
         "A program of this suite ended with `runtime-error`: the driver or a device refused "
-        "(an ECC error or an Xid comes out so). Whose fault that is, its sentence must tell.",
+        "(for example after an ECC error or an Xid). Its sentence tells whose fault that is.",
     ),
     Rule(
         "memory-errors",
         "HW-FAIL",
-        "The driver counted new uncorrected errors of a device's memory during a run, or the host "
-        "those of a memory controller. Once is enough.",
+        "The driver counted new uncorrected errors of a device's memory during a run, or the "
+        "host those of a memory controller. Once is enough.",
         "HW-FAIL",
     ),
     Rule(
         "devices",
         "HW-FAIL",
-        "The node has other devices than the partition states, fewer for one, or none is found, "
+        "The node has other devices than the partition states, for example one fewer, or none, "
         "and no setting hides them.",
     ),
     Rule(
@@ -81,30 +81,34 @@ _OF_A_CHECK = (
         "`node_topology` found the node to differ from its node model: a link, a device, a NUMA "
         "domain.",
     ),
-    # Of the speed
+    # Speed
     Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
-    # Of what varies
+    # Variation
     Rule(
         "at-times",
         "UNSTABLE",
-        "A metric missed its reference, but at least a tenth of the samples of what decided it "
-        "reached it: what is measured can be as fast, and something slowed it meanwhile. Not where "
-        "the device itself says that it was slowed down.",
+        "A metric missed its reference, but at least a tenth of the samples that decided it "
+        "reached it: the node can be as fast, and something slowed it down at times. Not where "
+        "the device itself reports that it was slowed down.",
     ),
-    Rule("too-noisy", "UNSTABLE", "A program ended with `too-noisy`: values vary beyond judging."),
+    Rule(
+        "too-noisy",
+        "UNSTABLE",
+        "A program ended with `too-noisy`: values vary too much to be judged.",
+    ),
     Rule(
         "device-in-use",
         "UNSTABLE",
-        "A metric missed its reference, values were too noisy or are not believed, and another "
-        "process used a device that takes part, before or after the run. The sentence names it. "
-        "Nothing is proven against the node.",
+        "A metric missed its reference, or values were too noisy or implausible, while another "
+        "process used a participating device before or after the run. The sentence names the "
+        "process. Nothing is proven against the node.",
         None,
     ),
     Rule(
         "host-busy",
         "UNSTABLE",
-        "The same where others kept the host busy: more than one core and more than 5 % of all, or "
-        "a hypervisor took more than 1 % of them.",
+        "The same where others kept the host busy: more than one core and more than 5 % of all, "
+        "or a hypervisor took more than 1 % of them.",
         None,
     ),
     Rule(
@@ -113,12 +117,12 @@ _OF_A_CHECK = (
         "A check passed at one attempt and failed at another: a retry, `--repeat`, or several "
         "sessions. (Wrong data stays DATA-FAIL.)",
     ),
-    # Of what nobody knows
+    # Unknown causes
     Rule(
         "time-limit",
         "INCOMPLETE",
-        "A program reached its time limit: it hung, or was slow. One whose kernel hangs can end "
-        "minutes later, when the driver has reset the device; its job ends then.",
+        "A program reached its time limit: it hung, or was slow. A program whose kernel hangs "
+        "can end minutes later, when the driver has reset the device; its job then ends too.",
     ),
     Rule(
         "ended",
@@ -141,41 +145,42 @@ _OF_A_CHECK = (
     Rule(
         "usage",
         "INCOMPLETE",
-        "A program refused its command line (`usage`), or cannot do here what was requested "
-        "(`unsupported`) although the devices are there.",
+        "A program refused its command line (`usage`), or does not support what was requested "
+        "(`unsupported`) although the devices exist.",
     ),
     Rule(
         "setting",
         "INCOMPLETE",
-        "A setting of the node or the job prevents the measurement, or changed what was measured: "
-        "a program ended with `setting`, a variable that the check does not set switched engines "
-        "off or made launches wait, or a setting hides devices. The sentence names what to change. "
-        "Nothing is proven against the hardware.",
+        "A setting of the node or the job prevents the measurement, or changed what was "
+        "measured: a program ended with `setting`, a variable that the check does not set "
+        "disabled engines or made launches wait, or a setting hides devices. The sentence names "
+        "what to change. Nothing is proven against the hardware.",
         None,
     ),
     Rule(
         "tool",
         "INCOMPLETE",
-        "Another tool did not run to its end, or printed what cannot be read: its library may be "
-        "at fault as well as the node.",
+        "A third-party tool did not finish, or its output is unusable: its library may be at "
+        "fault as well as the node.",
     ),
     Rule(
         "not-believed",
         "INCOMPLETE",
-        "A result was not believed: a value above physics, another runtime, clock, command line or "
-        "node than was requested, too little verified. It proves nothing against the node, nor for "
-        "it.",
+        "A result was not accepted: a physically impossible value, another runtime, clock, "
+        "command line or node than requested, or too little verified. It proves nothing against "
+        "or for the node.",
     ),
     Rule(
         "placement",
         "INCOMPLETE",
-        "Ranks do not sit where they were put (`affinity`): a matter of the launcher first, and "
-        "what ranks measured is not of this placement.",
+        "Ranks are not bound as requested (`affinity`): check the launcher first; what ranks "
+        "measured does not belong to this placement.",
     ),
     Rule(
         "unverified",
         "INCOMPLETE",
-        "`mpi_data` did not verify every message: no data was found wrong, and not all is right.",
+        "`mpi_data` did not verify every message: no data was found wrong, but not all is "
+        "proven right.",
     ),
     Rule(
         "no-value",
@@ -185,26 +190,27 @@ _OF_A_CHECK = (
     Rule(
         "no-document",
         "INCOMPLETE",
-        "A check has no result document, or one that is cut, damaged, or of another run or node.",
+        "A check has no result document, or one that is cut off, damaged, or from another run "
+        "or node.",
     ),
-    Rule("not-judged", "INCOMPLETE", "No run report says whether the check passed.", None),
-    Rule("failed", "INCOMPLETE", "A check failed in another way, as one that only builds does."),
+    Rule("not-judged", "INCOMPLETE", "No run report states whether the check passed.", None),
+    Rule("failed", "INCOMPLETE", "A check failed in another way, such as one that only builds."),
 )
 
 _OF_A_NODE = (
-    Rule("skipped", "INCOMPLETE", "A check was skipped that the site expects there."),
+    Rule("skipped", "INCOMPLETE", "A check that the site expects was skipped."),
     Rule(
         "missing",
         "INCOMPLETE",
-        "A check is not there that the site expects (of the set that was chosen), or that another "
-        "node of the session ran.",
+        "A check is missing that the site expects (of the selected set), or that another node "
+        "of the session ran.",
     ),
     Rule(
         "silent",
         "INCOMPLETE",
-        "The node was to be measured and there is no result of it: it is down, or died.",
+        "The node was to be measured but has no result: it is down, or failed.",
     ),
-    Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
+    Rule("session", "INCOMPLETE", "The session on the node was stopped or killed."),
     Rule(
         "report",
         "INCOMPLETE",
@@ -213,11 +219,11 @@ _OF_A_NODE = (
     Rule(
         "diagnosis",
         "PERF-FAIL",
-        "The smallest set of degraded components that explains the misses, in front of them and "
-        "with the status of the first; or, after them, that none explains them "
+        "The smallest set of degraded components that explains the misses, before them and with "
+        "the status of the first; or, after them, that none explains them "
         "([diagnosis](diagnosis.md)).",
     ),
-    Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
+    Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
 )
 
 #: The table by name, in the order of the docs.
@@ -239,10 +245,10 @@ def _beside(rule: Rule) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """Why something did not pass, by one rule, as a sentence that names metric, pair and devices.
+    """Why something did not pass: a rule, and a sentence that names metric, pair and devices.
 
-    check: its name without the node; None of the node as a whole. metric: the one that failed.
-    status: what it leads to; that of its rule, but beside a pass.
+    check: its name without the node; None for the node as a whole. metric: the failed one. status:
+    that of its rule, or the one beside a pass.
     """
 
     rule: Rule

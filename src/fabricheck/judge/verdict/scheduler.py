@@ -1,4 +1,4 @@
-"""What to tell the scheduler: lines of scontrol for nodes that failed, and nodes to run again."""
+"""Commands for the scheduler: scontrol lines for failed nodes, and nodes to run again."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LONGEST_REASON = 200
 
 
 def drain_lines(rows: Iterable[Row]) -> list[str]:
-    """Return a line of ``scontrol`` for each node that failed: to be read, and run by a person.
+    """Return a line of ``scontrol`` for each failed node, to be read and run by a person.
 
-    None of what is provisional. It is a comment where nothing was measured on the node, or no
-    scheduler gave it its name.
+    Provisional statuses have none. The line is a comment where nothing was measured on the node, or
+    no scheduler named it.
     """
     lines = []
     for row in rows:

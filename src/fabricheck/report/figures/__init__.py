@@ -1,4 +1,4 @@
-"""The figures of the report, of one partition."""
+"""The figures of one partition in the report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
 
 @dataclass(frozen=True)
 class Sections:
-    """The figures by section, and a sentence for each drawer that a defect ended."""
+    """The figures by section, and a sentence for each drawer with a defect."""
 
     figures: dict[str, list[Figure]]
     undrawn: tuple[str, ...]

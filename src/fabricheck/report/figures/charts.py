@@ -1,4 +1,4 @@
-"""The kinds of chart: curves, bars and heat maps, of the rows of a figure."""
+"""The kinds of chart (curves, bars, heat maps), made of the rows of a figure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
 #: and the greatest height of one.
 _LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
 
-#: From this part of the colour scale on a colour is so light that text on it is black.
+#: From this part of the colour scale on a colour is so light that its text is black.
 _LIGHT = 0.45
 
 #: The name of a panel.
@@ -61,7 +61,7 @@ def finished(chart: alt.LayerChart | alt.FacetChart, height: int, right: int = 8
 
 
 def data(rows: Iterable[Row], keys: Sequence[str]) -> alt.InlineData:
-    """Return these columns as the data of a chart: a drawing carries no more than it shows."""
+    """Return these columns as the data of a chart: a drawing contains only what it shows."""
     return alt.InlineData([{key: row.get(key) for key in keys} for row in rows])
 
 
@@ -272,7 +272,7 @@ def bars(
 
 @dataclass(frozen=True)
 class Axes:
-    """The rows and columns of a heat map: what they are, and which there are.
+    """The rows and columns of a heat map: their meaning and values.
 
     colours: what its colours are. ends: of the colour scale. counted: whether the numbers are
     whole. own: whether rows and columns are the same, so that the diagonal stays empty.
@@ -289,7 +289,7 @@ class Axes:
 
 
 def cell(value: float, counted: bool = False) -> str:
-    """Return a number as a cell has it: three figures, from 100 on none after the point."""
+    """Format a number for a cell: three digits, from 100 on without decimals."""
     return f"{value:.0f}" if counted or abs(value) >= 99.95 else f"{value:#.3g}"
 
 

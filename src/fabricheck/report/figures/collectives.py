@@ -132,7 +132,9 @@ def _in_words(rows: Sequence[Row], name: str) -> str:
 
 
 def _ends(rows: Sequence[Row]) -> str:
-    """Return the values of fewest and most partners, and where the latency falls with one more."""
+    """Return the values for the fewest and most partners, and where the latency falls with one
+    more.
+    """
     first, last = rows[0], rows[-1]
     said = f"{words.amount(first['value'], 'us')} with {first['partners']}"
     if len(rows) > 1:

@@ -27,10 +27,11 @@ _KNOWN = ("single link", "dual link", "quad link")
 
 _COLLECTIVES = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
 
-#: Threads a block of the paper's kernels between devices: its curves are beside such, if any.
+#: Threads per block of the paper's kernels between devices: its curves are shown beside such
+#: kernels.
 PAPER_BLOCK = 128
 
-#: What the tools are called that measured.
+#: The names of the measuring tools.
 _LIBRARIES = {"rccl-tests": "RCCL", "nccl-tests": "NCCL"}
 
 
@@ -47,7 +48,7 @@ def curve_figure(
     note: str = "",
     **look: Any,
 ) -> Figure:
-    """Return a figure of curves over size, each told in words.
+    """Return a figure of curves over size, each described in words.
 
     :param drawn: the rows that are drawn and told, where these are not all.
     :param pairs: whether the words name the two devices of a curve.
@@ -107,7 +108,7 @@ def _by_class(
 ) -> Mapping[str, tuple[Pair, Sequence[Series]]]:
     """Return by link class the first pair from the first device that has a curve, with it.
 
-    Without a node model nobody knows the classes: then each pair stands for itself.
+    Without a node model the classes are unknown: then each pair is its own class.
     """
     found: dict[Pair, list[Series]] = {}
     for point in observed.select(role="single", **fields):
@@ -135,7 +136,7 @@ def _label(node: NodeModel | None, pair: Pair) -> str | None:
 
 
 def _known(node: NodeModel, pair: Pair) -> bool:
-    """Return whether the node model has both devices: a session may be of a larger node."""
+    """Whether the node model has both devices: a session may be of a larger node."""
     return max(pair) < len(node.devices)
 
 

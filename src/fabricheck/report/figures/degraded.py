@@ -17,7 +17,7 @@ from fabricheck.results.table import Pair
 Kind = Literal["link", "host", "device", "domain"]
 Place: TypeAlias = "tuple[Kind, int | Pair]"
 
-#: What a component's name begins with, by its kind; all others are of devices.
+#: The first words of a component's name, by its kind; all others belong to devices.
 _KINDS: tuple[tuple[str, Kind], ...] = (
     ("link", "link"),
     ("latency of link", "link"),
@@ -31,10 +31,11 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     ("NUMA domains rotated", "domain"),
 )
 
-#: Where a component's name goes on with what it is of.
+#: The separators in a component's name before its device or link.
 _OF = re.compile(r" (?:of|from|to|on|between|by) | ?\d")
 
-#: Letters in a line of a label, and lines that name components: a device has no room for more.
+#: The most letters in a line of a label, and lines that name components: a device has no more
+#: space.
 _WIDE, _MOST_LINES = 13, 3
 
 
@@ -50,18 +51,18 @@ class Mark:
 
     @property
     def word(self) -> str:
-        """What the mark says: that it is degraded, or may be."""
+        """The text of the mark: degraded, or possibly degraded."""
         return "degraded" if self.certain else "degraded?"
 
     @property
     def outline(self) -> Outline:
-        """How it is drawn: dashed where it may be another one."""
+        """The style: dashed where another component may be the cause."""
         why = "" if self.certain else ", or another component that explains as much"
         return Outline(not self.certain, f"{self.word}: {' or '.join(self.components)}{why}")
 
     @property
     def label(self) -> tuple[str, ...]:
-        """The lines of its label: the word, and what it is of the place."""
+        """The lines of its label: the text of the mark, and the part of the place."""
         words = [word for one in self.components if (word := _short(one))]
         lines = [line for word in dict.fromkeys(words) for line in textwrap.wrap(word, _WIDE)]
         more = ["..."] if len(lines) > _MOST_LINES else []
@@ -69,7 +70,7 @@ class Mark:
 
 
 def marks(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
-    """Return what is degraded, or may be, by its place in the drawing."""
+    """Return what is degraded, or possibly degraded, by its place in the drawing."""
     found: dict[Place, Mark] = {}
     for one in diagnosis.degraded if diagnosis is not None else ():
         for component in (one.component, *one.equals):
@@ -81,7 +82,7 @@ def marks(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
 
 
 def places(component: str, node: NodeModel) -> Iterator[Place]:
-    """Yield where a component is; nothing of one that is at no place, such as a library."""
+    """Yield the places of a component; none for one without a place, such as a library."""
     begun = (kind for start, kind in _KINDS if component.startswith(start))
     kind: Kind = next(begun, "device")
     every = "all" in component.split() or "rotated" in component
@@ -99,7 +100,7 @@ def places(component: str, node: NodeModel) -> Iterator[Place]:
 
 
 def _short(component: str) -> str:
-    """Return what a component is of its place; nothing of a link as a whole."""
+    """Return the part of its place that a component is; empty for a link as a whole."""
     one_way = re.fullmatch(r"link (\d+)-(\d+), one direction", component)
     if one_way:
         return f"{one_way[1]} to {one_way[2]}"

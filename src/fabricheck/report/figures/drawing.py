@@ -1,4 +1,4 @@
-"""Parts of a drawing as SVG: boxes, lines, texts, and labels that keep off each other."""
+"""Parts of a drawing as SVG: boxes, lines, texts, and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES = (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75, 0.18, 0.82)
 
 @dataclass(frozen=True)
 class Style:
-    """How a link is drawn: a colour, doubled by a dash and by words in the legend."""
+    """The style of a link: a colour, with a dash and a legend entry of the same meaning."""
 
     colour: str
     dash: str
@@ -32,7 +32,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Outline:
-    """An outline that marks a part: dashed or not, and a title, which a pointer shows."""
+    """The outline of a part: dashed or solid, with a title that a pointer shows."""
 
     dashed: bool
     title: str
@@ -45,7 +45,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line between two spots; bent towards a third one where it has it."""
+    """A line between two points, bent towards a third one if it has one."""
 
     start: Spot
     end: Spot

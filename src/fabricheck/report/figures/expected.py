@@ -11,7 +11,7 @@ from fabricheck.report.figures.rows import Row
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: Of so many claims a figure gives the names.
+#: The most claims that a figure names.
 _MOST_CLAIMS = 4
 
 
@@ -24,7 +24,7 @@ class Expected:
     most: float | None
 
     def missed(self, value: float) -> bool:
-        """Whether a value is outside of the limits."""
+        """Whether a value is beyond the limits."""
         low = self.least is not None and value < self.least
         return low or (self.most is not None and value > self.most)
 
@@ -35,7 +35,7 @@ class Expected:
 
 
 def of(observed: Observed, point: Series) -> Expected | None:
-    """Return what was expected of a series by the metric that it is of.
+    """Return the expected value of a series, by the metric that it belongs to.
 
     The worst of several is judged, so that each of them is. None where nothing was expected: report
     only, a check that was not judged, or metrics of an older session whose series are not known.
@@ -48,7 +48,7 @@ def of(observed: Observed, point: Series) -> Expected | None:
 
 
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
-    """Return which published values of a figure are no evidence for a simulation; empty for none.
+    """Return which published values of a figure are no evidence for a simulation, or nothing.
 
     Those that it was fitted to, and the claims on others that are fitted or built in.
     """

@@ -40,7 +40,7 @@ def _managed(to_device: str, to_host: str, movement: str) -> Mapping[str, Mappin
     return {"h2d": {**one, "operation": to_device}, "d2h": {**one, "operation": to_host}}
 
 
-#: Pages migrate to the host when it reads them: a kernel that writes pulls them to the device.
+#: Pages migrate to the host when it reads them: a kernel that writes moves them to the device.
 INTERFACES = (
     Interface("pinned copy", _copy("host-pinned"), {"h2d": "paper-h2d-pinned"}),
     Interface(
@@ -101,7 +101,7 @@ def _best(
 ) -> Figure:
     rows: list[Row] = []
     for interface, points in found.items():
-        # What fits the caches may never have crossed the link.
+        # Data that fits the caches may never have crossed the link.
         large = [point for point in points if point.regime != "cache"] or points
         best = max(large, key=lambda point: point.value)
         rows.append(of_point(interface.label, best, regime=best.regime))

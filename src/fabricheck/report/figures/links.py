@@ -31,7 +31,7 @@ _OF_PEAK = (("E8", "write"), ("E8", "read"), ("E7", "engine"))
 
 @dataclass(frozen=True)
 class Found:
-    """A series over a link, and what was expected of it: a reference, else the peak."""
+    """A series over a link, and its expected value: a reference, else the peak."""
 
     point: Series
     expected: Expected | None
@@ -39,12 +39,12 @@ class Found:
 
     @property
     def wanted(self) -> float:
-        """What was expected."""
+        """The expected value."""
         return self.expected.value if self.expected else self.peak
 
     @property
     def part(self) -> float:
-        """Its value as a part of what was expected."""
+        """Its value as a fraction of the expected one."""
         return self.point.value / self.wanted
 
     @property
@@ -64,7 +64,7 @@ class Health:
 
     @property
     def decides(self) -> Found | None:
-        """The lowest of those that are outside of their limits, else of all."""
+        """The lowest of those beyond their limits, else of all."""
         outside = [one for one in self.every if one.state == "outside"]
         return min(outside or self.every, key=lambda one: one.part, default=None)
 
@@ -100,7 +100,7 @@ class Health:
 
 
 def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
-    """Return how these pairs (a < b) do, in both directions."""
+    """Return the state of these pairs (a < b), in both directions."""
     node = observed.node
     assert node is not None
     every: dict[Pair, list[Series]] = {}
@@ -140,7 +140,7 @@ def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Fo
 
 
 def hosts(observed: Observed) -> dict[int, Health]:
-    """Return how the link of each device to its host memory does: pinned copies, either way."""
+    """Return the state of each device's link to its host memory: pinned copies, either way."""
     node = observed.node
     assert node is not None
     copies = observed.select(

@@ -50,21 +50,21 @@ _MPI = {"experiment": "E9", "role": "single", "program": "mpi"}
 _OF_TRANSFERS = (
     Matrix(
         "peer-latency",
-        "Latency of copies by engine between devices",
+        "Latency of copy-engine transfers between devices",
         {**_ENGINE, "operation": "latency"},
         records="kth-lat-??",
-        published="Published: latency of copies by engine (the paper's figure 6b)",
+        published="Published: latency of copy-engine transfers (the paper's figure 6b)",
     ),
     Matrix(
         "peer-engine",
-        "Copies by engine between devices",
+        "Copy-engine transfers between devices",
         {**_ENGINE, "operation": "engine"},
         records="kth-bw-??",
-        published="Published: copies by engine (the paper's figure 6c)",
+        published="Published: copy-engine transfers (the paper's figure 6c)",
     ),
     Matrix(
         "peer-engine-both",
-        "Copies by engine both ways at once, sum of both directions",
+        "Copy-engine transfers both ways at once, sum of both directions",
         {**_ENGINE, "operation": "engine-both", "role": "sum"},
         "first device",
         "second device",
@@ -72,7 +72,7 @@ _OF_TRANSFERS = (
     ),
     Matrix(
         "peer-engine-off",
-        "Copies between devices with the engines switched off",
+        "Copies between devices with copy engines disabled",
         # Those with the switch of peers alone are another measurement.
         {**_ENGINE, "by_engines": False, "by_peer_switch_alone": False, "operation": "engine"},
     ),
@@ -90,7 +90,7 @@ _OF_TRANSFERS = (
         "device that writes",
         "device written to",
         records="rocmdocs-mi200-uni-??",
-        published="Published: copies by kernel between devices (ROCm's documentation)",
+        published="Published: kernel copies between devices (ROCm's documentation)",
     ),
     Matrix(
         "peer-copy",
@@ -109,7 +109,7 @@ _OF_MPI = (
     ),
     Matrix(
         "mpi-bandwidth-engine-off",
-        "MPI bandwidth with the engines switched off",
+        "MPI bandwidth with copy engines disabled",
         {**_MPI, "operation": "bandwidth", "by_engines": False},
     ),
     Matrix("mpi-latency", "MPI latency between ranks", {**_MPI, "operation": "latency"}),
@@ -157,7 +157,7 @@ def hops(observed: Observed) -> Iterator[Figure]:
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
-    """Yield the matrices of copies by engine and of accesses by kernel."""
+    """Yield the matrices of copy-engine transfers and of accesses by kernel."""
     for matrix in _OF_TRANSFERS:
         yield from _of_pairs(observed, matrix)
 
@@ -208,7 +208,7 @@ def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
 
 
 class _Values:
-    """The values of a matrix by row and column, and what was expected of each."""
+    """The values of a matrix by row and column, and the expected value of each."""
 
     def __init__(self, observed: Observed, found: Mapping[Pair, Series]) -> None:
         self.found = found
@@ -236,7 +236,7 @@ class _Values:
 
     @property
     def judged(self) -> str:
-        """Which are outside of their limits, in words."""
+        """Describe in words which values are beyond their limits."""
         have = sum(wanted is not None for wanted in self.expected.values())
         if not have:
             return " No reference judges them."
@@ -272,7 +272,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
         for pair, value in others.items()
     ]
-    # Who sees this one alone has to know it too.
+    # Readers who see only this figure need it too.
     says += values.judged + expected.fitted(observed, theirs)
     blank = "" if matrix.once else "none"
     drawing = heat_map(cells, axes, missed=values.missed, blank=blank)

@@ -43,7 +43,7 @@ _BOX_WIDTH, _BOX_HEIGHT, _DOMAIN, _HOST, _BETWEEN, _LINE = 34, 28, 34, 50, 176, 
 _WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
 
 
-#: Orders of devices to try at most; a node of which there are more is drawn in that of its numbers.
+#: The most orders of devices to try; a node with more is drawn in the order of numbers.
 _MOST_ORDERS = 5000
 
 
@@ -68,7 +68,7 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
 
 @dataclass
 class _Sketch:
-    """The drawing while it is made."""
+    """The drawing while it is being made."""
 
     node: NodeModel
     peers: Mapping[Pair, Health]
@@ -236,7 +236,7 @@ def _label(health: Health, short: bool = False) -> tuple[str, ...]:
 
 
 def _worst(several: Sequence[Health]) -> Health | None:
-    """Return the one that is outside of its limits, else the lowest, else one without a value."""
+    """Return the series beyond its limits, else the lowest, else one without a value."""
     order: tuple[State, ...] = ("outside", "within", "peak", "missing")
     return min(several, key=lambda one: (order.index(one.state), one.part), default=None)
 

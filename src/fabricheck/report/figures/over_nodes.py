@@ -14,7 +14,7 @@ from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.spread import Spread
 from fabricheck.report.worst import FEWEST
 
-#: Metrics that are drawn: those first of which a node stands out, then the widest.
+#: Metrics that are drawn: those with outliers first, then the widest.
 MOST = 30
 
 #: In pixels: the plot, and one strip.
@@ -26,7 +26,7 @@ _LINEAR = 1.0
 #: Where the axis has numbers, in percent, on both sides of zero.
 _TICKS = (0, 1, 3, 10, 30, 100, 300, 1000)
 
-#: Nodes of one metric that are named in the drawing, and nodes of all that are told in words.
+#: The most nodes of one metric named in the drawing, and of all described in words.
 _NAMED, _TOLD = 2, 3
 
 #: Dots nearer than this part of the axis are one.

@@ -1,4 +1,4 @@
-"""The data of a figure as rows of one shape: series of this session, and published values."""
+"""The data of a figure as uniform rows: series of this session, and published values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fabricheck.results.table import Series, curve
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]
 
-#: How far a device or rank is from the median of all before it is called odd, in percent: repeated
-#: runs of one device differ by less (docs/method.md), a link or a memory that is broken by more.
+#: How far a device or rank is from the median of all to be called odd, in percent: repeated runs of
+#: one device differ by less (docs/method.md), a broken link or memory by more.
 ODD_PERCENT = 5.0
 
 
@@ -67,7 +67,7 @@ def of_value(label: str, value: Record, **more: Any) -> dict[str, Any]:
 
 
 def derived(row: Row, value: float, unit: str = "GB/s") -> dict[str, Any]:
-    """Return the row of a published value with what follows from it, which is of no size."""
+    """Return the row of a published value and its derived one, without a size."""
     return {**row, "kind": "derived", "bytes": None, "value": value, "unit": unit}
 
 
@@ -121,7 +121,7 @@ def odd(values: Mapping[str, float]) -> dict[str, float]:
     """Return those that are far from the median of all, with their distance in percent.
 
     They are odd where the others agree: where more than a third is far from the median, values
-    scatter and none is odd. So it is of two values, of which nobody knows which is the odd one.
+    scatter and none is odd. With two values it is unknown which is the odd one.
     """
     if not values:
         return {}

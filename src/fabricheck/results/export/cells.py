@@ -1,4 +1,4 @@
-"""The cells of a row: numbers, times, and texts of one line that are no formulas."""
+"""The cells of a row: numbers, times, and one-line texts that are never formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabricheck.results.table import Row, values
 
 Cells = dict[str, Any]
 
-#: What a spreadsheet takes for a formula when a text begins with it.
+#: Characters at the start of a text that make a spreadsheet calculate it.
 _FORMULA = re.compile(r"^[=+\-@]")
 
 
@@ -36,9 +36,9 @@ def _cell(value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def text(value: str) -> str | None:
-    """Return a text for one cell: one line, nothing that controls a terminal, never a formula.
+    """Return the text of a cell: one line, without control characters, never a formula.
 
-    An empty one is None. One that a spreadsheet would calculate gets an apostrophe before it.
+    An empty text is None. A text that a spreadsheet would calculate gets an apostrophe in front.
     """
     line = printable(" ".join(value.split()))
     return (f"'{line}" if _FORMULA.match(line) else line) or None

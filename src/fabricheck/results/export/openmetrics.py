@@ -1,8 +1,8 @@
-"""The metrics as OpenMetrics text, for GitLab's merge requests and for Prometheus.
+"""Metrics as OpenMetrics text, for GitLab's merge requests and for Prometheus.
 
-GitLab compares two files by name and labels, and values as texts. So no label tells of a session,
-and values have five digits. Units are those of the references, as a label: GB/s, not bytes per
-second, which OpenMetrics would prefer and nobody would find again.
+GitLab compares two files by name and labels, and values as texts: so no label names the session,
+and values have five digits. The unit is a label, as in the reference files: GB/s, not the bytes per
+second that OpenMetrics prefers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Labels = tuple[tuple[str, str], ...]
 
 _CHECK = ("system", "partition", "environment", "check")
 
-#: Families in the order of the text: name, labels from columns, help, what several values become.
+#: Families in the order of the text: name, labels from columns, help, and how several values are
+#: combined.
 _METRIC = "fabricheck_metric"
 _PASSED = "fabricheck_check_passed"
 _PRESENT = "fabricheck_node_present"
@@ -32,7 +33,7 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], flo
     ),
     _PASSED: (
         (*_CHECK, "overlay"),
-        "1 where the check passed, 0 where it did not; skipped ones are left out.",
+        "1 where the check passed, 0 where it did not; skipped checks are left out.",
         min,
     ),
     _PRESENT: (
@@ -45,7 +46,7 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], flo
 
 @dataclass
 class Kept:
-    """What is kept of a table's rows: of each family by its labels the values."""
+    """The values kept of a table's rows, by family and labels."""
 
     _values: dict[str, dict[Labels, list[float]]] = field(
         default_factory=lambda: {name: {} for name in _FAMILIES}
@@ -53,7 +54,7 @@ class Kept:
     _several_nodes: bool = False
 
     def watch(self, rows: Iterable[Cells]) -> Iterator[Cells]:
-        """Yield the rows as they are, and keep what the text is made of."""
+        """Yield the rows unchanged, and keep the values that the text needs."""
         nodes: set[str] = set()
         for row in rows:
             if row["kind"] in ("check", "node") and row.get("node"):
@@ -75,7 +76,7 @@ class Kept:
 
     @property
     def text(self) -> str:
-        """The text; the node is a label where there are several, and of lost ones."""
+        """Return the text; the node is a label where there are several nodes, and for lost ones."""
         lines = []
         for name, (_, said, together) in _FAMILIES.items():
             alike: dict[Labels, list[float]] = {}

@@ -1,4 +1,4 @@
-"""The table as a stream of rows of cells, with what there is to say of what it lacks."""
+"""The table as a stream of rows of cells, with the sentences about missing rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from fabricheck.results.observed import metrics_of, series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
 from fabricheck.results.table import Check, Series
 
-#: Sentences about what cannot be read that are said one by one.
+#: The most sentences about unreadable files that are shown one by one.
 MOST = 20
 
 
 @dataclass
 class Told:
-    """What became known while the table was made.
+    """What was learned while the table was made.
 
-    counts: rows by kind. sessions: how many. bare: by result the checks that have no value.
-    problems: sentences about what is there and cannot be read, so that rows are missing. notes:
-    what else there is to know.
+    counts: rows by kind. sessions: how many. bare: the checks without a value, by result. problems:
+    sentences about files that cannot be read, so that rows are missing. notes: further information.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -35,16 +34,16 @@ class Told:
 
     @property
     def sentences(self) -> Iterator[str]:
-        """Everything, in sentences; how much there is comes last."""
+        """Return all sentences; the totals come last."""
         yield from self.problems[:MOST]
         if len(self.problems) > MOST:
-            yield f"And {len(self.problems) - MOST} more of what cannot be read."
+            yield f"And {len(self.problems) - MOST} more files cannot be read."
         yield from self.notes
         if self.bare:
             said = ", ".join(f"{count} {result}" for result, count in sorted(self.bare.items()))
             yield (
-                f"{self.bare.total()} check(s) without any value ({said}): each has its row of "
-                "kind check, which says why."
+                f"{self.bare.total()} check(s) have no value ({said}): the row of kind check of "
+                "each states why."
             )
         counts = self.counts
         samples = f", {counts['sample']} samples" if counts["sample"] else ""
@@ -57,9 +56,9 @@ class Told:
 
 
 def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]:
-    """Yield all rows, a session after the other; only one session is held at a time.
+    """Yield all rows, one session after the other; only one session is kept in memory.
 
-    :param told: gets what there is to say.
+    :param told: receives what is to be reported.
     :param samples: whether each sample has a row.
     :raises NotFoundError: at the end, when there was no row.
     """
@@ -84,7 +83,7 @@ def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]
 
 def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterator[Cells]:
     if source.killed is not None and source.of_job is None:
-        # That one of several was killed misses nothing of the others.
+        # A killed session among several leaves nothing out of the others.
         (told.notes if several else told.problems).append(NO_REPORT)
     for check in source.checks:
         entry, case = check.entry, check.case
@@ -108,7 +107,7 @@ def _has_series(check: Check) -> bool:
 
 
 def _samples(series: Series) -> Iterator[Cells]:
-    """Yield a row for each sample: that of its series, with its own value."""
+    """Yield a row for each sample: the row of its series, with the sample's own value."""
     of_series = of_row(series) | {"kind": "sample", "mad": None, "ci_low": None, "ci_high": None}
     for index, sample in enumerate(series.measured["samples"]):
         yield {**of_series, "value": float(sample), "sample": index}

@@ -1,4 +1,4 @@
-"""The table as CSV (RFC 4180) and as Parquet, written whole or not at all."""
+"""The table as CSV (RFC 4180) and as Parquet, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fabricheck.results.table import columns
 if TYPE_CHECKING:
     import polars as pl
 
-#: Rows that are held in memory at once, some 50 MB.
+#: Rows in memory at once, some 50 MB.
 BATCH = 10_000
 
 #: The key of the columns' descriptions in a Parquet file's metadata, as JSON.
@@ -28,13 +28,13 @@ METADATA = "fabricheck.columns"
 
 
 def require_format(path: Path) -> None:
-    """Refuse a file that cannot be written, before anything is read.
+    """Refuse a file name that cannot be written, before anything is read.
 
     :raises UsageError: when its suffix names no format.
-    :raises ModuleNotFoundError: when polars is missing, which writes Parquet.
+    :raises ModuleNotFoundError: when polars, which writes Parquet, is missing.
     """
     if path.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"{path} has no known format: its name has to end with .csv or .parquet.")
+        raise UsageError(f"{path}: the format is unknown; the name must end with .csv or .parquet.")
     if path.suffix == ".parquet":
         import polars  # noqa: F401
 
@@ -53,7 +53,7 @@ def to_file(path: Path, rows: Iterable[Cells]) -> None:
 
 
 def to_csv(out: IO[str], rows: Iterable[Cells]) -> None:
-    """Write CSV: a head, CRLF, quotes where they are needed, nothing for null."""
+    """Write CSV: a header, CRLF line ends, quotes where needed, an empty cell for null."""
     names = [column.name for column in columns()]
     writer = csv.writer(out)
     writer.writerow(names)
@@ -74,7 +74,7 @@ def _cell(value: Any) -> Any:
 
 
 def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
-    """Write a file of as many row groups as there are batches.
+    """Write a Parquet file with one row group for each batch.
 
     :raises OSError: when it cannot be written.
     """

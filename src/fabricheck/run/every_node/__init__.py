@@ -1,1 +1,1 @@
-"""One job over many nodes: on each of them a whole session of ReFrame, measured for itself."""
+"""One job over many nodes: a separate ReFrame session on each of them."""

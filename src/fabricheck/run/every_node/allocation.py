@@ -1,4 +1,4 @@
-"""The allocation of Slurm around this process: its nodes, how they are, and when it ends."""
+"""The Slurm allocation around this process: its nodes, their states, and its end."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import slurm
 
-#: The word of a node's state with which Slurm starts nothing on it.
+#: The word in a node's state with which Slurm starts nothing on it.
 DOWN = "DOWN"
 
-#: What it says of the end of a job without a limit.
+#: Slurm's end time of a job without a limit.
 _NO_END = ("Unknown", "UNLIMITED", "NONE", "None", "N/A")
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """A job's nodes that are to be measured.
+    """The nodes of a job that are to be measured.
 
-    job: its number. nodes: what Slurm says of each, by name and in order; one that nothing can be
-    started on says so. ends: when the job's time is over; None for a job without a limit.
+    job: its number. nodes: Slurm's description of each, by name and in order; one on which nothing
+    can be started has a sentence about it. ends: the end of the job's time; None without a limit.
     """
 
     job: str
@@ -36,23 +36,24 @@ class Allocation:
 def around(chosen: str | None = None, environment: Mapping[str, str] | None = None) -> Allocation:
     """Return the allocation that this process is in.
 
-    :param chosen: a list of hosts, as ``node[1-4],node7``: these of its nodes; by default all.
+    :param chosen: a list of hosts, as ``node[1-4],node7``: the selected nodes; by default all.
     :param environment: by default that of this process.
     :raises NotFoundError: outside an allocation, or in one that Slurm does not know.
-    :raises UsageError: where its nodes may be shared, a chosen one is none of them, or this is one
-        of several tasks.
+    :raises UsageError: where its nodes may be shared, a selected node is not among them, or this is
+        one of several tasks.
     """
     found = os.environ if environment is None else environment
     job, stated = found.get("SLURM_JOB_ID"), found.get("SLURM_JOB_NODELIST")
     if not job or not stated:
         raise NotFoundError(
-            "every-node measures the nodes of an allocation of Slurm, and this shell is in none "
-            "(SLURM_JOB_ID is not set): start it by sbatch or salloc, with --nodes=N --exclusive."
+            "every-node measures the nodes of a Slurm allocation, but this shell is in none "
+            "(SLURM_JOB_ID is not set): start it by sbatch or salloc, with --nodes=N "
+            "--exclusive."
         )
     tasks = found.get("SLURM_STEP_NUM_TASKS", "1")
     if tasks != "1":
         raise UsageError(
-            f"every-node starts a step on each node by itself, and srun started it {tasks} times: "
+            f"every-node starts a step on each node itself, but srun started it {tasks} times: "
             "start it without srun."
         )
     nodes = nodelists.unfolded(stated)
@@ -64,24 +65,24 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
         )
     try:
         known = slurm.record(job)
-        # Slurm takes a node that failed out of the job, and leaves the variable as it was.
+        # Slurm removes a failed node from the job, but leaves the variable unchanged.
         left = nodelists.unfolded(known["NodeList"])
         states = slurm.query_nodes(nodelists.folded(wanted))
     except LookupError as error:
         raise NotFoundError(
-            f"Slurm does not know the allocation {job}: {error}. Where this shell is in none, "
-            "the variable is left over: unset SLURM_JOB_ID."
+            f"Slurm does not know the allocation {job}: {error}. If this shell is in none, the "
+            "variable is left over: unset SLURM_JOB_ID."
         ) from None
     added = [name for name in left if name not in nodes]
     if added:
         raise NotFoundError(
-            f"Slurm says that the allocation {job} has {nodelists.folded(added)[:200]}, which "
+            f"Slurm reports {nodelists.folded(added)[:200]} in allocation {job}, which "
             f"SLURM_JOB_NODELIST ({stated}) does not have."
         )
     if known.get("OverSubscribe") != "NO":
         raise UsageError(
             f"The allocation {job} may share its nodes "
-            f"(OverSubscribe={known.get('OverSubscribe')}), and they are measured: add "
+            f"(OverSubscribe={known.get('OverSubscribe')}), which are to be measured: add "
             "--exclusive to sbatch or salloc."
         )
     return Allocation(
@@ -99,7 +100,7 @@ def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
     down = (node.state or "").replace("*", "").split("+")[0] == DOWN
     said = None
     if down or not in_job:
-        taken = "" if in_job else " and taken out of the job"
+        taken = "" if in_job else " and removed from the job"
         because = f" ({node.because})" if node.because else ""
         said = f"{name} was {node.state}{taken}{because}, so nothing was started on it."
     return node.model_copy(update={"results": name, "said": said})
@@ -114,5 +115,5 @@ def _end(job: str, text: str) -> datetime | None:
     except ValueError:
         pass
     raise NotFoundError(
-        f"Slurm does not say when the allocation {job} ends: {text[:40]!r} is no time (EndTime)."
+        f"Slurm does not report when allocation {job} ends: {text[:40]!r} is not a time (EndTime)."
     )

@@ -1,4 +1,4 @@
-"""Starts a session on each node of an allocation, watches them, and notes how each ends."""
+"""Starts a session on each node of an allocation, watches them, and records how each ends."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from fabricheck.run.every_node import session
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
-#: Seconds of the job's time that no session has: for stopping what hangs, and for the verdict.
+#: Seconds at the end of the job reserved for stopping hung sessions and for the verdict.
 KEPT_S = 60
 
-#: Seconds that a session that is told to end has for its report, and srun after that for its step.
+#: Seconds for an ending session to write its report, and then for srun to end its step.
 GRACE_S, LAST_GRACE_S = 15.0, 10.0
 
-#: Seconds after which a session that does not begin no longer keeps others from starting.
+#: Seconds after which a session that has not begun no longer delays others.
 STARTING_S = 60.0
 
-#: Seconds between two looks at all sessions.
+#: Seconds between two polls of all sessions.
 _LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be run.
+    """What to run.
 
-    arguments: the command of each session. chosen: the part of it that chooses the checks.
-    minutes: the most that one session may take; None for what the job has left.
-    at_once: how many sessions read their files at the same time.
+    arguments: the command of each session. chosen: the part of it that selects the checks. minutes:
+    the time limit of one session; None for the rest of the job. at_once: how many sessions read
+    their files at the same time.
     """
 
     arguments: Sequence[str]
@@ -48,29 +48,29 @@ class Request:
 
 
 class Driver:
-    """The sessions of one run. ``folder`` has its file of nodes, and a results folder for each."""
+    """The sessions of one run. ``folder`` has the file of nodes, and a results folder for each."""
 
     def __init__(
         self, request: Request, allocation: Allocation, results: Path, say: Callable[[str], object]
     ) -> None:
-        """Make the folder of the run, with all nodes in its file.
+        """Create the folder of the run, with all nodes in its file.
 
         :param results: the results folder.
         :param say: called with each sentence of progress.
-        :raises UsageError: when nothing says when a node that hangs is given up.
+        :raises UsageError: when no time limit applies to a hung node.
         :raises NotFoundError: when the folder or its file cannot be written.
         """
         self._request, self._allocation, self._say = request, allocation, say
         self._ends = _monotonic(allocation.ends)
         if self._ends is None and request.minutes is None:
             raise UsageError(
-                f"The job {allocation.job} has no time limit, so that a node that hangs would be "
-                "waited for without end: say --minutes."
+                f"The job {allocation.job} has no time limit, so a hung node would be waited for "
+                "without end: set --minutes."
             )
         if self._ends is not None and self._ends <= time.monotonic():
             raise UsageError(
                 f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {KEPT_S} s of "
-                "its time are kept for the verdict: nothing would be measured."
+                "its time are reserved for the verdict: no time is left to measure."
             )
         self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
         self.nodes = RequestedNodes(
@@ -84,7 +84,7 @@ class Driver:
         self._unwritten: NotFoundError | None = None
         self._waiting = deque(name for name, one in self.nodes.nodes.items() if one.said is None)
         self._running: dict[str, NodeSession] = {}
-        #: Of sessions that are being stopped: what comes next, and when.
+        #: For sessions that are being stopped: the next stage, and when.
         self._next: dict[str, tuple[int, float]] = {}
         self._signals: list[int] = []
         self._ended = 0
@@ -133,7 +133,7 @@ class Driver:
         return self._ends is not None and time.monotonic() >= self._ends
 
     def _look(self, spared: Collection[str]) -> None:
-        """Note what has ended, and end what has had its time."""
+        """Record what has ended, and end what has reached its limit."""
         swept = []
         for node, one in list(self._running.items()):
             status = one.status
@@ -145,22 +145,22 @@ class Driver:
             if one.stopped or not one.has_report():
                 swept.append(node)
         if swept:
-            # A check is a step of its own, which outlives the session that started it.
+            # A check is a separate step, which outlives the session that started it.
             session.end_steps(self._allocation.job, swept, spared)
         if self._signals:
             name = signal.Signals(self._signals[0]).name
-            self._stop(self._running.values(), f"was stopped, as {name} ended the run")
-            self._leave(f"was not started, as {name} ended the run")
+            self._stop(self._running.values(), f"was stopped because {name} ended the run")
+            self._leave(f"was not started because {name} ended the run")
         if self._is_over():
-            when = f"{KEPT_S} s before the job's time was over"
-            self._stop(self._running.values(), f"did not end until {when}, and was stopped")
+            when = f"{KEPT_S} s before the end of the job's time"
+            self._stop(self._running.values(), f"did not end until {when} and was stopped")
             self._leave(f"was not started until {when}")
         if self._request.minutes is not None:
             limit = self._request.minutes
             late = [
                 one for one in self._running.values() if time.monotonic() - one.began > 60 * limit
             ]
-            self._stop(late, f"did not end within {_minutes(limit)}, and was stopped")
+            self._stop(late, f"did not end within {_minutes(limit)} and was stopped")
         self._go_on_stopping(spared)
 
     def _note_end(self, one: NodeSession, status: int) -> None:
@@ -200,7 +200,8 @@ class Driver:
             requested_nodes.write(self._file, self.nodes)
             self._unwritten = None
         except NotFoundError as error:
-            # What runs goes on: its results may lie on another file system, or there is room later.
+            # Running sessions continue: their results may be on another file system, or space is
+            # freed later.
             if self._unwritten is None:
                 self._say(str(error))
             self._unwritten = error
@@ -212,7 +213,7 @@ class Driver:
                 self._next[one.node] = (0, time.monotonic())
 
     def _go_on_stopping(self, spared: Collection[str]) -> None:
-        """Take the next of three stages with each session that is being stopped and runs still."""
+        """Take the next of three stages with each session that is being stopped and still runs."""
         now = time.monotonic()
         told, ended = [], []
         for node, (stage, at) in list(self._next.items()):
@@ -235,7 +236,7 @@ class Driver:
 
 
 def _new_folder(parent: Path, job: str) -> Path:
-    """Make the folder of a run; a later one of the same job has a number behind it."""
+    """Create the folder of a run; a later run of the same job gets a number as suffix."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         number = 1

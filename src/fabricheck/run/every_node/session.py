@@ -1,4 +1,4 @@
-"""The session of one node: a step of the job, started by srun, with the steps inside it."""
+"""The session of one node: a step of the job, started by srun, with further steps inside it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.rfm.steps import forget_tasks
 from fabricheck.tools import runner
 
-#: What the step of a node's session is called.
+#: The name of the step of a node's session.
 SESSION = "fabricheck-every-node"
 
-#: What a session says, in the folder of its node.
+#: The log of a session, in the folder of its node.
 LOG = "session.log"
 
-#: What ReFrame says when all check files are read, and the first check is about to start.
+#: ReFrame's line when all check files are read and the first check is about to start.
 _BEGINS = b"[==========] Running "
 
-#: What srun says of every session that did not end with 0, and ReFrame at its end.
+#: Lines of srun and ReFrame at the end of every failed session.
 _SAYS_NOTHING = ("Exited with exit code", "Log file(s) saved in", "session stored with UUID")
 
-#: Bytes at the end of a log in which its last words are looked for.
+#: Bytes at the end of a log that are searched for its last message.
 _TAIL = 8192
 
-#: Seconds after which a controller that does not answer is left alone.
+#: Seconds after which an unresponsive controller is left alone.
 PATIENCE_S = 20
 
 
 def command(node: str, arguments: Sequence[str]) -> list[str]:
-    """Return what starts a command on one node of the job, beside which its own steps fit.
+    """Return the command prefix that starts a command on one node of the job, beside its own steps.
 
     Without ``--overlap`` the steps that it starts would wait for its end.
     """
@@ -58,20 +58,20 @@ def command(node: str, arguments: Sequence[str]) -> list[str]:
 class NodeSession:
     """A session that was started on a node.
 
-    node: its name. folder: its results. began: when, on the monotonic clock, in s.
-    stopped: why it was told to end, in a sentence; None of one that ends by itself.
+    node: its name. folder: its results. began: the start on the monotonic clock, in s. stopped: why
+    it was told to end, in a sentence; None if it ends by itself.
     """
 
     def __init__(self, node: str, folder: Path, arguments: Sequence[str]) -> None:
-        """Start it.
+        """Start the session.
 
         :param folder: its results folder, which is made.
         :param arguments: the command.
-        :raises OSError: when it cannot be started, or its log not be written.
+        :raises OSError: when it cannot be started, or its log cannot be written.
         """
         folder.mkdir(parents=True)
         environment = {**os.environ, ENV_RESULTS: str(folder)}
-        # What the job was asked for is for as many tasks as it has nodes, or more.
+        # The job's options are for as many tasks as it has nodes, or more.
         forget_tasks(environment)
         self.node, self.folder = node, folder
         self.stopped: str | None = None
@@ -84,18 +84,18 @@ class NodeSession:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C is for the driver, which stops its sessions in order.
+                # Ctrl-C is handled by the driver, which stops its sessions in order.
                 start_new_session=True,
             )
 
     @property
     def status(self) -> int | None:
-        """Its exit status; 128 and the number of a signal that ended srun; None while it runs."""
+        """Its exit status; 128 plus the number of a signal that ended srun; None while it runs."""
         code = self._srun.poll()
         return 128 - code if code is not None and code < 0 else code
 
     def has_begun(self) -> bool:
-        """Whether it has read all it needs, so that the next one may load the file system."""
+        """Whether it has read its files, so that the next one may load the file system."""
         self._begun = self._begun or _BEGINS in (self.folder / LOG).read_bytes()
         return self._begun
 
@@ -116,7 +116,7 @@ class NodeSession:
             self._srun.send_signal(number)
 
     def last_words(self) -> str:
-        """Return the last line of its log that says something, without a full stop."""
+        """Return the last message in its log, without a full stop."""
         with (self.folder / LOG).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
             lines = log.read().decode(errors="replace").splitlines()
@@ -126,7 +126,7 @@ class NodeSession:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its number as scancel takes it, what it is called, and its node."""
+    """A step: its number for scancel, its name, and its node."""
 
     id: str
     name: str
@@ -134,13 +134,15 @@ class Step:
 
 
 def steps(job: str) -> Sequence[Step]:
-    """Return the numbered steps of a job that run on one node; none where Slurm does not say it."""
+    """Return the numbered steps of a job that run on one node; empty where Slurm does not report
+    them.
+    """
     said = _call("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i|%j|%N")
     return list(_parsed(said, job))
 
 
 def _parsed(text: str, job: str) -> Iterator[Step]:
-    """Yield the steps in whole lines: one that is cut may name another node."""
+    """Yield the steps in complete lines: a line that is cut off may name another node."""
     lines = [line.strip().split("|") for line in text.split("\n")[:-1]]
     twice = Counter(line[0] for line in lines)
     for id_, *rest in lines:
@@ -157,7 +159,7 @@ def end_sessions(job: str, nodes: Collection[str]) -> None:
 
 
 def end_steps(job: str, nodes: Collection[str], spared: Collection[str]) -> None:
-    """End all steps of nodes but those that are spared, by number."""
+    """End all steps of nodes except the given ones, by number."""
     ended = [one.id for one in steps(job) if one.node in nodes and one.id not in spared]
     if ended:
         _call("scancel", *ended)
@@ -167,5 +169,5 @@ def _call(*command: str) -> str:
     try:
         return runner.run(command, PATIENCE_S).out
     except OSError:
-        # A step that nobody ends has ended by the end of the job.
+        # A step that is not ended here ends with the job.
         return ""

@@ -1,1 +1,1 @@
-"""The first hour on a node that nobody has measured: ten commands, and one archive of it all."""
+"""The first hour on an unmeasured node: ten commands, and one archive of their output."""

@@ -1,4 +1,4 @@
-"""What is collected beside the ten commands: versions, settings, what the vendor's tools print."""
+"""Facts collected besides the ten commands: versions, settings, output of the vendor's tools."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from fabricheck.tools.runner import run, text_of
 from fabricheck.tools.topology.detection import COMMANDS
 from fabricheck.tools.topology.host import describe_host, driver_version
 
-#: What is called for its version, or for what it knows of the node.
+#: Commands called for their version, or for their report on the node.
 TOOLS = (*COMMANDS, ("rocminfo",), ("rocm-smi", "--showdriverversion"), ("hipcc", "--version"))
 
 _LIBRARIES = re.compile(r"lib(?:hwloc|amdhip64|hsa-runtime64|cudart|numa|mpi\w*|rccl|nccl)\b\S*")
 
-#: Files of the system that hold a setting, below the root.
+#: System files with a setting, below the root.
 _SETTINGS = (
     "proc/sys/kernel/numa_balancing",
     "proc/sys/vm/nr_hugepages",
@@ -56,14 +56,15 @@ _LIMITS = (
     "cpuset.effective_mems",
 )
 
-#: What of the kernel's command line and of its messages concerns the devices and their memory.
+#: Parts of the kernel's command line and messages about devices and their memory.
 _BOOT = re.compile(
     r"(?:amdgpu|nvidia)\.\S+|(?:amd_|intel_)?iommu\S*|pci\S*|numa\S*|nosmt\S*"
     r"|isolcpus\S*|nohz_full\S*|(?:default_)?hugepage\S*|transparent_hugepage\S*"
 )
 _KERNEL = re.compile(r"HMM registered|xgmi|amdgpu.*(?:error|fail|reset|ras)|kfd", re.IGNORECASE)
 
-#: Lines of AMD's runtime (AMD_LOG_LEVEL), and which of them say where memory lies and what copies.
+#: Lines of AMD's runtime (AMD_LOG_LEVEL), and those that show the place of memory and the mover of
+#: copies.
 _LOG = re.compile(rb"^: ?\d:")
 _TELLS = re.compile(
     rb"mempolicy|numa|hsa_amd_memory|hipHostMalloc|hipSetDevice|hipMemcpy|copy|sdma|blit|HMM"
@@ -71,15 +72,15 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 
-#: Lines of it, and bytes of each, that are kept at most.
+#: The most lines, and bytes of each, that are kept.
 MOST_LINES, MOST_IN_LINE = 2000, 400
 
-#: For each command that tells a version, in s; none touches a device.
+#: Time limit of each version command, in s; none touches a device.
 _LIMIT_S = 5
 
 
 def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
-    """Return the versions of all that has a part in a measurement; null where nothing tells one."""
+    """Return the versions of everything involved in a measurement; null where unknown."""
     release = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of(root / "etc/os-release"), re.MULTILINE)
     driver = driver_version(root)
     rocm = Path(os.environ.get("ROCM_PATH") or root / "opt/rocm")
@@ -102,7 +103,7 @@ def settings(results: Sequence[Path], root: Path = Path("/")) -> dict[str, Any]:
 
     So it has the variables that documents may have, and no others.
 
-    :param results: folders with documents of this node, the first that has one counts.
+    :param results: folders with documents of this node; the first one with any is used.
     """
     return {
         "host": describe_host(root),
@@ -156,7 +157,7 @@ def _program(path: Path) -> dict[str, Any] | None:
 
 
 def _hwloc_api(library: str) -> str | None:
-    """Return the version of hwloc's interface (2.9): the library does not tell its own."""
+    """Return the version of hwloc's interface (2.9): the library does not report its own."""
     try:
         number = int(ctypes.CDLL(library).hwloc_get_api_version())
     except (OSError, AttributeError):
@@ -165,15 +166,16 @@ def _hwloc_api(library: str) -> str | None:
 
 
 def tools() -> Iterable[Sequence[str]]:
-    """Return the calls of the vendor's tools that this machine has."""
+    """Return the calls of the vendor's tools installed on this machine."""
     return [command for command in TOOLS if shutil.which(command[0]) is not None]
 
 
 def move_log(output: Path, log: Path) -> None:
-    """Take the lines of AMD's runtime out of a program's output; keep the telling ones in a file.
+    """Move the lines of AMD's runtime from a program's output to a file, keeping the significant
+    ones.
 
     :param output: what the program wrote, of any size.
-    :param log: where they go to; it is not made where there are none.
+    :param log: the file for them; not created without any.
     :raises OSError: when a file cannot be read or written.
     """
     kept: list[bytes] = []
@@ -189,12 +191,12 @@ def move_log(output: Path, log: Path) -> None:
                 kept.append(line.rstrip(b"\n")[:MOST_IN_LINE] + b"\n")
     rest.replace(output)
     if seen:
-        said = f"{len(kept)} of {seen} lines that the runtime wrote, those that tell most\n"
+        said = f"{len(kept)} of {seen} lines of the runtime, the most significant ones\n"
         log.write_bytes(said.encode() + b"".join(kept))
 
 
 def _said(*command: str) -> str:
-    """Return what a command writes; nothing where it cannot be run, or does not end."""
+    """Return the output of a command; empty if it cannot be run or does not end."""
     try:
         done = run(command, _LIMIT_S)
     except OSError:

@@ -1,4 +1,4 @@
-"""Running the ten commands in order, each with a time limit, and keeping what they say."""
+"""Running the ten commands in order, each with a time limit, and keeping their output."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from fabricheck.run.first_hour import facts, packing
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
 from fabricheck.tools.runner import Interrupted, last_words, signals, start, text_of
 
-#: The folder of what the commands left, a folder for each.
+#: The folder with the output of the commands, a folder for each.
 FOLDER = "steps"
 
 #: What ran, and how each command ended.
 ABOUT = "about.json"
 
-#: What AMD's runtime says of the policy of the thread that allocates pinned memory.
+#: The runtime's line about the policy of the thread that allocates pinned memory.
 _POLICY = re.compile(r"get_mempolicy.*")
 
-#: What ReFrame says of all its checks, and the verdict of all nodes.
+#: ReFrame's line about all its checks, and the verdict of all nodes.
 _COUNTED = re.compile(r"\bRan \d+/\d+ test case|^Verdict on ")
 
 #: The exit code of a program that does not support what it is asked for.
@@ -47,7 +47,8 @@ Ending = Literal["good", "not possible here", "failed", "time limit"]
 class Ran:
     """How one command line ended.
 
-    code: its exit code; None where it did not start, or not end. says: its last line, or why not.
+    code: its exit code; None if it did not start or did not end. says: its last line, or the
+    reason.
     """
 
     step: str
@@ -59,17 +60,17 @@ class Ran:
 
 
 class FirstHour:
-    """The ten commands on this node. ``ran`` has those that ended, ``folder`` what they left."""
+    """The ten commands on this node. ``ran`` has those that ended, ``folder`` their output."""
 
     def __init__(
         self, place: Place, folder: Path, limit_s: float | None, say: Callable[[str], object]
     ) -> None:
-        """Make the folder.
+        """Create the folder.
 
         :param folder: a new one, absolute.
-        :param limit_s: for each command at most, in s; by default as of each step.
+        :param limit_s: for each command at most, in s; by default that of each step.
         :param say: called with a line when a command has ended.
-        :raises NotFoundError: when the folder cannot be made.
+        :raises NotFoundError: when the folder cannot be created.
         """
         self.place, self.folder, self.limit_s, self.say = place, folder, limit_s, say
         self.ran: list[Ran] = []
@@ -84,10 +85,10 @@ class FirstHour:
                 node.write_text(platform_json(load(str(place.model))), encoding="utf-8")
                 self._variables.append(f"{ENV_NODE}={node}")
         except OSError as error:
-            raise NotFoundError(f"{folder} cannot be made ({error.strerror}).") from None
+            raise NotFoundError(f"{folder} cannot be created ({error.strerror}).") from None
 
     def collect(self, archive: Path) -> None:
-        """Run all, then write the archive; a signal ends the running, and what is there is packed.
+        """Run all commands, then write the archive; after a signal it packs what exists.
 
         :raises NotFoundError: when the archive cannot be written.
         """
@@ -97,14 +98,14 @@ class FirstHour:
         except Interrupted as end:
             self.signal = end.number
             name = signal.Signals(end.number).name
-            self.say(f"{name} in {self._now}: what was collected until then is packed.")
+            self.say(f"{name} in {self._now}: what was collected before it is packed.")
         try:
             with signals():
                 self._about()
                 packing.write(self.folder, archive)
         except Interrupted as end:
             self.signal = end.number
-            why = f"{archive} was not written, as {signal.Signals(end.number).name} came."
+            why = f"{archive} was not written because of {signal.Signals(end.number).name}."
             raise NotFoundError(f"{why} {self._kept}") from None
         except NotFoundError as error:
             raise NotFoundError(f"{error} {self._kept}") from None
@@ -114,7 +115,7 @@ class FirstHour:
 
     @property
     def _kept(self) -> str:
-        return f"What was collected stays in {self.folder}, with its secrets."
+        return f"The collected files stay in {self.folder}, with their secrets."
 
     def _run(self) -> None:
         with self._going_on():
@@ -128,7 +129,7 @@ class FirstHour:
 
     @contextmanager
     def _going_on(self) -> Iterator[None]:
-        """Say what cannot be written or started, and go on."""
+        """Report what cannot be written or started, and continue."""
         try:
             yield
         except OSError as error:
@@ -205,7 +206,7 @@ def _line(ran: Ran) -> str:
 
 
 def _answer(folder: Path) -> str:
-    """Return what a command found: the values of its document, else what it wrote last."""
+    """Return a command's result: the values of its document, else its last output."""
     log = folder / "runtime-log.txt"
     requested = _POLICY.search(text_of(log))
     if requested is not None:
@@ -225,7 +226,7 @@ def _answer(folder: Path) -> str:
 
 
 def _last_line(*files: Path) -> str:
-    """Return the last line that says something; of ReFrame and of a verdict the one that counts."""
+    """Return the last line with content; for ReFrame and a verdict the one that counts."""
     texts = [text_of(file) for file in files]
     said = next(filter(str.strip, texts), "")
     counted = [line for line in said.splitlines() if _COUNTED.search(line.strip())]

@@ -1,4 +1,6 @@
-"""What of a text must not leave the machine: passwords, tokens, keys, the user's name and home."""
+"""Parts of a text that must not leave the machine: passwords, tokens, keys, the user's name and
+home.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-#: What stands in the place of a secret.
+#: The replacement of a secret.
 MASK = "[left out]"
 
-#: What a variable, an option or a key is called that holds one.
+#: Names of variables, options and keys with a secret.
 _NAMES = (
     r"(?:token|secret|passw(?:or)?d|passphrase|credential|authorization|cookie|httpjson"
     r"|(?:api|access|private|session)[_-]?key)"
 )
 _NAMED = re.compile(_NAMES, re.IGNORECASE)
 
-#: How a secret looks, whatever it is called; of a group only that is left out.
+#: Patterns of secrets under any name; of a pattern with a group only the group is removed.
 _SHAPES = (
     re.compile(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S
@@ -39,13 +41,13 @@ _SHAPES = (
     re.compile(rf"(?<!\S)--?[\w-]{{0,64}}?{_NAMES}[\w-]*\s+(?P<secret>[^\s-]\S*)", re.IGNORECASE),
 )
 
-#: A shorter value of a variable is no secret worth the harm of leaving it out everywhere; one that
-#: is shorter than the second number is left out where it stands alone.
+#: A shorter value of a variable is not removed everywhere, which would do harm; one shorter than
+#: the second number is removed only as a whole word.
 _LEAST, _ALONE = 6, 12
 
 
 class Masks:
-    """Leaves secrets out of texts and of JSON."""
+    """Removes secrets from texts and from JSON."""
 
     def __init__(
         self,
@@ -53,10 +55,10 @@ class Masks:
         home: Path | None = None,
         kept: Collection[str] = (),
     ) -> None:
-        """Learn the secrets of this user.
+        """Collect the secrets of this user.
 
         :param environment: the variables; the values of those with a secret's name are secrets.
-        :param home: the user's home; its ``.netrc`` has more of them.
+        :param home: the user's home; its ``.netrc`` has further ones.
         :param kept: parts of paths that stay as they are, although they are the user's name.
         """
         home = home or Path.home()
@@ -73,7 +75,9 @@ class Masks:
         self._user = user if user != "root" and user not in kept else None
 
     def text(self, text: str) -> str:
-        """Return a text without secrets; the home is ``~``, the user's name in a path ``USER``."""
+        """Return a text without secrets; the home becomes ``~``, the user's name in a path
+        ``USER``.
+        """
         for pattern in self._secrets:
             text = pattern.sub(MASK, text)
         for pattern in _SHAPES:
@@ -85,7 +89,7 @@ class Masks:
         return text
 
     def json(self, value: Any) -> Any:
-        """Return what JSON holds without secrets; numbers, and what it is made of, stay."""
+        """Return JSON without secrets; numbers and structure are kept."""
         match value:
             case str():
                 return "USER" if value == self._user else self.text(value)
@@ -101,7 +105,7 @@ class Masks:
         return value
 
     def _words(self, words: list[Any]) -> Iterator[Any]:
-        """Yield the words of a command line; what follows ``--token`` is left out."""
+        """Yield the words of a command line; what follows ``--token`` is removed."""
         before: Any = ""
         for word in words:
             is_value = isinstance(before, str) and before.startswith("-") and "=" not in before
@@ -133,7 +137,7 @@ def _of_netrc(file: Path) -> Iterator[str]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield a secret as it may be written: as it is, in JSON, in a URL, and its long words."""
+    """Yield the forms of a secret: as it is, in JSON, in a URL, and its long words."""
     words = [word for word in re.split(r"[\s\"'{},;]+", value) if len(word) >= _ALONE]
     for one in {value.strip(), *words}:
         if len(one) >= _LEAST:

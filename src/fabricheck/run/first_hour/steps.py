@@ -1,4 +1,4 @@
-"""The ten commands of the first hour; docs/first-hour.md says what good and bad look like."""
+"""The ten commands of the first hour; docs/first-hour.md describes good and bad results."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from pathlib import Path
 from fabricheck.core.errors import UsageError
 from fabricheck.site.partitions import Target, choose
 
-#: What the runtime of a partition without GPUs of its own is.
+#: The runtime of a partition without its own GPUs.
 NO_DEVICES = ("host", "sim")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One of the ten.
+    """One of the ten steps.
 
-    name: of its folder in the archive. asks: the question that it answers. lines: its commands, as
-    typed, one or two that differ in a variable; ``{...}`` is filled in by `Place.fill`. limit_s:
-    for each line, in s. needs: the program without which it is not possible; ``model`` needs a
-    node model and devices.
+    name: of its folder in the archive. asks: the question that it answers. lines: its commands, one
+    or two that differ in a variable; `Place.fill` fills in ``{...}``. limit_s: for each line, in s.
+    needs: the required program; ``model`` requires a node model and devices.
     """
 
     name: str
@@ -117,7 +116,7 @@ class Place:
         return found
 
     def lacks(self, step: Step) -> str | None:
-        """Return why a step is not possible here, None where it is."""
+        """Return why a step is not possible here, None if it is."""
         if step.needs == "model":
             if not self.has_devices or self.model is None:
                 return f"{self.target.name} has no devices of its own, or no node model"
@@ -126,22 +125,22 @@ class Place:
         return None
 
     def words(self) -> Mapping[str, str]:
-        """Return what stands for each ``{...}`` of a line, but for ``{out}``."""
+        """Return the value of each ``{...}`` of a line, except ``{out}``."""
         extras = self.target.partition["extras"]
         return {
             "system": self.target.name,
             "programs": shlex.quote(str(self.programs)),
             "model": str(self.model),
             "devices": str(self.target.devices),
-            # Its NUMA domain is another one than that of the device that is current at first.
+            # Its NUMA domain differs from that of the device that is current at first.
             "far": str(min(2, self.target.devices - 1)),
-            # A site says both, unless it has none of the checks that take them.
+            # A site states both, unless it has none of the checks that use them.
             "array": str(extras.get("array_bytes", "1GiB")),
             "largest": str(extras.get("copy_sizes", "8GiB")).split(":")[-1],
         }
 
     def fill(self, line: str, out: str) -> str:
-        """Return a line of a step as it is typed here.
+        """Return a line of a step with its placeholders filled in.
 
         :param out: the file of its result document.
         """

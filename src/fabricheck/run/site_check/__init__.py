@@ -1,4 +1,4 @@
-"""What a partition of a site needs, looked for on the node where this runs."""
+"""Requirements of a site's partition, checked on the node where this runs."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ __all__ = ["Finding", "Machine", "check"]
 
 
 def check(target: Target, machine: Machine) -> Iterator[Finding]:
-    """Yield what is there, is missing or cannot be seen here, in the order in which to mend it."""
+    """Yield what exists, is missing or cannot be seen here, in the order in which to fix it."""
     yield from launching.check(target, machine)
     for environment in target.environments:
         yield from modules.check(target, environment, machine)

@@ -1,4 +1,4 @@
-"""What a lock of Spack takes from the site as it is: folders, programs and compilers."""
+"""What a Spack lock uses of the site's software: folders, programs and compilers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.software.lock import Concrete, Lock
 
-#: What `spack-env/install` asks about locks; a program of its own, as Spack's Python runs it.
+#: The script with which `spack-env/install` checks locks; a separate program, as Spack's Python
+#: runs it.
 _CHECKER = ROOT / "spack-env" / "check.py"
 
-#: Prefixes that are there on every machine, whatever is installed.
+#: Prefixes that exist on every machine, whatever is installed.
 _SHARED = ("/", "/usr")
 
-#: The externals that are programs, and which of them in ``bin`` of the prefix, by any of its names.
+#: The externals that are programs, and their possible names in ``bin`` of the prefix.
 PROGRAMS = {
     "autoconf": ("autoconf",),
     "automake": ("automake",),
@@ -37,11 +38,11 @@ PROGRAMS = {
 
 
 def check(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterator[Finding]:
-    """Yield what a lock's externals and compilers lack here.
+    """Yield the missing externals and compilers of a lock.
 
-    :param path: the lock; the ``spack.yaml`` beside it tells where its compilers are.
-    :param installed: whether all is built: only folders are looked for then, as a compute node
-        need not have what builds.
+    :param path: the lock; the ``spack.yaml`` beside it states where its compilers are.
+    :param installed: whether all is built: then only folders are checked, as a compute node need
+        not have build tools.
     """
     lacks = list(filter(None, (_lacks(machine, spec, installed) for spec in found.externals)))
     yield from map(missing, lacks)
@@ -56,19 +57,19 @@ def check(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterato
             f"{rest}"
         )
     if installed:
-        yield ok("The environment is built: its compilers and tools to build were not looked for.")
+        yield ok("The environment is built: its compilers and build tools were not checked.")
     else:
         yield from _compilers(machine, path)
 
 
 def _programs(spec: Concrete) -> list[str]:
-    """Return the paths of which one has to be there; none where it is no program."""
+    """Return the paths of which one must exist; empty where it is not a program."""
     folder = Path(spec.prefix or "/") / "bin"
     return [str(folder / name) for name in PROGRAMS.get(spec.name, ())]
 
 
 def _lacks(machine: Machine, spec: Concrete, installed: bool) -> str | None:
-    said = f"The lock takes {spec.name}@{spec.version} from {spec.prefix}, and there is no"
+    said = f"The lock uses {spec.name}@{spec.version} from {spec.prefix}, but there is no"
     todo = "the site has other software now, see its page for a new lock"
     if not machine.at(spec.prefix or "").is_dir():
         return f"{said} such folder: {todo}."
@@ -90,23 +91,23 @@ def _compilers(machine: Machine, path: Path) -> Iterator[Finding]:
         wanted: set[str] = checker["compilers"](lock)
         paths: list[tuple[str, str]] = list(checker["compiler_paths"](described, wanted))
     except checker["BrokenLock"] as error:
-        yield missing(f"The compilers of the lock are not known: {error}.")
+        yield missing(f"The compilers of the lock are unknown: {error}.")
         return
     except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         reason = f"{path.with_name('spack.yaml')}: {' '.join(str(error).split())}"
-        yield missing(f"Where the compilers of the lock are is not known: {reason}.")
+        yield missing(f"The place of the lock's compilers is unknown: {reason}.")
         return
     if not paths:
         yield missing(
-            f"Where the compilers of the lock are is not known: {path.with_name('spack.yaml')} "
-            "and what it includes name none of them."
+            f"The place of the lock's compilers is unknown: {path.with_name('spack.yaml')} and "
+            "its includes name none of them."
         )
         return
     lacks = [(name, file) for name, file in paths if not _runs(machine, file)]
     for name, file in lacks:
         yield missing(
-            f"The lock takes the compiler {name} from {file}, and there is no such program: "
-            "install it, or the site has other software now, see its page for a new lock."
+            f"The lock uses compiler {name} from {file}, but there is no such program: install "
+            "it, or the site has other software now, see its page for a new lock."
         )
     if not lacks:
-        yield ok(f"The compilers of the lock are there: {', '.join(file for _, file in paths)}.")
+        yield ok(f"The compilers of the lock exist: {', '.join(file for _, file in paths)}.")

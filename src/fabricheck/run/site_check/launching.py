@@ -1,4 +1,4 @@
-"""What starts programs: the commands of scheduler and launcher, and who pays."""
+"""Launching of programs: the commands of scheduler and launcher, and the account."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.clusters import JOB_OPTIONS
 from fabricheck.site.partitions import Target
 
-#: The commands of ReFrame's schedulers and launchers; those that are not named need none.
+#: The commands of ReFrame's schedulers and launchers; unnamed ones need none.
 COMMANDS = {
     "slurm": ("sbatch", "squeue", "sacct", "scancel"),
     "squeue": ("sbatch", "squeue", "scancel"),
@@ -26,7 +26,7 @@ _OWN = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
 
 
 def check(target: Target, machine: Machine) -> Iterator[Finding]:
-    """Yield which commands are on the PATH, and whether a job has an account."""
+    """Yield which commands are on the PATH, and whether jobs have an account."""
     partition = target.partition
     extra = partition["extras"].get("mpi_launcher")
     used = (partition["scheduler"], partition["launcher"], *([extra] if extra else []))
@@ -36,8 +36,8 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
                 yield ok(f"The command {command} is on the PATH.")
             else:
                 yield missing(
-                    f"There is no command {command} on the PATH, and {target.name} starts programs "
-                    f"by {who}: load its module, or be on a node of the site."
+                    f"The command {command} is not on the PATH, but {target.name} starts "
+                    f"programs by {who}: load its module, or use a node of the site."
                 )
     if partition["scheduler"] in ("slurm", "squeue"):
         yield _account(target, machine)
@@ -50,4 +50,4 @@ def _account(target: Target, machine: Machine) -> Finding:
     found = [name for name in (ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
     if stated or found:
         return ok(f"Jobs have an account ({', '.join(stated or found)}).")
-    return missing(f"No account is stated for the jobs of {target.name}: export {ACCOUNT}=PROJECT.")
+    return missing(f"The jobs of {target.name} have no account: export {ACCOUNT}=PROJECT.")

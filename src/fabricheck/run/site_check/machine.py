@@ -1,4 +1,4 @@
-"""The machine that is looked at, and what was found there."""
+"""The examined machine, and the findings about it."""
 
 from __future__ import annotations
 
@@ -19,35 +19,34 @@ _TIME_LIMIT_S = 60
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence about one thing; of what is missing it says what to do."""
+    """One sentence about one requirement; for a missing one it states what to do."""
 
     status: Status
     says: str
 
 
 def ok(says: str) -> Finding:
-    """Return that something is there."""
+    """Return that the requirement is met."""
     return Finding("ok", says)
 
 
 def missing(says: str) -> Finding:
-    """Return that something is not there, and what to do."""
+    """Return that the requirement is missing, and what to do."""
     return Finding("missing", says)
 
 
 def unseen(what: str) -> Finding:
-    """Return that something is only there on a compute node."""
-    return Finding("not seen", f"{what}: not seen on a login node.")
+    """Return that it can be seen on a compute node only."""
+    return Finding("not seen", f"{what}: not visible on a login node.")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A node as this process sees it, or a tree that stands for one.
+    """A node as this process sees it, or a tree in its place.
 
-    root: where ``proc``, ``sys`` and what the site installed are.
-    environ: the variables.
-    cores: those that this process may use, by the system's index.
-    stated: whether this is a compute node, where the user says so.
+    root: the folder with ``proc``, ``sys`` and the site's software. environ: the variables. cores:
+    those that this process may use, by the system's index. stated: whether this is a compute node,
+    if the user says so.
     """
 
     root: Path = Path("/")
@@ -62,24 +61,24 @@ class Machine:
 
     @property
     def because(self) -> str:
-        """Why this is taken for a compute node, or for none, and what says otherwise."""
+        """Why this is considered a compute node or not, and which option overrides it."""
         return self._judged[1]
 
     @property
     def _judged(self) -> tuple[bool, str]:
         if self.stated is not None:
-            return self.stated, f"as --{'compute' if self.stated else 'login'} says"
+            return self.stated, f"as --{'compute' if self.stated else 'login'} states"
         if ALLOCATION in self.environ:
-            return True, f"because {ALLOCATION} is set; --login says otherwise"
+            return True, f"because {ALLOCATION} is set; --login overrides this"
         if self.amd_devices or self.nvidia_devices:
-            return True, "because a driver has devices; --login says otherwise"
+            return True, "because a driver has devices; --login overrides this"
         return False, (
-            f"because {ALLOCATION} is not set and no driver has devices; --compute says otherwise"
+            f"because {ALLOCATION} is not set and no driver has devices; --compute overrides this"
         )
 
     @property
     def amd_devices(self) -> list[str]:
-        """The architecture of each AMD device, as the kernel's driver tells it: ``gfx90a``."""
+        """The architecture of each AMD device according to the kernel driver: ``gfx90a``."""
         found = []
         for file in sorted(
             self.at("/sys/class/kfd/kfd/topology/nodes").glob("*/properties"),
@@ -99,7 +98,7 @@ class Machine:
         return sorted(one.name for one in self.at("/proc/driver/nvidia/gpus").glob("*"))
 
     def at(self, path: str | Path) -> Path:
-        """Return where a path of the system lies."""
+        """Return the location of a system path."""
         return self.root / str(path).lstrip("/")
 
     def which(self, name: str) -> str | None:
@@ -107,9 +106,9 @@ class Machine:
         return shutil.which(name, path=self.environ.get("PATH", ""))
 
     def run(self, *command: str) -> tuple[int | None, str]:
-        """Run a command; return its exit code and all that it said.
+        """Run a command; return its exit code and its whole output.
 
-        Of one that did not start, or not end in time, the code is None and the text says it.
+        If it did not start, or not end in time, the code is None and the text states it.
         """
         try:
             ended = run(command, _TIME_LIMIT_S, self.environ)

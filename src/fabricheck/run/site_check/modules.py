@@ -1,4 +1,4 @@
-"""The modules that a site file names."""
+"""The modules named by a site file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.partitions import Section, Target
 
-#: Loads modules in order, in a shell of its own, and lists what is loaded then. The function
-#: ``module`` is inherited, or of where Lmod or Environment Modules say that they are.
+#: Loads modules in order, in its own shell, and then lists the loaded ones. The function ``module``
+#: is inherited, or comes from Lmod or Environment Modules.
 _SCRIPT = """
 type module > /dev/null 2>&1 || . "${LMOD_PKG:-${MODULESHOME:-/none}}/init/bash" > /dev/null 2>&1
 type module > /dev/null 2>&1 || exit 127
@@ -21,26 +21,26 @@ echo "list"
 module -t list 2>&1
 """
 
-#: ReFrame's name of no module system.
+#: ReFrame's name for no module system.
 _NONE = "nomod"
 
 
 def check(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
-    """Yield whether the modules of an environment can be loaded one after the other."""
+    """Yield whether the modules of an environment can be loaded in order."""
     wanted = target.modules(environment)
     named = target.system.get("modules_system", _NONE)
     if not wanted:
         return
     if named == _NONE:
         yield missing(
-            f"The site file names the modules {', '.join(wanted)}, and no modules_system that "
+            f"The site file names the modules {', '.join(wanted)}, but no modules_system that "
             "could load them: state one (lmod, tmod4)."
         )
         return
     code, said = machine.run("bash", "-c", _SCRIPT, "bash", *wanted)
     if code == 127:
         yield missing(
-            f"There is no command module here, and the site file names the modules "
+            "The command module is missing here, but the site file names the modules "
             f"{', '.join(wanted)} ({named}): start from a login shell of the site."
         )
         return

@@ -1,4 +1,4 @@
-"""The compute node: its devices, cores and NUMA domains, against partition and node model."""
+"""The compute node: its devices, cores and NUMA domains, compared with partition and node model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fabricheck.tools.topology import compare, detect
 from fabricheck.tools.topology.host import balancing_setting, describe_host, host_differences
 from fabricheck.tools.topology.reported import Reported
 
-#: What is looked for on a compute node only.
+#: Requirements that can be checked on a compute node only.
 ON_COMPUTE = (
     "The number of devices",
     "The architecture of the devices",
@@ -26,7 +26,7 @@ ON_COMPUTE = (
 
 
 def check(target: Target, machine: Machine) -> Iterator[Finding]:
-    """Yield what the node is, beside what the site file says; nothing where nothing is real."""
+    """Yield how the node differs from the site file; nothing for a simulated node."""
     runtimes = {one["extras"]["runtime"] for one in target.environments}
     if runtimes.isdisjoint(OF_DEVICES):
         return
@@ -37,7 +37,7 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
     try:
         report = detect(machine.environ).report
     except FabricheckError as error:
-        yield missing(f"The devices' own tools tell nothing: {error}")
+        yield missing(f"The devices' own tools reported nothing: {error}")
     found = _architectures(machine)
     yield from _devices(target, report.count if report else len(found), found)
     model = _model(target)
@@ -51,7 +51,7 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
 
 
 def _architectures(machine: Machine) -> list[str]:
-    """Return that of each device, as AMD's driver or nvidia-smi tells it."""
+    """Return the architecture of each device, from AMD's driver or nvidia-smi."""
     if machine.amd_devices or machine.which("nvidia-smi") is None:
         return machine.amd_devices
     _, said = machine.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
@@ -63,12 +63,12 @@ def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[F
         yield ok(f"The node has {count} devices, as {target.name} states.")
     else:
         yield missing(
-            f"The node shows {count} devices, and {target.name} states {target.devices}: ask for "
-            "all of them, and look at ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."
+            f"The node shows {count} devices, but {target.name} states {target.devices}: request "
+            "all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."
         )
     if not architectures:
         yield missing(
-            "Neither the driver nor nvidia-smi tells the architecture of the devices, and "
+            "Neither the driver nor nvidia-smi reports the architecture of the devices; "
             f"{target.name} states {', '.join(sorted(target.architectures))}."
         )
         return
@@ -77,7 +77,7 @@ def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[F
         yield ok(f"The architecture of the devices is as stated ({named}).")
     else:
         yield missing(
-            f"The devices are {named}, and {target.name} states "
+            f"The devices are {named}, but {target.name} states "
             f"{', '.join(sorted(target.architectures))}: choose another partition or node model."
         )
 
@@ -98,13 +98,13 @@ def _cores(model: NodeModel, machine: Machine) -> Finding:
     lacks = usable - machine.cores
     if lacks:
         return missing(
-            f"This process may not use the cores {format_cores(lacks)}, which {model.name} counts "
-            "on to bind ranks: ask for the whole node (--exclusive), or the site reserves others "
-            "than its node model says."
+            f"This process may not use cores {format_cores(lacks)}, which {model.name} needs to "
+            "bind ranks: request the whole node (--exclusive), or the site reserves other cores "
+            "than its node model states."
         )
     free = reserved & machine.cores
     remark = f"; of those that it reserves {format_cores(free)} may be used too" if free else ""
-    return ok(f"This process may use all {len(usable)} cores that {model.name} counts on{remark}.")
+    return ok(f"This process may use all {len(usable)} cores that {model.name} needs{remark}.")
 
 
 def _as_modelled(model: NodeModel, machine: Machine, report: Reported | None) -> Iterator[Finding]:
@@ -120,9 +120,9 @@ def _as_modelled(model: NodeModel, machine: Machine, report: Reported | None) ->
     except InvalidInputError as error:
         yield missing(str(error))
         return
-    # Another number of devices was said already.
+    # Another number of devices was reported already.
     if report.count == len(model.devices):
         yield from map(missing, compared.differences)
     if not compared.differences:
-        told = "" if report.pci else " (their PCI addresses are not told)"
+        told = "" if report.pci else " (their PCI addresses are not reported)"
         yield ok(f"As in {model.name}: {', '.join(compared.compared)}{told}.")

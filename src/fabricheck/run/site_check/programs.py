@@ -17,12 +17,12 @@ from fabricheck.tools.runner import last_words
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
-#: What OSU's help says where it was built for devices: its libraries alone do not tell.
+#: A line of OSU's help if it was built for devices: its libraries alone do not show it.
 _ON_DEVICES = "--accelerator"
 
 
 def check(environment: Section, machine: Machine) -> Iterator[Finding]:
-    """Yield which of an environment's programs are there and of the right kind."""
+    """Yield which of an environment's programs exist and are of the right kind."""
     features = environment.get("features", [])
     yield from _own(environment, machine)
     if "osu" in features:
@@ -36,14 +36,14 @@ def _collectives(tests: str, folder: str | None) -> Finding:
     variable = tests_variable(tests)
     if not folder:
         return missing(
-            f"No folder of {tests} is stated, so their checks are not there: build them, and name "
-            f"their folder in {variable}."
+            f"No folder of {tests} is stated, so their checks are left out: build them, and set "
+            f"{variable} to their folder."
         )
     if _runs(Path(folder) / "all_reduce_perf"):
         return ok(f"The programs of {tests} are in {folder}.")
     return missing(
-        f"There is no all_reduce_perf in {folder}: build {tests}, or name their folder in "
-        f"{variable}."
+        f"There is no all_reduce_perf in {folder}: build {tests}, or set {variable} to their "
+        "folder."
     )
 
 
@@ -58,32 +58,32 @@ def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
     lacks = [name for name in wanted if not _runs(folder / name)]
     if lacks:
         yield missing(
-            f"{folder} has no {', '.join(lacks)} that can be started: build with "
+            f"{folder} has no executable {', '.join(lacks)}: build with "
             f"'{extras['build_command']}'."
         )
     elif wanted:
         yield ok(f"The programs {', '.join(wanted)} are in {folder}.")
-    # Programs of ranks may need their launcher even to tell a version.
+    # Programs of ranks may need their launcher even to report a version.
     for name in [one for one in wanted if one not in (*lacks, *RANK_PROGRAMS)]:
         code, said = machine.run(str(folder / name), "--version")
         told = _VERSION.search(said)
         if code != 0 or told is None:
             yield missing(
-                f"{folder / name} --version tells no version, but: {last_words(said)}. Its "
+                f"{folder / name} --version reports no version, but: {last_words(said)}. Its "
                 "libraries may need the site's modules."
             )
         elif told[3] != extras["runtime"]:
             yield missing(
-                f"{folder / name} is of the runtime {told[3]}, and the environment "
-                f"{environment['name']} of {extras['runtime']}."
+                f"{folder / name} has runtime {told[3]}, but environment {environment['name']} "
+                f"has {extras['runtime']}."
             )
         elif told[1] != fabricheck.__version__:
             yield missing(
-                f"{folder / name} is of version {told[1]}, and this is {fabricheck.__version__}: "
+                f"{folder / name} has version {told[1]}, but this is {fabricheck.__version__}: "
                 f"build with '{extras['build_command']}'."
             )
         else:
-            yield ok(f"{name} is of version {told[1]} ({told[2]}) and runtime {told[3]}.")
+            yield ok(f"{name} has version {told[1]} ({told[2]}) and runtime {told[3]}.")
 
 
 def _osu(environment: Section, machine: Machine) -> Iterator[Finding]:
@@ -92,8 +92,8 @@ def _osu(environment: Section, machine: Machine) -> Iterator[Finding]:
     program = folder / OSU.path("osu_bw")
     if not _runs(program):
         yield missing(
-            f"There is no {program}: build OSU Micro-Benchmarks, or name their folder in "
-            f"FABRICHECK_{runtime.upper()}_OSU."
+            f"There is no {program}: build OSU Micro-Benchmarks, or set "
+            f"FABRICHECK_{runtime.upper()}_OSU to their folder."
         )
         return
     if runtime not in OF_DEVICES:

@@ -1,4 +1,4 @@
-"""Spack, the environment that it installs, and the site's software that this builds upon."""
+"""Spack, the environment that it installs, and the site's software that this uses."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fabricheck.site.partitions import Section
 from fabricheck.site.software import lock, record
 from fabricheck.tools.runner import last_words
 
-#: The first Spack that writes, and so can read, each format of a lock.
+#: The first Spack that writes, and so reads, each format of a lock.
 FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
 
-#: The library that lets Cray MPICH take buffers of devices, by runtime.
+#: The library with which Cray MPICH accepts device buffers, by runtime.
 GTL = {"rocm": "libmpi_gtl_hsa.so", "cuda": "libmpi_gtl_cuda.so"}
 
 
 def check(environment: Section, machine: Machine) -> Iterator[Finding]:
-    """Yield what there is of an environment's Spack environment; nothing where it has none."""
+    """Yield the state of an environment's Spack environment; nothing if it has none."""
     extras = environment["extras"]
     name = extras.get("spack_environment")
     if not name:
@@ -53,7 +53,7 @@ def _read(name: str) -> tuple[Path, lock.Lock] | str:
             try:
                 return path, lock.read(path)
             except FabricheckError as error:
-                return f"The lock of the Spack environment {name} cannot be used: {error}"
+                return f"The lock of Spack environment {name} cannot be used: {error}"
     return f"The Spack environment {name} has no lock: there is no {committed}."
 
 
@@ -62,25 +62,25 @@ def _spack(
 ) -> Iterator[Finding]:
     if machine.which("spack") is None:
         if installed:
-            yield ok("There is no spack on the PATH, and what it installs is there.")
+            yield ok("Spack is not on the PATH, but what it installs exists.")
             return
         made = f" {found.spack_version} or newer" if found and found.spack_version else ""
         yield missing(
-            f"There is no spack on the PATH, and spack-env/install {name} needs it: get Spack"
-            f"{made} and source its share/spack/setup-env.sh."
+            f"Spack is not on the PATH, but spack-env/install {name} needs it: get Spack{made} "
+            "and source its share/spack/setup-env.sh."
         )
         return
     code, said = machine.run("spack", "--version")
     match = re.search(r"(\d+)\.(\d+)", said)
     if code != 0 or match is None:
-        yield missing(f"'spack --version' does not tell a version, but: {last_words(said)}.")
+        yield missing(f"'spack --version' reports no version, but: {last_words(said)}.")
         return
     version = match[0]
     first = FIRST_SPACK[found.format] if found else (0, 0)
     if (int(match[1]), int(match[2])) < first:
         assert found is not None
         yield missing(
-            f"Spack is of version {version}, and the lock of {name} (format {found.format}) needs "
+            f"Spack has version {version}, but the lock of {name} (format {found.format}) needs "
             f"{first[0]}.{first[1]} or newer."
         )
     else:
@@ -93,7 +93,7 @@ def _installed(extras: Section, name: str, installed: bool) -> Finding:
         return ok(f"The Spack environment {name} is installed in {record.home(name)}.")
     folder = extras["programs"]
     if not record.is_inside(Path(folder), record.home(name)):
-        return ok(f"The programs are those of {folder}, not of the Spack environment {name}.")
+        return ok(f"The programs are those of {folder}, not of Spack environment {name}.")
     return missing(
         f"The Spack environment {name} is not installed, {folder} has no programs: "
         f"spack-env/install {name}."
@@ -116,6 +116,6 @@ def _gtl(machine: Machine, found: lock.Lock, runtime: str) -> Iterator[Finding]:
     else:
         looked = " and ".join(map(str, folders))
         yield missing(
-            f"Cray MPICH has no {library} in {looked}: without it messages cannot lie in memory "
-            "of devices."
+            f"Cray MPICH has no {library} in {looked}: without it messages cannot be in device "
+            "memory."
         )

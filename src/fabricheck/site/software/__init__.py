@@ -1,1 +1,1 @@
-"""What a session's programs were built from: Spack's locks, and what is not of one."""
+"""The software of a session's programs: Spack's locks, and programs built otherwise."""

@@ -1,7 +1,7 @@
 """Spack's lock (``spack.lock``): the concrete specs of an environment, read without Spack.
 
-The formats 5 (Spack 0.21 to 0.23), 6 (1.0, 1.1) and 7 (1.2) have in common what is read here; of
-the compiler, which only 5 states beside a spec, a root's own spec tells as it was asked for.
+The formats 5 (Spack 0.21 to 0.23), 6 (1.0, 1.1) and 7 (1.2) share what is read here. Only format 5
+states the compiler beside a spec; otherwise a root's spec states the requested one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import first_fault, read_text
 
-#: The formats that are read.
+#: The supported formats.
 FORMATS = (5, 6, 7)
 
 #: Characters of a hash by which people and Spack name a spec.
@@ -60,7 +60,7 @@ class Concrete(_Read):
 
     @property
     def prefix(self) -> str | None:
-        """Where an external is installed."""
+        """Where an external package is installed."""
         return self.external.path if self.external else None
 
     @property
@@ -91,7 +91,7 @@ class _Lock(_Read):
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock: its format, who made it, what was asked for by hash, and all concrete specs."""
+    """A lock: its format, its maker, the requested specs by hash, and all concrete specs."""
 
     format: int
     spack_version: str | None
@@ -101,7 +101,7 @@ class Lock:
 
     @property
     def externals(self) -> list[Concrete]:
-        """The specs that the site installed."""
+        """The specs of externals, installed by the site."""
         return [spec for spec in self.specs if spec.prefix]
 
     @property
@@ -111,7 +111,9 @@ class Lock:
 
     @property
     def listing(self) -> str:
-        """All specs, a line each, roots first, under a head that says who concretized them."""
+        """Return all specs, one a line, roots first, below a header that names who concretized
+        them.
+        """
         maker = f"Spack {self.spack_version or 'of unknown version'}"
         commit = f" (commit {self.spack_commit})" if self.spack_commit else ""
         rest = [spec for spec in self.specs if spec.hash not in self.roots]
@@ -126,27 +128,28 @@ class Lock:
 
 
 def parse(text: str, origin: Path | str) -> Lock:
-    """Read the text of a lock.
+    """Parse the text of a lock.
 
     :param origin: the file, for errors.
-    :raises InvalidInputError: when it is cut, no lock, of an unknown format, or lacks a root.
+    :raises InvalidInputError: when it is cut off, not a lock, of an unknown format, or lacks a
+        root.
     """
     try:
         lock = _Lock.model_validate_json(text)
     except ValidationError as error:
         place, reason = first_fault(error)
         raise InvalidInputError(
-            f"{origin}: is not a Spack lock: {place or 'the file'}: {reason}."
+            f"{origin}: this is not a Spack lock: {place or 'the file'}: {reason}."
         ) from None
     strict_json.parse(text, origin)
     if lock.meta.version not in FORMATS:
         raise InvalidInputError(
-            f"{origin}: has the lock format {lock.meta.version}, and known are "
+            f"{origin}: the lock format {lock.meta.version} is unknown; supported are "
             f"{', '.join(map(str, FORMATS))}."
         )
     for root in lock.roots:
         if root.hash not in lock.concrete_specs:
-            raise InvalidInputError(f"{origin}: has no concrete spec of its root {root.spec}.")
+            raise InvalidInputError(f"{origin}: there is no concrete spec of its root {root.spec}.")
     specs = [spec.model_copy(update={"hash": key}) for key, spec in lock.concrete_specs.items()]
     return Lock(
         lock.meta.version,

@@ -1,8 +1,8 @@
 """The record of a session's software: Spack's lock and concrete specs of each environment.
 
-It is made when a session starts, of the environments that it runs, in the folder ``software`` among
-the outputs of its checks: ``software.json``, and where programs are of a Spack environment its lock
-and a list of its concrete specs.
+It is written when a session starts, for the environments that it runs, in the folder ``software``
+among the outputs of its checks: ``software.json``, and for programs from a Spack environment its
+lock and a list of its concrete specs.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fabricheck.core.text import read_model, read_text
 from fabricheck.core.whole_files import write_all
 from fabricheck.site.software import lock
 
-#: The folder among a session's outputs, and the file in it that tells the rest.
+#: The folder among a session's outputs, and the file in it that describes the rest.
 FOLDER, FILE = "software", "software.json"
 
-#: The package that holds the programs.
+#: The package of the programs.
 OWN_PACKAGE = "fabricheck"
 
-#: Of an environment's extras those that are folders of programs, and what is in them.
+#: The extras of an environment that are folders of programs, and what each contains.
 PROGRAMS = {
     "programs": "programs",
     "osu_folder": "OSU Micro-Benchmarks",
@@ -48,13 +48,13 @@ class Used:
 
     @property
     def title(self) -> str:
-        """What it is called in sentences and names of files."""
+        """Its name in sentences and file names."""
         return f"{self.system} {self.environ}"
 
 
 @dataclass(frozen=True)
 class Told:
-    """What is said of one environment, and the files that are kept of it (name and text)."""
+    """The statement about one environment, and the files that are kept of it (name and text)."""
 
     says: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -72,16 +72,16 @@ class _Record(BaseModel):
 
 
 def home(spack_environment: str) -> Path:
-    """Return the working folder of a Spack environment, which holds its lock and its view."""
+    """Return the working folder of a Spack environment, which contains its lock and its view."""
     from fabricheck.site import clusters  # reads ReFrame, which commands do without
 
     return clusters.view(spack_environment).parent
 
 
 def write(folder: Path, used: Iterable[Used]) -> list[str]:
-    """Record the software of each environment once, and return what is said of them.
+    """Record the software of each environment once, and return the statements.
 
-    A lock that is missing or cannot be read is a sentence, not an error.
+    A lock that is missing or cannot be read becomes a sentence, not an error.
 
     :param folder: the outputs of the session's checks.
     :raises NotFoundError: when the record cannot be written.
@@ -110,17 +110,17 @@ def write(folder: Path, used: Iterable[Used]) -> list[str]:
 
 
 def tell(used: Used) -> Told:
-    """Say what one environment's programs are built from, and give the files that prove it."""
+    """Return what one environment's programs are built from, and the files that prove it."""
     folders = {
         what: Path(used.extras[name]) for name, what in PROGRAMS.items() if used.extras.get(name)
     }
     name = used.extras.get("spack_environment")
     if not name:
         listed = " and ".join(f"the {what} of {folder}" for what, folder in folders.items())
-        return Told([f"{used.title}: {listed} are not of a Spack environment."])
+        return Told([f"{used.title}: {listed} are not from a Spack environment."])
     own = [what for what, folder in folders.items() if is_inside(folder, home(name))]
     elsewhere = [
-        f"{used.title}: the {what} of {folder} are not of the Spack environment {name}."
+        f"{used.title}: the {what} of {folder} are not from the Spack environment {name}."
         for what, folder in folders.items()
         if what not in own
     ]
@@ -132,24 +132,24 @@ def tell(used: Used) -> Told:
 
 def _of_environment(used: Used, name: str, what: str) -> tuple[str, dict[str, str]]:
     path = home(name) / "spack.lock"
-    says = f"{used.title}: {what} are of the Spack environment {name}"
+    says = f"{used.title}: {what} are from the Spack environment {name}"
     try:
         text = read_text(path)
     except FabricheckError as error:
         return f"{says}, whose lock is not kept: {error}", {}
-    # One that cannot be read here is kept all the same: another Spack may know it.
+    # A lock that cannot be read here is kept all the same: another Spack may read it.
     stem = f"{used.system}.{used.environ}"
     files = {f"{stem}.spack.lock": text}
     try:
         found = lock.parse(text, path)
     except InvalidInputError as error:
-        return f"{says}, whose concrete specs are not known: {error}", files
+        return f"{says}, whose concrete specs are unknown: {error}", files
     files[f"{stem}.specs.txt"] = found.listing
     roots = ", ".join(spec.short for spec in found.root_specs)
     lacks = (
         ""
         if any(spec.name == OWN_PACKAGE for spec in found.specs)
-        else (f"; the lock has no {OWN_PACKAGE}, so it does not say what they were built from")
+        else (f"; the lock has no {OWN_PACKAGE}, so it does not state what they were built from")
     )
     return (
         f"{says}: {roots} ({len(found.specs)} specs, {len(found.externals)} of them external, "
@@ -159,16 +159,16 @@ def _of_environment(used: Used, name: str, what: str) -> tuple[str, dict[str, st
 
 
 def is_inside(folder: Path, environment: Path) -> bool:
-    """Whether a folder lies in a Spack environment, by whatever link it is named."""
+    """Whether a folder is inside a Spack environment, by whatever symbolic link."""
     return folder.resolve().is_relative_to(environment.resolve())
 
 
 def sentences(outputs: Iterable[Path], start: float, end: float) -> list[str]:
-    """Return what the record of a session says; nothing where there is none of it.
+    """Return the statements of a session's record; empty without one.
 
-    :param outputs: the folders where the outputs of its checks may lie, in order.
-    :param start: of the session, in s since 1970; a record of another one is passed over.
-    :param end: the same of its end.
+    :param outputs: the folders where the outputs of its checks may be, in order.
+    :param start: of the session, in s since 1970; another session's record is ignored.
+    :param end: of the session, likewise.
     """
     for folder in outputs:
         path = folder / FOLDER / FILE
@@ -177,7 +177,7 @@ def sentences(outputs: Iterable[Path], start: float, end: float) -> list[str]:
         try:
             record = read_model(path, _Record)
         except FabricheckError:
-            return [f"{path}: is no record of a session's software."]
+            return [f"{path}: this is not a record of a session's software."]
         if start - _SLACK_S <= record.written <= end + _SLACK_S:
             return [sentence for entry in record.environments for sentence in entry.says]
     return []

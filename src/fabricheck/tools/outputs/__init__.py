@@ -1,4 +1,4 @@
-"""Reading what third-party benchmarks print: whole, verified and of the run asked for, or refused.
+"""Parsers of third-party benchmarks: the output is complete, verified and as requested, or refused.
 
 Each parser is a pure function from a text to frozen dataclasses. Bandwidths are in GB/s (1e9 bytes
 per second), times in us, sizes in bytes. The errors are those of :mod:`fabricheck.core.errors`.
@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PlacedValues:
-    """What a tool printed in one run beside our programs.
+    """The values that a tool printed in one run of a comparison round.
 
-    values: by place, as the parser of the tool names it. Nothing stands where the tool measured
-        nothing: a test that this machine cannot run, a pair without peer access.
-    version: that of the tool; ``None`` where it tells none.
-    devices: those that it saw; none where it tells none.
+    values: by place, as the tool's parser names it. Absent where the tool measured nothing: a test
+    that this machine cannot run, a pair without peer access. version: that of the tool; ``None``
+    where it reports none. devices: those that it saw; empty where it reports none.
     """
 
     values: Mapping[tuple[str | int, ...], float]

@@ -1,7 +1,7 @@
-"""Reading what BabelStream prints with ``--csv``: one row for each kernel.
+"""Parser of BabelStream's ``--csv`` output: one row for each kernel.
 
-Lines about the device stand above the table; their words differ between versions. Sources of the
-format: main.cpp of BabelStream 5.0 and of what followed it, which names the unit otherwise.
+The lines about the device above the table differ between versions. Source of the format: main.cpp
+of BabelStream 5.0 and of its successors, which name the unit differently.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ _SLACK = 1e-4
 
 
 def parse(text: str, origin: str, runs: int, array_bytes: int) -> PlacedValues:
-    """Read the output of one run: by kernel the GB/s, read and written, of its best run.
+    """Parse the output of one run: by kernel the GB/s, read and written, of its best run.
 
-    It prints the table at its end, after it has compared the data, and nothing below it. It tells
+    It prints the table at its end, after comparing the data, and nothing below it. It reports
     neither its version nor the devices.
 
     :param origin: the file, for errors.
     :param runs: how often each kernel was to run.
     :param array_bytes: of one array.
-    :raises GarbledOutput: when the text is cut, damaged, or its numbers contradict each other.
-    :raises OtherRunError: when it is of other sizes or another number of runs.
+    :raises GarbledOutput: when the text is cut off or damaged, or its numbers contradict each
+        other.
+    :raises OtherRunError: when it has other sizes or another number of runs.
     """
     lines = iter(ended_lines_of(text, origin))
     if not any(_HEADER.fullmatch(line.text) for line in lines):
-        raise GarbledOutput(origin, None, "it has no table of BabelStream, so it is cut")
+        raise GarbledOutput(origin, None, "it has no table of BabelStream, so it is cut off")
     rates: dict[str, float] = {}
     for line in lines:
         kernel, rate = _row(line, runs, array_bytes)
         if kernel in rates:
-            raise line.garbled(f"{kernel} stands twice")
+            raise line.garbled(f"{kernel} occurs twice")
         rates[kernel] = rate
     if list(rates) != list(ARRAYS):
         found = ", ".join(rates) or "nothing"
@@ -57,19 +58,19 @@ def _row(line: Line, runs: int, array_bytes: int) -> tuple[str, float]:
     numbers = [number for word in words if (number := printed(word)) is not None]
     whole = all(word.isdecimal() for word in words[:3])
     if kernel not in ARRAYS or len(words) != 7 or not whole:
-        raise line.garbled(f"'{line.text}' is no row of a kernel")
+        raise line.garbled(f"'{line.text}' is not a row of a kernel")
     values = [number.value for number in numbers]
     if len(values) != 7 or min(values) <= 0:
-        raise line.garbled(f"'{line.text}' has no value above zero")
+        raise line.garbled(f"'{line.text}' has no positive value")
     ran, elements, size, rate, shortest, longest, mean = values
     if (ran, elements * size) != (runs, array_bytes):
         raise line.other_run(
-            f"{ran:.0f} runs of {elements * size:.0f} B, not {runs} of {array_bytes} B"
+            f"there are {ran:.0f} runs of {elements * size:.0f} B, not {runs} of {array_bytes} B"
         )
     by_time = ARRAYS[kernel] * array_bytes / shortest / 1e6
     slack = 1 + _SLACK
     if not rate / slack <= by_time <= rate * slack:
-        raise line.garbled(f"{rate:g} MB/s contradicts {shortest:g} s, which is {by_time:g}")
+        raise line.garbled(f"{rate:g} MB/s contradicts {shortest:g} s, which gives {by_time:g}")
     if not shortest <= mean * slack or not mean <= longest * slack:
         raise line.garbled("the mean time is not between the shortest and the longest")
     return kernel, rate / 1e3

@@ -1,4 +1,4 @@
-"""Reading what nccl-tests and rccl-tests print: one row for each size, out of place and in place.
+"""Parser of nccl-tests and rccl-tests: one row for each size, out of place and in place.
 
 Both print the same table below banners that differ between them and between their versions.
 """
@@ -33,7 +33,7 @@ _UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)(?:\s+\(us\)\s+\(GB/s\)\s+\(GB/s\)
 _BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)")
 _AVERAGE = re.compile(r"# Avg bus bandwidth\s*: (\S+)(?: (?:OK|FAILED))?")
 _CONCLUDED = re.compile(r"# Collective test concluded: (\S+?)_perf(?:_mpi)?")
-# Lines of the library, which it writes between those of the test where NCCL_DEBUG asks for them.
+# Lines of the library, printed between those of the test when NCCL_DEBUG is set.
 _LOG = re.compile(r"(?!#|\s*\d+\s+\d+\s).*\bNCCL (?:INFO|WARN|TRACE|CALL) (.*)")
 _LIBRARY = re.compile(r"(NCCL|RCCL|HIP|ROCm) version\s*:?\s*(\S+)")
 _VERSION = re.compile(r"\d+(?:\.\d+)*(?:[+-]\S+)?")
@@ -55,12 +55,10 @@ class NcclDevice:
 class NcclResult:
     """The output of one test.
 
-    tests: name and version of the test; ``None`` where the banner does not tell.
-    library: version of the library that ran.
-    stack: versions that RCCL tells, such as ``("ROCm", "6.2.0.0-66")``.
-    network: what the library said that it uses between nodes; empty unless NCCL_DEBUG asked.
-    batch: operations that a time is the mean of.
-    threads: of each process, which share its devices.
+    tests: name and version of the test; ``None`` where the banner has none. library: version of the
+    library that ran. stack: versions that RCCL reports, such as ``("ROCm", "6.2.0.0-66")``.
+    network: what the library reported to use between nodes; empty unless NCCL_DEBUG was set. batch:
+    number of operations in a mean time. threads: of each process, which share its devices.
     """
 
     tests: str | None
@@ -74,23 +72,25 @@ class NcclResult:
 
 
 def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[int]) -> NcclResult:
-    """Read the output of one test of nccl-tests or rccl-tests that verified the data.
+    """Parse the output of one test of nccl-tests or rccl-tests that verified the data.
 
     :param text: its standard output.
     :param origin: the file, for errors.
-    :param collective: which one, a key of :data:`~fabricheck.tools.outputs.nccl_rows.COLLECTIVES`.
+    :param collective: the collective, a key of
+        :data:`~fabricheck.tools.outputs.nccl_rows.COLLECTIVES`.
     :param ranks: how many ranks were requested.
-    :param sizes: the sizes that were requested, in bytes and in order; a row's own may be smaller,
+    :param sizes: the sizes that were requested, in bytes and in order; a row's size may be smaller
         for a collective whose size is a multiple of the ranks.
-    :raises GarbledOutput: when the text is cut or damaged, or its numbers contradict each other.
-    :raises OtherRunError: when it is of another run: another collective, ranks, sizes, or without
+    :raises GarbledOutput: when the text is cut off or damaged, or its numbers contradict each
+        other.
+    :raises OtherRunError: when it is another run: another collective, ranks or sizes, or no
         verification.
     :raises WrongDataError: when the tool found wrong data.
-    :raises UsageError: when the collective is not known here, or nothing was asked for.
+    :raises UsageError: when the collective is unknown, or nothing was requested.
     """
     if collective not in COLLECTIVES or ranks < 1 or not sizes:
         requested = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
-        raise UsageError(f"There is no reader of {requested}.")
+        raise UsageError(f"There is no parser of {requested}.")
     reader = _Reader(collective, ranks, sizes)
     for line in ended_lines_of(text, origin):
         reader.take(line)
@@ -131,13 +131,13 @@ class _Reader:
             self._end(line)
 
     def _library(self, line: Line) -> bool:
-        """Take a line that the library wrote, not the test."""
+        """Process a line written by the library, not by the test."""
         log = _LOG.match(line.text)
         said = log[1] if log else line.text
         if match := _LIBRARY.match(said):
             name, version = match[1], match[2]
             if not _VERSION.fullmatch(version):
-                raise self.last.garbled(f"'{version}' is no version of {name}")
+                raise self.last.garbled(f"'{version}' is not a version of {name}")
             if self.versions.setdefault(name, version) != version:
                 raise self.last.garbled(
                     f"the ranks have versions {self.versions[name]} and {version} of {name}"
@@ -170,7 +170,9 @@ class _Reader:
 
     def _parameters(self, match: re.Match[str]) -> None:
         if int(match["validation"]) == 0:
-            raise self.last.other_run("'validation: 0' says that the data were not verified (-c 1)")
+            raise self.last.other_run(
+                "'validation: 0' means that the data were not verified (-c 1)"
+            )
         self.batch = int(match["iterations"]) * int(match["aggregated"])
         self.threads = int(match["threads"])
         self.devices_of_process = self.threads * int(match["devices"])
@@ -179,7 +181,7 @@ class _Reader:
         for position, requested in enumerate(self.sizes):
             if size != requested or size > largest:
                 raise self.last.other_run(
-                    f"size {position} of this run is not the requested {requested} B"
+                    f"size {position} of this run differs from the requested {requested} B"
                 )
             last, size = size, size * step if match["growth"] == "factor" else size + step
         if last < size <= largest:
@@ -189,11 +191,11 @@ class _Reader:
         device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower())
         if device.rank != len(self.devices):
             raise self.last.garbled(
-                f"rank {device.rank} stands where rank {len(self.devices)} belongs"
+                f"rank {device.rank} is in the place of rank {len(self.devices)}"
             )
         if match[2] not in (None, "0"):
             raise self.last.other_run(
-                "the ranks are in groups, and the bandwidths are those of one group"
+                "the ranks are in groups, so the bandwidths are those of one group"
             )
         place = (device.host, device.index, device.pci)
         for before in self.devices:
@@ -203,12 +205,12 @@ class _Reader:
         self.devices.append(device)
 
     def _devices(self) -> None:
-        """Check what the banner should have told by its end."""
+        """Check the banner when it has ended."""
         if self.batch is None:
             raise self.last.garbled("the line '# nThread ...' with the parameters is missing above")
         if len(self.devices) != self.ranks:
             raise self.last.other_run(
-                f"{len(self.devices)} ranks are listed, not the {self.ranks} requested"
+                f"{len(self.devices)} ranks are listed, but {self.ranks} were requested"
             )
         if self.ranks % (self.devices_of_process or 1):
             raise self.last.garbled("the number of ranks is not a multiple of nThread and nGpus")
@@ -221,17 +223,17 @@ class _Reader:
             pass
         elif not self.units:
             if not _UNITS.fullmatch(line.text):
-                raise self.last.garbled("the units (B, elements, us and GB/s) do not stand here")
+                raise self.last.garbled("the units (B, elements, us and GB/s) are missing here")
             self.units = True
         elif line.text.startswith("#"):
-            raise self.last.garbled(f"'{line.text}' stands in the table")
+            raise self.last.garbled(f"'{line.text}' is inside the table")
         elif len(self.rows) == len(self.sizes):
             raise self.last.garbled("a row follows that of the last size")
         else:
             requested = self.sizes[len(self.rows)]
             row, kind = row_of(line, self.collective, self.ranks, self.columns, requested)
             if kind != (self.kind or kind):
-                raise self.last.other_run("the rows are of several data types, reductions or roots")
+                raise self.last.other_run("the rows have several data types, reductions or roots")
             self.kind = kind
             self.rows.append(row)
 
@@ -244,9 +246,9 @@ class _Reader:
 
     def _end(self, line: Line) -> None:
         if match := _AVERAGE.fullmatch(line.text):
-            # A mean over all sizes and both placements: it says nothing of any size.
+            # A mean over all sizes and both placements, which describes no size.
             if printed(match[1]) is None or self.averaged:
-                raise self.last.garbled(f"'{line.text}' is damaged or stands twice")
+                raise self.last.garbled(f"'{line.text}' is damaged or occurs twice")
             self.averaged = True
         elif match := _CONCLUDED.fullmatch(line.text):
             self._same_collective(match[1])
@@ -261,15 +263,15 @@ class _Reader:
             raise self.last.other_run(f"this is {name}_perf, not {self.collective}_perf")
 
     def result(self) -> NcclResult:
-        """Return what was read, once its end was seen."""
+        """Return what was parsed, after its end."""
         for seen, what in (
             (
                 self.batch is not None,
                 "the line '# nThread ...', as nccl-tests and rccl-tests print it",
             ),
             (self.columns, "the names of the columns"),
-            (self.bounded, "'# Out of bounds values', so it is cut"),
-            (self.averaged, "'# Avg bus bandwidth', so it is cut"),
+            (self.bounded, "'# Out of bounds values', so it is cut off"),
+            (self.averaged, "'# Avg bus bandwidth', so it is cut off"),
             (self.ended, "its end ('# Collective test concluded', or '#' of older versions)"),
         ):
             if seen is None or seen is False:
@@ -290,7 +292,7 @@ class _Reader:
 
 
 def _version(code: str) -> str:
-    """Return the version of a code such as 22809; before 2.9 the major one counted thousands."""
+    """Return the version of a code such as 22809; before 2.9 the major number counted thousands."""
     number = int(code)
     thousands = 10000 if number >= 10000 else 1000
     return f"{number // thousands}.{number % thousands // 100}.{number % 100}"

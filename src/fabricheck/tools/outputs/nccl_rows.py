@@ -1,4 +1,4 @@
-"""The rows of nccl-tests and rccl-tests: read from the right, and checked against themselves."""
+"""The rows of nccl-tests and rccl-tests: parsed from the right, and checked for consistency."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ELEMENT_BYTES = {
 
 @dataclass(frozen=True)
 class Collective:
-    """How bus bandwidth and sizes of a collective are counted.
+    """How a collective counts bus bandwidth and sizes.
 
     steps, per_rank: busbw is algbw * steps * (n - 1) / n where ``per_rank``, else algbw, for n
-        ranks: see PERFORMANCE.md of nccl-tests.
-    divided: whether the elements are divided among the ranks; ``count`` is then one rank's.
-    rooted: whether one rank sends to, or receives from, all others.
+    ranks: see PERFORMANCE.md of nccl-tests. divided: whether the elements are divided among the
+    ranks; ``count`` is then one rank's. rooted: whether one rank sends to, or receives from, all
+    others.
     """
 
     steps: int
@@ -39,11 +39,11 @@ class Collective:
     rooted: bool = False
 
     def factor(self, ranks: int) -> float:
-        """Return busbw over algbw for so many ranks."""
+        """Return busbw divided by algbw for a number of ranks."""
         return self.steps * (ranks - 1) / ranks if self.per_rank else 1.0
 
 
-#: The collectives that can be read; ``<name>_perf`` is the program.
+#: The supported collectives; ``<name>_perf`` is the program.
 COLLECTIVES = {
     "all_reduce": Collective(2, True, False),
     "all_gather": Collective(1, True, True),
@@ -63,10 +63,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class NcclRow:
-    """What was measured of one size, with data found right.
+    """One size, with data found right.
 
-    size: in bytes, as the tool counts it: of all ranks together where they share it.
-    out_of_place: ``None`` where only the other placement ran.
+    size: in bytes, as the tool counts it: of all ranks together where they share it. out_of_place:
+    ``None`` where only the other placement ran.
     """
 
     size: int
@@ -76,7 +76,7 @@ class NcclRow:
 
 
 def columns_of(line: Line) -> tuple[str, ...]:
-    """Return the columns behind size, count, type, redop and root: four for each placement.
+    """Return the columns after size, count, type, redop and root: four for each placement.
 
     :raises GarbledOutput: for any other columns.
     """
@@ -84,8 +84,8 @@ def columns_of(line: Line) -> tuple[str, ...]:
     groups = words[len(_LEFT) :]
     if words[: len(_LEFT)] != _LEFT or groups not in (_GROUP, 2 * _GROUP):
         raise line.garbled(
-            f"the columns are not {' '.join(_LEFT)} and once or twice {' '.join(_GROUP)} "
-            "(those of -C, -I, of time stamps and of versions before #wrong are not read)"
+            f"the columns must be {' '.join(_LEFT)} and once or twice {' '.join(_GROUP)} (those "
+            "of -C, -I, of time stamps and of versions before #wrong are not supported)"
         )
     return groups
 
@@ -93,20 +93,20 @@ def columns_of(line: Line) -> tuple[str, ...]:
 def row_of(
     line: Line, collective: str, ranks: int, columns: tuple[str, ...], requested: int
 ) -> tuple[NcclRow, tuple[str, ...]]:
-    """Read one row, from the right: redop and root may be empty.
+    """Parse one row, from the right: redop and root may be empty.
 
-    :returns: it, and what all rows of a scan have in common: data type, reduction and root.
+    :returns: the row, and what all rows of a scan share: data type, reduction and root.
 
     :param columns: as :func:`columns_of` returned them.
     :param requested: the size that was requested, in bytes.
-    :raises GarbledOutput: when it is damaged, contradicts itself, or is of another size.
-    :raises OtherRunError: when its data type is not known here, or its data were not verified.
+    :raises GarbledOutput: when it is damaged, contradicts itself, or has another size.
+    :raises OtherRunError: when its data type is unknown, or its data were not verified.
     :raises WrongDataError: when values were wrong.
     """
     words = line.words
     left, right = words[: -len(columns)], words[-len(columns) :]
     if not 3 <= len(left) <= len(_LEFT) or not all(_WHOLE.fullmatch(word) for word in left[:2]):
-        raise line.garbled(f"'{line.text.strip()}' is no row of the table")
+        raise line.garbled(f"'{line.text.strip()}' is not a row of the table")
     size, count, datatype = int(left[0]), int(left[1]), left[2]
     _redop_and_root(left[3:], collective, ranks, line)
     _right_size(size, count, datatype, collective, ranks, requested, line)
@@ -119,7 +119,7 @@ def row_of(
 
 
 def _redop_and_root(words: list[str], collective: str, ranks: int, line: Line) -> None:
-    """Refuse what is no reduction and root of this collective; each may be left out."""
+    """Refuse an invalid reduction or root for this collective; each may be left out."""
     rest = list(words)
     root = int(rest.pop()) if rest and _ROOT.fullmatch(rest[-1]) else None
     if rest and rest[-1] in _REDOPS:
@@ -127,25 +127,25 @@ def _redop_and_root(words: list[str], collective: str, ranks: int, line: Line) -
     rooted = COLLECTIVES[collective].rooted
     if rest or (root not in range(ranks) if rooted else root not in (None, -1)):
         raise line.garbled(
-            f"'{' '.join(words)}' is no reduction and root of {collective} on {ranks} ranks"
+            f"'{' '.join(words)}' is not a reduction and root of {collective} on {ranks} ranks"
         )
 
 
 def _right_size(
     size: int, count: int, datatype: str, collective: str, ranks: int, requested: int, line: Line
 ) -> None:
-    """Check size and count against each other and against what was asked for."""
+    """Check size and count against each other and against the requested size."""
     if datatype not in ELEMENT_BYTES:
-        raise line.other_run(f"'{datatype}' is no known data type")
+        raise line.other_run(f"'{datatype}' is not a known data type")
     element = ELEMENT_BYTES[datatype]
     divided = COLLECTIVES[collective].divided
     if count * element * (ranks if divided else 1) != size:
         raise line.garbled(f"{count} elements of {datatype} for {ranks} ranks are not {size} B")
-    # Where ranks share a size, it is rounded down so that each rank's part is aligned: to 16 bytes
-    # in new versions, to 4 elements in old ones.
+    # Where ranks share a size, it is rounded down to align each rank's part: to 16 bytes in new
+    # versions, to 4 elements in old ones.
     rounding = ranks * max(16, 4 * element) if divided else element
     if not requested - rounding < size <= requested:
-        raise line.garbled(f"the row of {size} B stands where that of {requested} B belongs")
+        raise line.garbled(f"the row of {size} B is in the place of {requested} B")
 
 
 def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line) -> Timing:
@@ -158,18 +158,18 @@ def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line
     if words[3] != "0":
         if _number(words[3], "#wrong", line).value > 0:
             raise line.wrong_data(f"{words[3]} values of {collective} with {size} B are wrong")
-        raise line.garbled(f"'{words[3]}' (#wrong) is no count")
+        raise line.garbled(f"'{words[3]}' (#wrong) is not a count")
     if time.value <= 0:
-        raise line.garbled(f"'{words[0]}' (time) is not above zero")
+        raise line.garbled(f"'{words[0]}' (time) is not positive")
     # Bytes per us are 1e-3 GB/s.
     by_time = size / time.high * 1e-3, size / max(time.low, time.value / 2) * 1e-3
     if not agree((algbw.low, algbw.high), by_time):
-        raise line.garbled(f"algbw is {words[1]} GB/s, and {size} B in {words[0]} us are not")
+        raise line.garbled(f"algbw is {words[1]} GB/s, which contradicts {size} B in {words[0]} us")
     factor = COLLECTIVES[collective].factor(ranks)
     if not agree((busbw.low, busbw.high), (algbw.low * factor, algbw.high * factor)):
         raise line.garbled(
-            f"busbw is {words[2]} GB/s, and {words[1]} GB/s of {collective} "
-            f"on {ranks} ranks give {algbw.value * factor:.2f}"
+            f"busbw is {words[2]} GB/s, but {words[1]} GB/s of {collective} on {ranks} ranks "
+            f"give {algbw.value * factor:.2f}"
         )
     return Timing(time.value, busbw.value)
 

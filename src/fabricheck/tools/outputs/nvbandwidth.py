@@ -1,7 +1,7 @@
-"""Reading what nvbandwidth 0.8 prints as JSON (``-j``): a matrix for each testcase.
+"""Parser of nvbandwidth 0.8's JSON (``-j``): a matrix for each testcase.
 
-It prints once, at its end: what crashed before has printed nothing, or an object with an ``error``.
-Sources of the format: json_output.cpp and testcases_*.cpp of nvbandwidth 0.8.
+It prints once, at its end: after a crash there is nothing, or an object with an ``error``. Sources
+of the format: json_output.cpp and testcases_*.cpp of nvbandwidth 0.8.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from fabricheck.core.errors import GarbledOutput, InvalidDocument, OtherRunError
 from fabricheck.core.lines import printed
 from fabricheck.tools.outputs import PlacedValues
 
-#: In GB/s (1e9 bytes per second), of a latency in ns; None where it measured nothing.
+#: In GB/s (1e9 bytes per second), a latency in ns; None where nothing was measured.
 Matrix = list[list[float | None]]
 
 #: Testcases of two directions append three matrices: each direction's, and their total.
 PARTS_OF_BOTH = 3
 
-#: What its kernels print, before the JSON, when they find wrong data.
+#: What its kernels print before the JSON when they find wrong data.
 _WRONG = "Invalid value when checking the pattern"
 
 #: Values have six digits, and their sum has all.
@@ -29,16 +29,17 @@ _SLACK = 1e-5
 
 
 def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
-    """Read the output of one run: values by testcase, row and column.
+    """Parse the output of one run: values by testcase, row and column.
 
-    Of two directions they are the total. Rows are what the testcase's description says: one row for
+    For two directions they are the total. The testcase's description defines the rows: one row for
     the host or for all others, else one for each device. A testcase that this machine cannot run,
     such as one between devices on one device, is waived and has no values.
 
     :param origin: the file, for errors.
-    :param testcases: those that were requested, by name.
-    :raises GarbledOutput: when it is cut or damaged, or when the tool or a testcase of it failed.
-    :raises OtherRunError: when it ran other testcases than those asked for.
+    :param testcases: the names of the requested ones.
+    :raises GarbledOutput: when it is cut off or damaged, or when the tool or a testcase of it
+        failed.
+    :raises OtherRunError: when it ran other testcases than requested.
     :raises WrongDataError: when it found wrong data.
     """
     if _WRONG in text:
@@ -80,40 +81,42 @@ class _Reader:
 
     def root(self, text: str) -> dict[str, Any]:
         if not text.strip():
-            raise self.garbled("the text is empty, so nvbandwidth did not come to its end")
+            raise self.garbled("the text is empty, so nvbandwidth did not finish")
         try:
             value = strict_json.parse(text, self.origin)
         except InvalidDocument as error:
-            raise self.garbled(f"it is cut, or no JSON of nvbandwidth: it {error.reason}") from None
+            raise self.garbled(
+                f"it is cut off, or not JSON of nvbandwidth: it {error.reason}"
+            ) from None
         root = value.get("nvbandwidth") if isinstance(value, dict) else None
         if not isinstance(root, dict):
             raise self.garbled("it is not JSON of nvbandwidth")
         if "error" in root:
-            raise self.garbled(f"nvbandwidth says: {' '.join(str(root['error']).split())}")
+            raise self.garbled(f"nvbandwidth reports: {' '.join(str(root['error']).split())}")
         return root
 
     def text(self, value: dict[str, Any], key: str) -> str:
         found = value.get(key)
         if not isinstance(found, str) or not found:
-            raise self.garbled(f"'{key}' is missing or no text")
+            raise self.garbled(f"'{key}' is missing or not a text")
         return found
 
     def devices(self, root: dict[str, Any]) -> tuple[str, ...]:
         found = root.get("GPU Device list")
         if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
-            raise self.garbled("'GPU Device list' is missing or no list of texts")
+            raise self.garbled("'GPU Device list' is missing or not a list of texts")
         return tuple(found)
 
     def entries(self, root: dict[str, Any]) -> list[dict[str, Any]]:
         found = root.get("testcases")
         if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
-            raise self.garbled("'testcases' is missing or no list")
+            raise self.garbled("'testcases' is missing or not a list")
         return found
 
     def matrix(self, entry: dict[str, Any], name: str, devices: int) -> Matrix:
         unit = "(ns)" if "latency" in name else "(GB/s)"
         if not self.text(entry, "bandwidth_description").endswith(unit):
-            raise self.garbled(f"the description of {name} does not say that it is in {unit}")
+            raise self.garbled(f"the description of {name} does not give the unit {unit}")
         rows = entry.get("bandwidth_matrix")
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise self.garbled(f"the testcase {name} has no matrix")
@@ -122,11 +125,11 @@ class _Reader:
         if between and "_bidirectional_" in name:
             expected *= PARTS_OF_BOTH
         if len(rows) != expected or any(len(row) != devices for row in rows):
-            raise self.garbled(f"the matrix of {name} is not one of {devices} devices")
+            raise self.garbled(f"the matrix of {name} does not fit {devices} devices")
         values = [[self._value(word, name) for word in row] for row in rows]
         last = values[-devices:] if between else values
         if between and any(last[index][index] is not None for index in range(devices)):
-            raise self.garbled(f"the matrix of {name} has a value of a device and itself")
+            raise self.garbled(f"the matrix of {name} has a value between a device and itself")
         self._same_sum(entry, name, last)
         return last
 
@@ -135,11 +138,11 @@ class _Reader:
             return None
         number = printed(word) if isinstance(word, str) else None
         if number is None or number.value <= 0:
-            raise self.garbled(f"the matrix of {name} has {word!r}, which is no value above zero")
+            raise self.garbled(f"the matrix of {name} has {word!r}, which is not a positive value")
         return number.value
 
     def _same_sum(self, entry: dict[str, Any], name: str, matrix: Matrix) -> None:
         told = entry.get("sum")
         added = sum(value for row in matrix for value in row if value is not None)
         if not isinstance(told, int | float) or not math.isclose(told, added, rel_tol=_SLACK):
-            raise self.garbled(f"the sum of {name} is {told!r}, and its values give {added:g}")
+            raise self.garbled(f"the sum of {name} is {told!r}, but its values give {added:g}")

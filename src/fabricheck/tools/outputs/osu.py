@@ -1,7 +1,7 @@
-"""Reading what OSU Micro-Benchmarks 7.x print: one row for each message size.
+"""Parser of OSU Micro-Benchmarks 7.x: one row for each message size.
 
-A whole output cannot be told from a cut one by itself, for nothing follows the last row. So the
-reader says which sizes were requested, and gets exactly these.
+A complete output looks like one that was cut off, for nothing follows the last row. So the reader
+states the requested sizes, and gets exactly these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fabricheck.core.errors import NoDeviceSupport, UsageError
 from fabricheck.core.lines import Line, Printed, ended_lines_of, printed
 from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
-#: The programs that can be read, and how they call themselves in their banner.
+#: The supported programs, and their titles in the banner.
 TITLES = {
     "osu_bw": "Bandwidth Test",
     "osu_latency": "Latency Test",
@@ -32,19 +32,18 @@ _COLUMN = re.compile(
     r"|Iterations|Validation|P\d+ Tail (?:BW\(MB/s\)|Lat\(us\)))"
 )
 _SIZE = re.compile(r"0|[1-9]\d*")
-_VALUE = re.compile(r"\d+\.\d\d")  # OSU prints two digits; fewer are what a cut left over
+_VALUE = re.compile(r"\d+\.\d\d")  # OSU prints two digits; fewer mean that the text was cut off
 _WRONG = "DATA VALIDATION ERROR"
-# UCX writes its warnings to stdout, wherever it has one.
+# UCX may write its warnings to stdout.
 _LOG = re.compile(r"\[\d+\.\d+\] \[\S+:\d+:\d+\] .*\bUCX\s+(?:WARN|INFO|DIAG|DEBUG)\b")
 
 
 @dataclass(frozen=True)
 class OsuRow:
-    """What was measured of one message size.
+    """One message size.
 
-    size: of the message, in bytes.
-    value: bandwidth in GB/s or the mean latency over the ranks in us.
-    iterations: ``None`` where the program does not print it.
+    size: of the message, in bytes. value: bandwidth in GB/s or the mean latency over the ranks in
+    us. iterations: ``None`` where the program does not print it.
     """
 
     size: int
@@ -56,10 +55,9 @@ class OsuRow:
 class OsuResult:
     """The output of one program.
 
-    accelerator: what the banner says that device buffers are made with, such as ``rocm`` or
-        ``cuda``; ``None`` says that all memory was the host's.
-    datatype: MPI's name of it; ``None`` where the program does not print it.
-    comments: other lines before the rows, as they are.
+    accelerator: the library of the device buffers according to the banner, such as ``rocm`` or
+    ``cuda``; ``None`` means that all memory was the host's. datatype: MPI's name of it; ``None``
+    where the program does not print it. comments: other lines before the rows, as they are.
     """
 
     origin: str
@@ -79,24 +77,24 @@ class OsuResult:
 def parse(
     text: str, origin: str, program: str, sizes: Sequence[int], *, verified: bool = False
 ) -> OsuResult:
-    """Read the output of one OSU program.
+    """Parse the output of one OSU program.
 
     :param text: its standard output.
     :param origin: the file, for errors.
-    :param program: which one, a key of :data:`TITLES`.
+    :param program: the program, a key of :data:`TITLES`.
     :param sizes: the message sizes that were requested, in bytes and in order.
     :param verified: whether the data were to be verified (``-c``).
-    :raises GarbledOutput: when the text is cut or damaged.
-    :raises OtherRunError: when it is of another program, or of a run without verification.
+    :raises GarbledOutput: when the text is cut off or damaged.
+    :raises OtherRunError: when it is another program's, or a run without verification.
     :raises WrongDataError: when OSU found wrong data.
-    :raises UsageError: when the program is not known here, or no size was asked for.
+    :raises UsageError: when the program is unknown, or no size was requested.
     """
     if program not in TITLES or not sizes:
-        raise UsageError(f"There is no reader of {program} with {len(sizes)} sizes.")
+        raise UsageError(f"There is no parser of {program} with {len(sizes)} sizes.")
     lines = [line for line in ended_lines_of(text, origin) if not _LOG.match(line.text)]
     for line in lines:
         if line.text.startswith(_WRONG):
-            raise line.wrong_data(f"OSU says '{line.text}'")
+            raise line.wrong_data(f"OSU reports '{line.text}'")
     head, rows = _split(lines)
     banner = _banner(head[0], program)
     columns = _columns(head[-1], program)
@@ -114,17 +112,17 @@ def parse(
 def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> None:
     """Refuse a result that cannot be of device buffers.
 
-    An OSU that was built without support for an accelerator takes ``D D`` and measures host memory,
-    with exit code 0; only the first words of the banner tell.
+    An OSU built without support for an accelerator accepts ``D D`` and measures host memory, with
+    exit code 0; only the banner's first words show it.
 
-    :raises NoDeviceSupport: when the banner does not say ``MPI-ROCM`` or ``MPI-CUDA``, or when OSU
-        says that a buffer is in host memory.
+    :raises NoDeviceSupport: when the banner does not name ``MPI-ROCM`` or ``MPI-CUDA``, or when OSU
+        reports a buffer in host memory.
     """
     if result.accelerator != accelerator:
         said = "MPI" if result.accelerator is None else f"MPI-{result.accelerator.upper()}"
         reason = (
-            f"the banner says '{said}', not 'MPI-{accelerator.upper()}', so {result.program} "
-            f"did not measure device buffers of {accelerator}"
+            f"the banner has '{said}', not 'MPI-{accelerator.upper()}', so {result.program} did "
+            f"not measure device buffers of {accelerator}"
         )
         raise NoDeviceSupport(result.origin, None, reason)
     for comment in result.comments:
@@ -133,11 +131,11 @@ def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> Non
 
 
 def _split(lines: Sequence[Line]) -> tuple[Sequence[Line], Sequence[Line]]:
-    """Return the lines from the banner to the names of the columns, and the rest."""
+    """Split the lines after the names of the columns."""
     banners = [i for i, line in enumerate(lines) if line.text.startswith("# OSU ")]
     if not banners:
         raise lines[0].garbled(
-            f"'{lines[0].text.strip()}' stands where the banner '# OSU MPI ...' belongs"
+            f"'{lines[0].text.strip()}' is in the place of the banner '# OSU MPI ...'"
         )
     if len(banners) > 1:
         raise lines[banners[1]].garbled("a second program begins here")
@@ -161,12 +159,12 @@ def _columns(line: Line, program: str) -> tuple[str, ...]:
     names = _COLUMN.findall(line.text[1:])
     rest = _COLUMN.sub("", line.text[1:]).strip()
     if rest:
-        raise line.garbled(f"'{rest}' is no known column")
+        raise line.garbled(f"'{rest}' is not a known column")
     values = ["Bandwidth (MB/s)"] if program == "osu_bw" else ["Avg Latency(us)", "Latency (us)"]
     value = names[1] if len(names) > 1 else ""
     if names[0] != "Size" or value not in values or len(set(names)) != len(names):
         raise line.garbled(
-            f"the columns of {program} should be Size, {' or '.join(values)} and others, each once"
+            f"the columns of {program} must be Size, {' or '.join(values)} and others, each once"
         )
     return tuple(names)
 
@@ -177,7 +175,7 @@ def _comments(head: Sequence[Line]) -> tuple[str | None, tuple[str, ...]]:
     comments: list[str] = []
     for line in head[1:-1]:
         if not line.text.startswith("#"):
-            raise line.garbled(f"'{line.text.strip()}' stands above the names of the columns")
+            raise line.garbled(f"'{line.text.strip()}' is above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
         elif line.text.startswith("# Datatype"):
@@ -185,7 +183,7 @@ def _comments(head: Sequence[Line]) -> tuple[str | None, tuple[str, ...]]:
         else:
             comments.append(line.text)
     if len(datatypes) > 1:
-        raise head[-1].garbled("the datatype stands twice")
+        raise head[-1].garbled("the datatype occurs twice")
     return (datatypes[0] if datatypes else None), tuple(comments)
 
 
@@ -193,7 +191,7 @@ def _row(line: Line, columns: Sequence[str]) -> OsuRow:
     words = line.words
     if len(words) != len(columns):
         raise line.garbled(
-            f"'{line.text.strip()}' has {len(words)} cells, and there are {len(columns)} columns"
+            f"'{line.text.strip()}' has {len(words)} cells, but there are {len(columns)} columns"
         )
     cells = dict(zip(columns, words, strict=True))
     size = _whole(cells["Size"], "Size", line)
@@ -229,19 +227,17 @@ def _whole(text: str, column: str, line: Line) -> int:
 def _positive(text: str, column: str, line: Line) -> Printed:
     number = printed(text) if _VALUE.fullmatch(text) else None
     if number is None or number.value <= 0:
-        raise line.garbled(
-            f"'{text}' ({column}) is not a number above zero with two digits after the point"
-        )
+        raise line.garbled(f"'{text}' ({column}) is not a positive number with two decimals")
     return number
 
 
 def _complete(
     table: Sequence[OsuRow], rows: Sequence[Line], header: Line, sizes: Sequence[int]
 ) -> None:
-    """Check that the rows are those of the sizes asked for, in their order."""
+    """Check that the rows have the requested sizes in order."""
     for row, line, size in zip(table, rows, sizes, strict=False):
         if row.size != size:
-            raise line.garbled(f"the row of {row.size} B stands where that of {size} B belongs")
+            raise line.garbled(f"the row of {row.size} B is in the place of {size} B")
     last = rows[-1] if rows else header
     if len(table) < len(sizes):
         raise last.garbled(f"the text ends here, the row of {sizes[len(table)]} B is missing")

@@ -1,4 +1,4 @@
-"""Reading what CUDA's sample p2pBandwidthLatencyTest prints: matrices of devices.
+"""Parser of CUDA's sample p2pBandwidthLatencyTest: matrices of devices.
 
 Source of the format: p2pBandwidthLatencyTest.cu of cuda-samples.
 """
@@ -36,17 +36,17 @@ TITLES = (
     "P2P=Enabled Latency (P2P Reads) Matrix (us)",
 )
 
-#: The heads of the matrices below a title: latencies by the device's clock, then by the host's.
+#: The headers of the matrices below a title: latencies by the device's clock, then by the host's.
 DEVICE_CLOCK, HOST_CLOCK, BANDWIDTH = "GPU", "CPU", "D\\D"
 
 
 def parse(text: str, origin: str) -> PlacedValues:
-    """Read the output of a run with ``--p2p_read``: values by title, head, row and column.
+    """Parse the output of a run with ``--p2p_read``: values by title, header, row and column.
 
-    Bandwidths are in GB/s (1e9 bytes per second), latencies in us. It tells no version.
+    Bandwidths are in GB/s (1e9 bytes per second), latencies in us. It reports no version.
 
     :param origin: the file, for errors.
-    :raises GarbledOutput: when the text is cut or damaged, or the tool says that a call failed.
+    :raises GarbledOutput: when the text is cut off or damaged, or the tool reports a failed call.
     """
     lines = ended_lines_of(text, origin)
     for line in lines:
@@ -66,7 +66,7 @@ class _Reader:
 
     def next(self, wanted: str) -> str:
         if self.at >= len(self.lines):
-            raise self.garbled(f"the text ends without {wanted}, so it is cut")
+            raise self.garbled(f"the text ends without {wanted}, so it is cut off")
         text = self.lines[self.at].text.strip()
         self.at += 1
         return text
@@ -88,7 +88,7 @@ class _Reader:
         values: dict[tuple[str | int, ...], float] = {}
         for title in TITLES:
             if title != CONNECTIVITY and self.next(f"'{title}'") != title:
-                raise self.garbled(f"'{title}' is not where it has to be")
+                raise self.garbled(f"'{title}' is not in its place")
             heads = (DEVICE_CLOCK, HOST_CLOCK) if "Latency" in title else (BANDWIDTH,)
             for head in heads:
                 for row, cells in enumerate(self._matrix(title, head, len(devices))):
@@ -96,7 +96,7 @@ class _Reader:
                         if (row, column) not in no_access:
                             values[title, head, row, column] = value
         if not self.next("its last note").startswith(_END):
-            raise self.garbled("its last note is not where it has to be")
+            raise self.garbled("its last note is not in its place")
         return PlacedValues(values, devices=tuple(devices))
 
     def _matrix(self, title: str, head: str, count: int) -> list[list[float]]:
@@ -112,6 +112,6 @@ class _Reader:
             if first != str(index) or len(words) != count or len(numbers) != count:
                 raise self.garbled(f"row {index} of '{title}' is damaged")
             if title != CONNECTIVITY and min(numbers) <= 0:
-                raise self.garbled(f"row {index} of '{title}' has no value above zero")
+                raise self.garbled(f"row {index} of '{title}' has a value that is not positive")
             rows.append(numbers)
         return rows

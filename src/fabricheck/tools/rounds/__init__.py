@@ -1,1 +1,1 @@
-"""Our programs and third-party benchmarks, launched in turn, round by round, and compared."""
+"""Rounds: our programs and third-party benchmarks, launched alternately and compared."""

@@ -1,7 +1,7 @@
-"""What is compared: what our programs and third-party benchmarks measure alike.
+"""The comparisons: what our programs and third-party benchmarks measure alike.
 
-All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What the tools measure was
-looked up in their sources: nvbandwidth 0.8, BabelStream 5.0, cuda-samples.
+All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What the tools measure was read
+in their sources: nvbandwidth 0.8, BabelStream 5.0, cuda-samples.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Literal
 
 from fabricheck.tools.outputs import p2p_test
 
-#: Bytes of an array, but for latencies.
+#: Bytes of an array, except for latencies.
 ARRAY_BYTES = 512 << 20
 
 #: Bytes of the array of a pointer chase: nvbandwidth's own.
 CHASE_BYTES = 2 << 20
 
-#: Bytes of BabelStream's arrays, a launch each: it waits for the device after each kernel, so that
-#: its rates grow with the size (H200: read plus written 3454 GB/s at 512 MiB, 3528 at 4 GiB).
+#: Bytes of BabelStream's arrays, one launch each: it waits for the device after each kernel, so its
+#: rates grow with the size (H200: read plus written 3454 GB/s at 512 MiB, 3528 at 4 GiB).
 BABELSTREAM_BYTES = {"512MiB": 512 << 20, "1GiB": 1 << 30}
 
 
@@ -26,8 +26,8 @@ BABELSTREAM_BYTES = {"512MiB": 512 << 20, "1GiB": 1 << 30}
 class Ours:
     """The one series of a launch (see `launches.ours`) with these fields.
 
-    roles: a set of one pair is a single, of several it has a sum.
-    to_host: the destination's memory is the host's; None where no other series is alike.
+    roles: a set of one pair is a single, of several it has a sum. to_host: whether the destination
+    is host memory; None where no other series is similar.
     """
 
     launch: str
@@ -41,11 +41,11 @@ class Ours:
 class Cell:
     """One value of a tool.
 
-    tool: a key of `launches.TOOLS`.
-    place: where it stands, as the tool's parser takes it: a testcase, row and column; a kernel; a
+    tool: a key of `launches.TOOLS`. place: where it is, as in the tool's parser: a testcase, row
+    and column; a kernel; a
         title, head, row and column.
-    launch: which one of the tool's.
-    factor: times what the tool prints is in the comparison's unit and convention.
+    launch: the launch of the tool. factor: converts the printed value to the comparison's unit and
+    convention.
     """
 
     tool: str
@@ -58,9 +58,9 @@ class Cell:
 class Comparison:
     """One row.
 
-    target: of ours over the best tool's: at least, or for a time (us, ns) at most; None where the
-        tool's is another thing.
-    note: where a tool's test is not the same thing, the end of the row says what differs.
+    target: of our value over the best tool's: at least, or for a time (us, ns) at most; None where
+    the tool measures something else. note: what differs, where a tool's test is not the same; shown
+    at the end of the row.
     """
 
     name: str
@@ -101,7 +101,7 @@ _TOTAL = "nvbandwidth adds the rates of both; ours is all bytes over the time of
 _SWAPPED = "nvbandwidth calls it {}; its kernels are the sources', ours the destinations'"
 _RENAMED = "nvbandwidth calls it {}; its copies are queued by the destinations, ours by the sources"
 
-#: Data go from device 0 to device 1, or one of them and the host, unless one says otherwise.
+#: Data go from device 0 to device 1, or between one of them and the host, unless stated otherwise.
 COMPARISONS: tuple[Comparison, ...] = (
     Comparison(
         "copy on the device",
@@ -185,9 +185,9 @@ COMPARISONS: tuple[Comparison, ...] = (
         (_nvb("device_to_device_bidirectional_memcpy_write_sm", 0, 1),),
         note=_TOTAL,
     ),
-    # What nvbandwidth 0.8 calls a read of one by all swaps source and destination (allToOneHelper,
-    # oneToAllHelper), so that data go the other way than the name says; its kernels (PREFER_SRC_
-    # CONTEXT) are then those of the sources.
+    # nvbandwidth 0.8 names a read of one by all with source and destination swapped
+    # (allToOneHelper, oneToAllHelper), so data go the other way than the name says; its kernels
+    # (PREFER_SRC_CONTEXT) are then those of the sources.
     Comparison(
         "device 0 to all others, engine, beside writes",
         Ours("p2p-to-all", "engine", _SET),

@@ -28,30 +28,28 @@ TESTCASES: tuple[str, ...] = tuple(
     )
 )
 
-#: Samples of each testcase of nvbandwidth, which times 16 copies in each and tells the median.
+#: Samples of each testcase of nvbandwidth, which times 16 copies in each and reports the median.
 NVBANDWIDTH_SAMPLES = 2
 
 #: Runs of each kernel of BabelStream.
 BABELSTREAM_RUNS = 30
 
-#: Seconds of a sample of ours: nvbandwidth times 16 copies at once, and these last about as long.
+#: Seconds of one of our samples: nvbandwidth times 16 copies at once, which last about as long.
 _BATCH = "--batch-time 0.02"
 _QUICK = "--series-time 0.5 --max-samples 15"
 _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 
-#: Of a launch of ours, in s: it takes about 2 s on two H200, one of nvbandwidth 30 s.
+#: The time limit of our launches, in s: one takes about 2 s on two H200, one of nvbandwidth 30 s.
 _LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A third-party benchmark that measures beside our programs.
+    """A third-party benchmark that measures in the rounds.
 
-    title: its own name, in the table.
-    arguments: those of each launch, for a shell, by the launch's name.
-    parse: reads an output: its text, its file for errors, and the name of the launch.
-    limit_s: the time limit of a launch, in s.
-    fewest_devices: with fewer it does not run.
+    title: its own name, in the table. arguments: those of each launch, for a shell, by the launch's
+    name. parse: parses an output: its text, its file for errors, and the name of the launch.
+    limit_s: the time limit of a launch, in s. fewest_devices: with fewer it does not run.
     """
 
     title: str
@@ -66,8 +64,8 @@ def _babelstream(text: str, origin: str, launch: str) -> PlacedValues:
     return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
 
 
-#: The tools by the name of their option, in the order of the table's columns. A new one is a parser
-#: with recorded outputs, an entry here, its cells among the comparisons, and an option.
+#: The tools by the name of their option, in the order of the table's columns. A new one needs a
+#: parser with recorded outputs, an entry here, its cells among the comparisons, and an option.
 TOOLS: dict[str, Tool] = {
     "nvbandwidth": Tool(
         "nvbandwidth",
@@ -96,7 +94,7 @@ TOOLS: dict[str, Tool] = {
     ),
 }
 
-#: Names of the launches that have the compared values, by tool; None is ours.
+#: Names of the launches with the compared values, by tool; None is ours.
 NAMES: dict[str | None, tuple[str, ...]] = {
     None: tuple(dict.fromkeys(one.ours.launch for one in COMPARISONS)),
     **{name: tuple(tool.arguments) for name, tool in TOOLS.items()},
@@ -107,12 +105,9 @@ NAMES: dict[str | None, tuple[str, ...]] = {
 class Command:
     """One command of a round.
 
-    name: of its files, before the number of the round.
-    tool: whose; None of one of ours.
-    executable: an absolute path.
-    arguments: as for a shell; of ours without ``--output``.
-    limit_s: then it is ended.
-    round: its number, from 1; 0 is before the first.
+    name: of its files, before the number of the round. tool: its tool; None for one of ours.
+    executable: an absolute path. arguments: as for a shell; for ours without ``--output``. limit_s:
+    its time limit, in s. round: its number, from 1; 0 is before the first.
     """
 
     name: str
@@ -124,7 +119,7 @@ class Command:
 
     @property
     def output(self) -> str:
-        """The file of its output: a result document of ours, else what it printed."""
+        """The file of its output: a result document for ours, else what it printed."""
         return f"{self.name}-{self.round}.{'json' if self.tool is None else 'txt'}"
 
     @property
@@ -169,7 +164,7 @@ def ours(programs: Path, devices: int) -> list[Command]:
 
 
 def facts(programs: Path) -> Command:
-    """Return the command that tells the devices: a small run whose values are not used."""
+    """Return the command that describes the devices: a small run whose values are not used."""
     arguments = "--devices 0 --kernels copy --sizes 1MiB --max-samples 7 --noise-limit 10"
     return Command("facts", None, programs / "stream", arguments, _LIMIT_S)
 
@@ -186,7 +181,7 @@ def theirs(name: str, executable: Path) -> list[Command]:
 def order(launches: Sequence[_Named], number: int) -> list[_Named]:
     """Return the launches of a round, or their names, counted from 1, in their order.
 
-    Every second round runs backwards, so that drift over time favours no program.
+    Every second round runs in reverse, so that drift over time favours no program.
     """
     if number % 2:
         return list(launches)

@@ -23,7 +23,7 @@ class _Strict(BaseModel):
 
 
 class Failure(_Strict):
-    """Why a launch gave no value: one sentence, and the exit code of fabricheck for it.
+    """Why a launch gave no value: one sentence, and fabricheck's exit code for it.
 
     code: 128 + n where signal n ended the rounds.
     """
@@ -35,10 +35,9 @@ class Failure(_Strict):
 class LaunchRecord(_Strict):
     """One launch, as it was started.
 
-    round: from 1.
-    command: without folders; output: the file in the same folder.
-    exit_code: None when its time was over, or that of the rounds, or when it could not be started;
-        128 + n of one that signal n ended.
+    round: from 1. command: without folders; output: the file in the same folder. exit_code: None
+    after a time limit, its own or that of the rounds, or when it could not be started; 128 + n when
+    signal n ended it.
     """
 
     round: int
@@ -66,14 +65,13 @@ class Device(_Strict):
 
 
 class Manifest(_Strict):
-    """Launches are in the order in which they ran.
+    """The manifest; launches are in the order in which they ran.
 
-    started, finished: dates of ISO 8601; finished is None in a folder that was not, but for early
-        ones that a signal ended: see `complete`.
-    planned: the launches of each round, in the order of the first; early ones have none.
-    left_out: tools that did not run, and why.
-    versions: of our programs, of each tool that tells it, of runtime and driver.
-    failures: all of the launches', and those that belong to none.
+    started, finished: dates of ISO 8601; finished is None in an unfinished folder, except early
+    ones that a signal ended: see `complete`. planned: the launches of each round, in the order of
+    the first; early ones have none. left_out: tools that did not run, and why. versions: of our
+    programs, of each tool that reports it, of runtime and driver. failures: those of all launches,
+    and those of none.
     """
 
     format: Literal["fabricheck-rounds"] = "fabricheck-rounds"
@@ -95,7 +93,7 @@ class Manifest(_Strict):
 
     @property
     def complete(self) -> bool:
-        """Whether the rounds came to their end, with failures or without."""
+        """Whether the rounds finished, with or without failures."""
         return self.finished is not None and self.signal is None
 
     @property
@@ -104,7 +102,7 @@ class Manifest(_Strict):
         return self.planned or tuple(dict.fromkeys(one.name for one in self.launches))
 
     def missing(self) -> dict[int, tuple[str, ...]]:
-        """Return by round the launches that did not run to their end, in the order of the round."""
+        """Return by round the launches that did not finish, in the order of the round."""
         ended = {(one.round, one.name) for one in self.launches if not one.interrupted}
         found = {
             number: tuple(one for one in order(self.names, number) if (number, one) not in ended)
@@ -117,11 +115,12 @@ def load(folder: Path) -> Manifest:
     """Read the manifest of a folder.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidDocument: when it cannot be read, is not one, or has a launch of no known name.
+    :raises InvalidDocument: when it cannot be read, is not a manifest, or has a launch of unknown
+        name.
     """
     path = folder / FILE
     if not path.exists():
-        raise NotFoundError(f"{folder} holds no rounds: there is no {FILE} in it.")
+        raise NotFoundError(f"{folder} contains no recorded rounds: it has no {FILE}.")
     text = read_text(path)
     try:
         found = Manifest.model_validate_json(text)
@@ -130,16 +129,16 @@ def load(folder: Path) -> Manifest:
         raise InvalidDocument(path, reason, place) from None
     strict_json.parse(text, path)
     for number, launch in enumerate(found.launches):
-        known = NAMES.get(launch.tool, ("no tool that is known here",))
+        known = NAMES.get(launch.tool, ("unknown tool",))
         if launch.name not in known:
             whose = launch.tool or "our programs"
-            reason = f"{launch.name} is no launch of {whose} ({', '.join(known)})"
+            reason = f"{launch.name} is not a launch of {whose} ({', '.join(known)})"
             raise InvalidDocument(path, reason, f"launches[{number}]")
     return found
 
 
 def save(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder, all at once: whoever reads meanwhile gets the one before.
+    """Write the manifest of a folder at once: a concurrent reader gets the one before.
 
     :raises NotFoundError: when it cannot be written; then the one before stays.
     """

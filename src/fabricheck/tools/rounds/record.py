@@ -1,4 +1,4 @@
-"""Running the rounds: each launch with a time limit of its own, a failure among results."""
+"""Running the rounds: each launch has its own time limit, and a failure is a result too."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Failed(FabricheckError):
 
 
 class NotKept(FabricheckError):
-    """The manifest cannot be written; the failures before it are in no file then, or not all."""
+    """The manifest cannot be written; then some or all failures before it are in no file."""
 
     def __init__(self, error: FabricheckError, what: str, failures: Sequence[Failure]) -> None:
         super().__init__(f"{str(error).rstrip('.')}: {what}.")
@@ -57,26 +57,26 @@ def record(
 ) -> Manifest:
     """Run all rounds, and leave outputs and manifest in a folder.
 
-    The manifest is written before the first launch and after each, so that what ends this leaves
-    all before it. Where there is none nothing is left in the folder.
+    The manifest is written before the first launch and after each, so that an interruption keeps
+    everything before it. Without a manifest nothing is left in the folder.
 
-    :param folder: where there is nothing yet; it is made.
+    :param folder: empty or not yet existing.
     :param programs: the folder of our programs; ``tools`` the executables of the others.
     :param limit_s: for all rounds together, in s.
-    :param say: is told of each launch.
-    :raises UsageError: when the folder holds something, or our programs simulate.
-    :raises NotFoundError: when an executable is not there, or cannot be executed.
+    :param say: receives a line about each launch.
+    :raises UsageError: when the folder is not empty, or our programs simulate.
+    :raises NotFoundError: when an executable is missing, or cannot be executed.
     :raises NotKept: when the manifest cannot be written; the one before stays.
-    :raises FabricheckError: when even the devices cannot be told.
+    :raises FabricheckError: when the devices cannot be determined.
     """
     _require(programs, tools, rounds)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         found = list(folder.iterdir())
     except OSError as error:
-        raise NotFoundError(f"{folder} cannot be made or read ({error.strerror}).") from None
+        raise NotFoundError(f"{folder} cannot be created or read ({error.strerror}).") from None
     if found:
-        raise UsageError(f"{folder} is not empty, and recorded rounds are never written over.")
+        raise UsageError(f"{folder} is not empty, and recorded rounds are never overwritten.")
     run, end = None, None
     try:
         with signals():
@@ -95,7 +95,7 @@ def record(
 
 
 def exit_code(manifest: Manifest) -> int:
-    """Return the exit code of what happened: 0 when no launch failed."""
+    """Return the exit code: 0 when no launch failed."""
     if manifest.signal is not None:
         return 128 + manifest.signal
     return worst(failure.code for failure in manifest.failures)
@@ -107,7 +107,7 @@ def _ended_by(number: int) -> str:
 
 def _require(programs: Path, tools: Mapping[str, Path], rounds: int) -> None:
     if rounds < 1:
-        raise UsageError(f"There are no {rounds} rounds.")
+        raise UsageError(f"The number of rounds cannot be {rounds}: at least 1 is required.")
     needed = [programs / name for name in ("stream", "memcpy", "p2p")]
     for path in (*needed, *tools.values()):
         if not path.is_file():
@@ -134,7 +134,7 @@ class _Rounds:
         count = len(document["devices"])
         left_out = {tool.title: "not given" for name, tool in TOOLS.items() if name not in tools}
         left_out |= {
-            TOOLS[name].title: "there is one device only"
+            TOOLS[name].title: "there is only one device"
             for name in tools
             if count < TOOLS[name].fewest_devices
         }
@@ -170,7 +170,7 @@ class _Rounds:
         document = OurOutput(self.folder / command.output, command.name).document
         if document["clock"] != "measured":
             path = self.programs / "stream"
-            raise UsageError(f"{path} simulates, and the other tools measure.")
+            raise UsageError(f"{path} simulates, but the third-party tools measure.")
         return document
 
     def all(self) -> None:
@@ -180,7 +180,7 @@ class _Rounds:
             for position, command in enumerate(ordered, 1):
                 said = f"[round {number}/{rounds}, {position}/{len(ordered)}] {command.name}"
                 launch = self._launch(replace(command, round=number))
-                # A signal that comes now finds this launch in the manifest.
+                # After a signal now, this launch is in the manifest.
                 with signals.held():
                     self._keep(launch)
                 how = launch.failure.sentence if launch.failure else "good"
@@ -198,7 +198,7 @@ class _Rounds:
             self._read(command)
         except FabricheckError as error:
             sentence = " ".join(str(error).split())
-            # Also where a tool, or what loads it, names itself with its folder.
+            # Also where a tool, or its loader, prints its own path.
             for folder in (self.folder, command.executable.resolve().parent):
                 sentence = sentence.replace(f"{folder}/", "")
             failure = Failure(code=error.exit_code, sentence=sentence)
@@ -220,19 +220,19 @@ class _Rounds:
     def _limit(self, command: Command) -> float:
         left = self.limit_s - (time.monotonic() - self.began)
         if left <= 0:
-            limit = f"the limit of {self.limit_s:g} s for all rounds was over before it"
+            limit = f"the limit of {self.limit_s:g} s for all rounds passed before it"
             raise TimeLimit(f"{command.output}: {limit}.")
         return min(command.limit_s, left)
 
     def _files(self, command: Command) -> tuple[Path, Path, Path]:
-        """Return the files of output, of what is printed (of a tool the same), and of errors."""
+        """Return the files of output, of what is printed (the same for a tool), and of errors."""
         output = self.folder / command.output
         printed = output.with_suffix(".out") if command.tool is None else output
         return output, printed, output.with_suffix(".err")
 
     def _start(self, command: Command, limit_s: float) -> Ended:
         output, printed, errors = self._files(command)
-        # Run in the folder, by names without folders: so they stand in the documents.
+        # Run in the folder, with names without folders, so that documents contain no paths.
         line = [str(command.executable.resolve()), *command.words]
         try:
             return start(line, printed, errors, limit_s, self.folder)
@@ -248,7 +248,7 @@ class _Rounds:
     def _require_good(self, command: Command, ended: Ended, limit_s: float) -> None:
         output, printed, errors = self._files(command)
         if ended.code and command.tool is None and output.exists():
-            # Its document says why, in one sentence.
+            # Its document states why, in one sentence.
             try:
                 OurOutput(output, command.name)
             except FabricheckError as error:
@@ -259,7 +259,7 @@ class _Rounds:
     def _read(self, command: Command) -> None:
         output = self.folder / command.output
         if not output.exists():
-            raise InvalidInputError(f"{output}: it ended well and left no result document.")
+            raise InvalidInputError(f"{output}: it succeeded but left no result document.")
         if command.tool is None:
             OurOutput(output, command.name).check(self.manifest.devices)
             return
@@ -271,7 +271,7 @@ class _Rounds:
         self.manifest.launches.append(launch)
         if launch.failure is not None:
             self.manifest.failures.append(launch.failure)
-        self._save(f"{launch.name} of round {launch.round} is not in it")
+        self._save(f"{launch.name} of round {launch.round} is missing from it")
 
     def _save(self, what: str) -> None:
         try:
@@ -280,12 +280,12 @@ class _Rounds:
             raise NotKept(error, what, self.manifest.failures) from None
 
     def finish(self, end: int | None) -> Manifest:
-        """Write the end of the rounds: that signal `end` came between launches, or their date."""
+        """Write the end of the rounds: their date, or the signal `end` between two launches."""
         if end is not None:
             self.manifest.failures.append(Failure(code=128 + end, sentence=_ended_by(end)))
         if self.manifest.signal is None:
             self.manifest.finished = _now()
-        self._save("it does not say how the rounds ended")
+        self._save("it does not state how the rounds ended")
         return self.manifest
 
 

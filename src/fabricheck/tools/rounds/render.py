@@ -10,10 +10,10 @@ from fabricheck.tools.rounds.launches import TOOLS
 from fabricheck.tools.rounds.manifest import Manifest
 from fabricheck.tools.rounds.table import ONE_ROUND, Campaign, Row, Values
 
-#: The part of a page that holds them, see `fabricheck.core.page_block`.
+#: The part of a page with the tables, see `fabricheck.core.page_block`.
 BLOCK = "fabricheck tools table"
 
-#: Said once, above the tables.
+#: The introduction above the tables.
 _LEGEND = f"""\
 Programs and tools ran in turn, every second round backwards. Arrays are of {ARRAY_BYTES >> 20} MiB,
 GB/s is 1e9 bytes per second, bytes count once. A value is the median over the rounds, with their
@@ -26,7 +26,7 @@ within the spread*: short of the target, by no more than that ±; of one round n
 
 
 def section(campaigns: Sequence[Campaign]) -> str:
-    """Return all tables, one for each folder, with what they mean; ends with a line's end."""
+    """Return all tables, one for each folder, with their explanation; ends with a newline."""
     if not campaigns:
         return "Nothing is recorded yet.\n"
     parts = [_LEGEND, *("\n".join(_campaign(one)) + "\n" for one in campaigns)]

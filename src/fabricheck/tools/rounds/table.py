@@ -1,4 +1,4 @@
-"""What recorded rounds gave: our values, those of the tools, ratios and verdicts."""
+"""The results of recorded rounds: our values, those of the tools, ratios and verdicts."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from fabricheck.tools.rounds.manifest import Device, Manifest
 
 Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
 
-#: Short of the target; one round gives no spread to compare the difference with.
+#: Below the target; with one round there is no spread to compare the difference with.
 ONE_ROUND: Verdict = "not judged (one round)"
 
-#: What a document's unit is times in a comparison's.
+#: Factors from a document's unit to a comparison's.
 _FACTORS = {("GB/s", "GB/s"): 1.0, ("us", "us"): 1.0, ("us", "ns"): 1000.0}
 
 
 class OurOutput:
-    """A result document of a launch of ours, good and complete."""
+    """The result document of one of our launches, good and complete."""
 
     def __init__(self, path: Path, launch: str) -> None:
-        """Read it.
+        """Read the document.
 
         :param launch: its name.
         :raises NotFoundError: when there is none.
-        :raises InvalidDocument: when it is invalid, or of a run that did not end well.
+        :raises InvalidDocument: when it is invalid, or that of a failed run.
         """
         self.path, self.launch = path, launch
         self.document: ResultDocument = document.load(path)
@@ -53,12 +53,12 @@ class OurOutput:
             raise InvalidDocument(path, said.rstrip("."))
 
     def check(self, devices: Sequence[Device]) -> None:
-        """Look whether it has what is compared, and is of these devices.
+        """Check that it has what is compared, and is of these devices.
 
-        :raises InvalidDocument: when it has not, or is of others.
+        :raises InvalidDocument: when something is missing, or the devices differ.
         """
         if devices_of(self.document) != tuple(devices):
-            raise InvalidDocument(self.path, "is of other devices than its manifest")
+            raise InvalidDocument(self.path, "has other devices than its manifest")
         for comparison in COMPARISONS:
             if comparison.ours.launch == self.launch:
                 self.value(comparison)
@@ -66,22 +66,24 @@ class OurOutput:
     def value(self, comparison: Comparison) -> tuple[float, float]:
         """Return the median in the comparison's unit, bytes once, and its relative half width.
 
-        :raises InvalidDocument: when not exactly one series is the one, or it is of other sizes.
+        :raises InvalidDocument: when there is not exactly one such series, or it has other sizes.
         """
         ours, name = comparison.ours, comparison.name
         found = [series for series in self.document["series"] if _is(ours, series)]
-        # A set of several pairs has shares beside the sum, one of one pair is a single.
+        # A set of several pairs has shares beside the sum; a set of one pair is a single.
         if len(found) != 1:
-            reason = f"has {len(found)} series of {ours.operation} ({name}), not one"
+            reason = (
+                f"has {len(found)} series of {ours.operation} ({name}); exactly one is required"
+            )
             raise InvalidDocument(self.path, reason)
         (series,) = found
         factor = _FACTORS.get((series["unit"], comparison.unit))
         if factor is None:
-            reason = f"{ours.operation} is in {series['unit']}, and {name} in {comparison.unit}"
+            reason = f"{ours.operation} is in {series['unit']}, but {name} in {comparison.unit}"
             raise InvalidDocument(self.path, reason)
         wanted = {"GB/s": ARRAY_BYTES, "us": series["bytes"], "ns": CHASE_BYTES}[comparison.unit]
         if series["bytes"] != wanted:
-            reason = f"{ours.operation} is of {series['bytes']} B, and {name} of {wanted} B"
+            reason = f"{ours.operation} is of {series['bytes']} B, but {name} of {wanted} B"
             raise InvalidDocument(self.path, reason)
         if series["bytes_counted"] == "read+write":
             factor /= 2
@@ -106,26 +108,26 @@ def _is(ours: Ours, series: Series) -> bool:
 
 
 def read_printed(path: Path, tool: str, launch: str, devices: int) -> PlacedValues:
-    """Read what a tool printed.
+    """Parse what a tool printed.
 
     :param launch: the name of the launch.
     :param devices: how many our programs see.
-    :raises FabricheckError: when it is cut or damaged, as the parsers of `outputs` say.
+    :raises FabricheckError: when it is cut off or damaged, as the parsers of `outputs` state.
     :raises OtherRunError: when the tool saw another number of devices.
     """
     found = TOOLS[tool].parse(read_text(path), str(path), launch)
     if found.devices and len(found.devices) != devices:
-        reason = f"it is of {len(found.devices)} devices, and our programs see {devices}"
+        reason = f"it has {len(found.devices)} devices, but our programs see {devices}"
         raise OtherRunError(str(path), None, reason)
     return found
 
 
 @dataclass(frozen=True)
 class Values:
-    """One value of each round that has one, in the comparison's unit.
+    """One value for each round that has one, in the comparison's unit.
 
-    half_width: of ours the largest relative half width of a round's 95 % interval; of a tool, which
-        tells none, 0.
+    half_width: for ours the largest relative half width of a round's 95 % interval; for a tool,
+    which reports none, 0.
     """
 
     values: tuple[float, ...]
@@ -138,10 +140,10 @@ class Values:
 
     @property
     def spread(self) -> float | None:
-        """Half the width of what holds the true median of rounds, over the median.
+        """Half the width of an interval around the true median of rounds, over the median.
 
-        From six rounds on that is the 95 % interval, below it their range (five: 93.75 %). Never
-        less than the half width inside a round. None for one round, which tells nothing of others.
+        From six rounds on this is the 95 % interval, below that their range (five: 93.75 %). It is
+        never below the half width inside a round. None for one round, which gives no spread.
         """
         if len(self.values) < 2:
             return None
@@ -153,7 +155,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison in one folder: our values, None without any, those of cells with some."""
+    """One comparison in one folder: our values, None without any, and those of cells with some."""
 
     comparison: Comparison
     ours: Values | None
@@ -161,7 +163,7 @@ class Row:
 
     @property
     def best(self) -> tuple[Cell, Values] | None:
-        """The best tool, by its median: the highest bandwidth or the shortest time."""
+        """The best tool by its median: the highest bandwidth or the shortest time."""
         if not self.tools:
             return None
         choose = max if self.comparison.higher_is_better else min
@@ -176,7 +178,9 @@ class Row:
 
     @property
     def half_width(self) -> float | None:
-        """Half width of the ratio: both spreads, as independent ones; None where one is unknown."""
+        """Half width of the ratio, from both spreads as independent ones; None where one is
+        unknown.
+        """
         if self.ours is None or self.best is None or self.ratio is None:
             return None
         spreads = (self.ours.spread, self.best[1].spread)
@@ -186,7 +190,7 @@ class Row:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Against the target; None without one, or where there is nothing to compare."""
+        """The verdict against the target; None without one, or with nothing to compare."""
         if self.ratio is None or self.comparison.target is None:
             return None
         short = self.comparison.target - self.ratio
@@ -201,7 +205,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Campaign:
-    """What one folder holds; folder is its name, with as many above it as tell it from others."""
+    """The content of one folder; ``folder`` is its name, with as many parents as make it unique."""
 
     folder: str
     manifest: Manifest
@@ -209,7 +213,7 @@ class Campaign:
 
 
 def read_all(folders: Sequence[Path]) -> list[Campaign]:
-    """Read recorded rounds of several folders, and name each so that it is told from the others.
+    """Read recorded rounds of several folders, each with a unique name.
 
     :raises UsageError: when a folder is named twice.
     :raises FabricheckError: as `read`.
@@ -217,7 +221,7 @@ def read_all(folders: Sequence[Path]) -> list[Campaign]:
     places = [folder.resolve() for folder in folders]
     for folder, place in zip(folders, places, strict=True):
         if places.count(place) > 1:
-            raise UsageError(f"{folder} is named twice, and would count twice.")
+            raise UsageError(f"{folder} is named twice and would count twice.")
     return [
         replace(read(folder), folder=_name(place, places))
         for folder, place in zip(folders, places, strict=True)
@@ -235,10 +239,10 @@ def _name(place: Path, places: Sequence[Path]) -> str:
 def read(folder: Path) -> Campaign:
     """Read recorded rounds.
 
-    Launches that failed give no value; every other one has to be whole.
+    Failed launches give no value; every other one must be complete.
 
-    :raises NotFoundError: when the folder holds no rounds, or a file of a launch is gone.
-    :raises InvalidDocument: when the manifest or a document is invalid, or of other devices.
+    :raises NotFoundError: when the folder has no rounds, or the file of a launch is missing.
+    :raises InvalidDocument: when the manifest or a document is invalid, or has other devices.
     :raises FabricheckError: when a tool's output is damaged.
     """
     manifest = manifests.load(folder)

@@ -1,4 +1,4 @@
-"""What the vendors' tools say about a node: reading it, comparing it with a node model."""
+"""The vendors' topology tools: parsers, and comparison with a node model."""
 
 from fabricheck.tools.topology.comparison import compare
 from fabricheck.tools.topology.detection import detect, parse_files, parse_text

@@ -1,4 +1,4 @@
-"""Reading what ``amd-smi topology`` prints: tables whose rows and columns are PCI addresses."""
+"""Parser of ``amd-smi topology``: tables whose rows and columns are PCI addresses."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def recognises(text: str) -> bool:
 
 
 def parse(text: str, origin: str) -> Reported:
-    """Read the output of ``amd-smi topology``.
+    """Parse the output of ``amd-smi topology``.
 
     :param text: the output of one call, as text (not ``--json`` or ``--csv``).
     :param origin: the file or command, for errors.
-    :raises GarbledOutput: when it is cut, damaged or contradicts itself.
+    :raises GarbledOutput: when it is cut off, damaged or contradicts itself.
     """
     lines = lines_of(text, origin)
     tables = _tables(lines)
@@ -36,7 +36,9 @@ def parse(text: str, origin: str) -> Reported:
             raise table.first.garbled(f"the table '{title}' names other devices than the first one")
     for title in (_TYPES, _BANDWIDTH):
         if title not in tables:
-            raise lines[-1].garbled(f"the text ends without the table '{title}', so it may be cut")
+            raise lines[-1].garbled(
+                f"the text ends without the table '{title}', so it may be cut off"
+            )
     types = tables[_TYPES].read(_link_type)
     tables[_TYPES].symmetric(types, zero="SELF")
     # PCIe pairs have N/A in the bandwidth table; some driver releases print it for all pairs.
@@ -48,7 +50,7 @@ def parse(text: str, origin: str) -> Reported:
             if count and types[a][b] != "XGMI":
                 table = tables[_BANDWIDTH]
                 raise table.rows[a].garbled(
-                    f"{labels[a]} to {labels[b]} has XGMI bandwidth and type {types[a][b]}"
+                    f"{labels[a]} to {labels[b]} has XGMI bandwidth but type {types[a][b]}"
                 )
     return Reported(
         origin=origin,
@@ -72,11 +74,11 @@ def _tables(lines: Sequence[Line]) -> dict[str, Table]:
             if line.words[0].startswith("Legend") or not tables:
                 continue
             if _ADDRESS.match(line.words[0]):
-                raise line.garbled("a table of devices stands without its title")
+                raise line.garbled("a table of devices has no title")
             continue
         title = match[1]
         if title in tables:
-            raise line.garbled(f"the table '{title}' is there twice")
+            raise line.garbled(f"the table '{title}' occurs twice")
         tables[title] = read_table(
             lines[position:], title, line, lambda _, text: bool(_ADDRESS.fullmatch(text))
         )

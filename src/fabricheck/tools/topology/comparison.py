@@ -1,4 +1,4 @@
-"""Comparing what the tools of a node say with a node model, in sentences."""
+"""Comparison of a node's topology tools with its node model, in sentences."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.tools.topology.reported import Reported, by_pci
 
 _MATCHED_BY_NUMBER = (
-    "devices were matched by number: {reason}, and a tool may number them otherwise than HIP does"
+    "devices were matched by number: {reason}, and a tool may number them differently from HIP"
 )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome of a comparison.
+    """The result of a comparison.
 
-    ``differences`` are sentences, one per pair or device, that make it fail. ``compared`` says
+    ``differences`` are sentences, one per pair or device, that make it fail. ``compared`` lists
     what was compared, ``notes`` what could not be, and how the devices were matched.
     """
 
@@ -32,7 +32,7 @@ class Comparison:
 def compare(model: NodeModel, report: Reported) -> Comparison:
     """Compare a report with a model: devices, links, their peak, NUMA domains, cores.
 
-    Devices are matched by PCI address where model and report tell them all, else by number.
+    Devices are matched by PCI address where model and report have them all, else by number.
     """
     n = len(model.devices)
     if report.vendor != model.vendor or report.count != n:
@@ -50,9 +50,9 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     elif report.link_types is not None:
         compared.append("link types")
         differences += _types(model, report)
-        notes.append("the number of links is not told, only their type")
+        notes.append("the number of links is not reported, only their type")
     else:
-        notes.append("links are not told")
+        notes.append("links are not reported")
     if report.link_peak_gbs is not None and model.links:
         compared.append("peak of a link")
         modelled = max(link.peak_gbs for link in model.links.values())
@@ -65,7 +65,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         compared.append("NUMA domains")
         differences += _numa(model, report)
     else:
-        notes.append("NUMA domains are not told")
+        notes.append("NUMA domains are not reported")
     if report.cpus is not None:
         compared.append("cores")
         differences += _cores(model, report)
@@ -76,7 +76,7 @@ def _matched(model: NodeModel, report: Reported, differences: list[str]) -> tupl
     addresses = [device.pci_address for device in model.devices]
     known = [address for address in addresses if address is not None]
     if report.pci is None:
-        reason = "the tools tell no PCI addresses"
+        reason = "the tools report no PCI addresses"
         return report, _MATCHED_BY_NUMBER.format(reason=reason)
     if len(known) != len(addresses):
         reason = f"{model.name} does not have all PCI addresses"
@@ -85,7 +85,7 @@ def _matched(model: NodeModel, report: Reported, differences: list[str]) -> tupl
         return by_pci(report, known) or report, "devices were matched by PCI address"
     except InvalidInputError as error:
         differences.append(str(error))
-        reason = "their PCI addresses are not those of the model"
+        reason = "their PCI addresses differ from those of the model"
         return report, _MATCHED_BY_NUMBER.format(reason=reason)
 
 
@@ -126,7 +126,7 @@ def _numa(model: NodeModel, report: Reported) -> Iterator[str]:
 
 
 def _cores(model: NodeModel, report: Reported) -> Iterator[str]:
-    """Compare the affinity; it also lists the second hardware threads, which models leave out."""
+    """Compare the affinity; tools also list the second hardware threads, which models leave out."""
     assert report.cpus is not None
     domains = {domain.index: domain for domain in model.domains}
     for device, cpus in zip(model.devices, report.cpus, strict=True):

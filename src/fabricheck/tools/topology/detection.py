@@ -1,4 +1,4 @@
-"""What the tools of a node say about its topology: run here, or read from files."""
+"""The topology that a node's tools report, run here or read from files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fabricheck.tools.runner import TimeLimit, run
 from fabricheck.tools.topology import amd_smi, nvidia_smi, rocm_smi
 from fabricheck.tools.topology.reported import Reported, merge
 
-#: The calls that tell something about the topology, in the order of trust.
+#: The calls that report the topology, the most reliable first.
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("rocm-smi", "--showbus"),
     ("rocm-smi", "--shownodesbw"),
@@ -27,13 +27,13 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("nvidia-smi", nvidia_smi.QUERY, "--format=csv,noheader"),
 )
 
-#: Of one call, in s.
+#: The time limit of one call, in s.
 _TIME_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Detection:
-    """What the tools said, the tools that this machine lacks, and the calls that failed."""
+    """The tools' reports, the tools missing on this machine, and the calls that failed."""
 
     report: Reported
     missing: tuple[str, ...] = ()
@@ -41,29 +41,29 @@ class Detection:
 
 
 def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
-    """Read the output of rocm-smi, amd-smi or nvidia-smi.
+    """Parse the output of rocm-smi, amd-smi or nvidia-smi.
 
-    :param text: the output of one call; of rocm-smi also of several.
+    :param text: the output of one call; for rocm-smi also of several.
     :param origin: the file or command, for errors.
-    :param part: whether it will be merged with other reports; a list of devices without a
-        confirmed end is then let through.
-    :raises GarbledOutput: when no tool printed it like that, or it is cut or damaged.
+    :param part: whether it will be merged with other reports; a list of devices without a confirmed
+        end is then accepted.
+    :raises GarbledOutput: when no tool prints such a text, or it is cut off or damaged.
     """
     refuse_odd_numbers(lines_of(text, origin))
     tools = [tool for tool in (rocm_smi, amd_smi, nvidia_smi) if tool.recognises(text)]
     if not tools:
         raise GarbledOutput(
-            origin, None, "this holds no topology table of rocm-smi, amd-smi or nvidia-smi"
+            origin, None, "it contains no topology table of rocm-smi, amd-smi or nvidia-smi"
         )
-    # The head of rocm-smi's tables is one of nvidia-smi without what only that prints.
+    # The header of rocm-smi's tables is that of nvidia-smi without what only nvidia-smi prints.
     if len(tools) > 1 and ({rocm_smi, amd_smi} <= {*tools} or nvidia_smi.ENDS_HEADER in text):
-        raise GarbledOutput(origin, None, "this holds topology tables of several tools")
+        raise GarbledOutput(origin, None, "it contains topology tables of several tools")
     report = tools[0].parse(text, origin)
     return report if part else _usable(report)
 
 
 def parse_files(paths: Sequence[Path]) -> Reported:
-    """Read the outputs in files, all about the same node, and put them together.
+    """Parse the outputs in files, all of the same node, and merge them.
 
     :raises NotFoundError: when a file does not exist.
     :raises InvalidInputError: when a file is unusable, or two contradict each other.
@@ -72,14 +72,14 @@ def parse_files(paths: Sequence[Path]) -> Reported:
 
 
 def detect(environ: Mapping[str, str] = os.environ, limit_s: float = 600) -> Detection:
-    """Run every tool that exists and put together what they say.
+    """Run every installed tool and merge the reports.
 
-    :param environ: the variables that the tools see; its PATH says which exist.
+    :param environ: the variables that the tools see; its PATH decides which are installed.
     :param limit_s: for all of them, in s.
-    :raises NotFoundError: when none exists, naming them.
-    :raises InvalidInputError: when none of those that exist said anything usable, or two
-        contradict each other.
-    :raises TimeLimit: when the time is over.
+    :raises NotFoundError: when none is installed, naming them.
+    :raises InvalidInputError: when no installed tool reported anything usable, or two contradict
+        each other.
+    :raises TimeLimit: when the time limit passed.
     """
     end = time.monotonic() + limit_s
     tools = list(dict.fromkeys(command[0] for command in COMMANDS))
@@ -100,14 +100,14 @@ def detect(environ: Mapping[str, str] = os.environ, limit_s: float = 600) -> Det
         if time.monotonic() >= end:
             raise TimeLimit(f"The node did not answer within the time limit of {limit_s:g} s.")
     if not reports:
-        raise InvalidInputError(f"No tool told anything usable: {failed[0]}")
+        raise InvalidInputError(f"No tool reported anything usable: {failed[0]}")
     return Detection(_usable(merge(reports)), tuple(missing), tuple(failed))
 
 
 def _usable(report: Reported) -> Reported:
-    """Refuse a list of devices whose end nothing confirms: cut, it would be a smaller node."""
+    """Refuse a list of devices with an unconfirmed end: if cut off, it would be a smaller node."""
     if report.may_be_cut:
-        reason = "the list of devices may be cut, give a table of links of the same node beside it"
+        reason = "the list of devices may be cut off: add a table of links of the same node"
         raise GarbledOutput(report.origin, None, reason)
     return report
 

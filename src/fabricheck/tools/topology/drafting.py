@@ -1,4 +1,4 @@
-"""Drafting a node model from what the tools of a node say."""
+"""Drafting of a node model from the reports of a node's tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabricheck.node import format_cores, parse_cores
 from fabricheck.node.loading import TO_FILL, from_content
 from fabricheck.tools.topology.reported import Reported
 
-#: NVLinks that one device has at most, up to Hopper: more than these to its peers need a switch.
+#: The most NVLinks of one device, up to Hopper: more to its peers require a switch.
 _MOST_NVLINKS = 18
 
 _HEADER = """\
@@ -22,11 +22,11 @@ _HEADER = """\
 
 
 def write_draft(report: Reported, name: str) -> tuple[str, str]:
-    """Return the text of a drafted file, and what the validator says of it (one sentence).
+    """Return the text of a drafted file, and the validator's sentence about it.
 
-    What no tool tells is marked as to be filled in.
+    Values that no tool reports are marked as to be filled in.
 
-    :raises InvalidInputError: when the report does not tell the links.
+    :raises InvalidInputError: when the report has no links.
     """
     content = _draft(report, name)
     body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
@@ -40,7 +40,7 @@ def write_draft(report: Reported, name: str) -> tuple[str, str]:
 
 def _draft(report: Reported, name: str) -> dict[str, Any]:
     if report.links is None:
-        raise InvalidInputError(f"The number of links is not told in {report.origin}.")
+        raise InvalidInputError(f"The number of links is not reported in {report.origin}.")
     seen = {"kind": "measured", "source": "tools"}
     devices: dict[str, Any] = {
         "count": report.count,
@@ -92,7 +92,7 @@ def _domains(report: Reported) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every value where it stands: anchors would make a draft hard to edit."""
+    """Writes every value in place: YAML anchors would make a draft hard to edit."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

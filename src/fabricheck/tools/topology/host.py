@@ -1,4 +1,4 @@
-"""The host of a node as its operating system describes it, and its comparison with a node model."""
+"""The host of a node according to its operating system, and its comparison with a node model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fabricheck.tools.runner import text_of
 def describe_host(root: Path = Path("/")) -> Host:
     """Describe this machine for a result document; sizes in bytes, cores by the system's index.
 
-    :param root: where ``proc`` and ``sys`` are.
+    :param root: the folder with ``proc`` and ``sys``.
     """
     balancing = _line(root / "proc/sys/kernel/numa_balancing")
     pages = re.search(r"\[(\w+)\]", _line(root / "sys/kernel/mm/transparent_hugepage/enabled"))
@@ -38,15 +38,15 @@ def describe_host(root: Path = Path("/")) -> Host:
 
 
 def scheduler_node() -> str | None:
-    """Return the scheduler's name of the node that this process runs on, None where it told none.
+    """Return the scheduler's name of this process's node, None without one.
 
-    On machines that play several nodes all have one host name.
+    Machines that simulate several nodes have one host name for all.
     """
     return os.environ.get("SLURMD_NODENAME") or None
 
 
 def driver_version(root: Path = Path("/")) -> str:
-    """Return the version of the loaded GPU driver, ``unknown`` where it does not say it."""
+    """Return the version of the loaded GPU driver, ``unknown`` where it is not available."""
     for module in ("amdgpu", "nvidia"):
         version = _line(root / "sys/module" / module / "version")
         if version:
@@ -55,7 +55,7 @@ def driver_version(root: Path = Path("/")) -> str:
 
 
 def host_differences(model: NodeModel, host: Host) -> list[str]:
-    """Say what of the NUMA domains and their cores differs from a model.
+    """Return how the NUMA domains and their cores differ from a model.
 
     The system may list second hardware threads, which models leave out, and domains without cores,
     which are memory of devices.
@@ -82,7 +82,7 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
 
 
 def balancing_setting(host: Host) -> str | None:
-    """Say that NUMA balancing is on, which is a setting, not hardware; none where it is off.
+    """Return the setting NUMA balancing where it is on; empty where it is off.
 
     It should be off: it moves pages while devices access them, and the Hugging Face page on AMD
     Instinct nodes shows a service that is faster without it.
@@ -118,7 +118,7 @@ def _cores(path: Path) -> list[int]:
 
 
 def _last_level_cache_bytes(root: Path) -> int:
-    """Return the size of the first core's last cache, as a result document means it."""
+    """Return the size of the first core's last-level cache, in bytes, as in a result document."""
     found: dict[int, int] = {}
     for index in (root / "sys/devices/system/cpu/cpu0/cache").glob("index[0-9]*"):
         level, size = _line(index / "level"), _line(index / "size").removesuffix("K")

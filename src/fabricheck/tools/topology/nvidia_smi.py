@@ -1,4 +1,4 @@
-"""Reading what ``nvidia-smi topo -m`` prints, and the addresses of ``--query-gpu``."""
+"""Parser of ``nvidia-smi topo -m``, and of the addresses of ``--query-gpu``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CELL = re.compile(r"NV(\d+)|SYS|NODE|PHB|PXB|PIX")
 _QUERIED = re.compile(r"(\d+), ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
 _BETWEEN = ("\t", r"\s+")
 
-#: What stands behind the devices in the header.
+#: The columns after the devices in the header.
 ENDS_HEADER = "CPU Affinity"
 _COLUMNS = (ENDS_HEADER, "NUMA Affinity", "GPU NUMA ID")
 
@@ -30,11 +30,11 @@ def recognises(text: str) -> bool:
 
 
 def parse(text: str, origin: str) -> Reported:
-    """Read the matrix of ``nvidia-smi topo -m``, or the addresses of ``--query-gpu``.
+    """Parse the matrix of ``nvidia-smi topo -m``, or the addresses of ``--query-gpu``.
 
     :param text: the output of one call.
     :param origin: the file or command, for errors.
-    :raises GarbledOutput: when it is cut, damaged or contradicts itself.
+    :raises GarbledOutput: when it is cut off, damaged or contradicts itself.
     """
     lines = lines_of(text, origin)
     if not any(_is_header(line) for line in lines):
@@ -42,7 +42,7 @@ def parse(text: str, origin: str) -> Reported:
     start = next(i for i, line in enumerate(lines) if _is_header(line))
     for line in lines:
         if _QUERIED.fullmatch(line.text):
-            raise line.garbled("addresses stand in the text of the matrix: give each in a file")
+            raise line.garbled("addresses are in the text of the matrix: pass each in its own file")
     header = lines[start]
     names = [word for word in header.words if _GPU.fullmatch(word) or _NIC.fullmatch(word)]
     gpus = [name for name in names if _GPU.fullmatch(name)]
@@ -50,11 +50,11 @@ def parse(text: str, origin: str) -> Reported:
         raise header.garbled("the columns are not GPU0, GPU1 and so on")
     trailing = " ".join(header.words[len(names) :])
     if trailing not in ("", *(" ".join(_COLUMNS[:count]) for count in (1, 2, 3))):
-        raise header.garbled(f"'{trailing}' is no known end of the header")
+        raise header.garbled(f"'{trailing}' is not a known end of the header")
     rows, rest = _rows(lines[start + 1 :], names, header)
     end = lines[start + 1 + len(names) :]
     if not any(line.text.strip() == "Legend:" for line in end):
-        raise lines[-1].garbled("the text ends without the legend, so it may be cut")
+        raise lines[-1].garbled("the text ends without the legend, so it may be cut off")
     count = len(gpus)
     table = Table(
         tuple(gpus), tuple(tuple(row[:count]) for row in rows[:count]), header, tuple(rest)
@@ -96,27 +96,27 @@ def _rows(
         last = lines[position]
         words = last.words
         if words[0] != name:
-            raise last.garbled(f"'{words[0]}' stands where the row of {name} belongs")
+            raise last.garbled(f"'{words[0]}' is in the place of the row of {name}")
         if len(words) <= len(names):
             raise last.garbled(f"{name} has {len(words) - 1} cells, not {len(names)}")
         for other, cell in zip(names, words[1:], strict=False):
             if (cell == "X") != (other == name) or (cell != "X" and not _CELL.fullmatch(cell)):
-                raise last.garbled(f"'{cell}' ({name} to {other}) is no kind of connection")
+                raise last.garbled(f"'{cell}' ({name} to {other}) is not a kind of connection")
         rows.append([*words[1 : len(names) + 1], *_affinity(last, len(names))])
     return rows, [line for line in lines[: len(names)] if _GPU.fullmatch(line.words[0])]
 
 
 def _same_fields(rows: Sequence[Line], header: Line) -> None:
-    """Refuse rows of which one lacks a field: which one is missing cannot be told."""
+    """Refuse rows of different length: the missing field cannot be determined."""
     for line in rows:
         counts = [len(re.split(by, line.text)) for by in _BETWEEN]
         if counts != [len(re.split(by, rows[0].text)) for by in _BETWEEN]:
             raise line.garbled("this row has another number of fields than the first one")
-        # It writes a tab more than it has columns.
+        # It prints one tab more than it has columns.
         if "\t" in line.text and counts[0] - len(header.text.split("\t")) not in (0, 1):
-            raise line.garbled("this row has not as many fields as the header has columns")
+            raise line.garbled("this row has another number of fields than the header has columns")
     if header.text.endswith(_COLUMNS[-1]):
-        # Memory of a device as a NUMA domain: each device has its own, or none has one.
+        # Memory of devices as NUMA domains: each device has its own, or none has one.
         own = [line.words[-1] for line in rows]
         told = {one for one in own if one.isdecimal()}
         if len(told) not in (0, len(rows)) or {*own} - told - {"N/A"}:
@@ -124,7 +124,7 @@ def _same_fields(rows: Sequence[Line], header: Line) -> None:
 
 
 def _affinity(line: Line, columns: int) -> list[str]:
-    """Return CPU and NUMA affinity; tabs tell which one is empty, else both must be there."""
+    """Return CPU and NUMA affinity; tabs show which one is empty, else both are required."""
     if "\t" in line.text:
         fields = [part.strip() for part in line.text.split("\t")][columns + 1 :]
         return [*fields[:2], "", ""][:2]
@@ -145,10 +145,10 @@ def _numa(values: Sequence[str], line: Line) -> int | None:
     if found := re.fullmatch(r"(\d+)-(\d+)", text):
         cores = _cpus(values, line)
         if cores is not None and int(found[2]) - int(found[1]) >= len(parse_cores(cores)):
-            raise line.garbled(f"the domains {text} are more than the cores {cores}")
+            raise line.garbled(f"the domains {text} outnumber the cores {cores}")
         return None
     if not text.isdecimal():
-        raise line.garbled(f"'{text}' is no NUMA affinity")
+        raise line.garbled(f"'{text}' is not a NUMA affinity")
     return int(text)
 
 
@@ -170,7 +170,7 @@ def _queried(lines: Sequence[Line]) -> Reported:
     for position, line in enumerate(lines):
         match = _QUERIED.fullmatch(line.text)
         if match is None or int(match[1]) != position:
-            raise line.garbled(f"here belongs the PCI address of GPU {position}")
+            raise line.garbled(f"the PCI address of GPU {position} is expected here")
         addresses.append(match[2][4:].lower())
     return Reported(
         origin=lines[0].origin,

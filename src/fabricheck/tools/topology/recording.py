@@ -1,4 +1,4 @@
-"""A result document of a node's topology: what differs from its node model (experiment E13)."""
+"""The result document of a node's topology: differences from its node model (experiment E13)."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
-#: A comparison without one of these says nothing: two kinds of node may differ only in them.
+#: Without one of these a comparison is worthless: two kinds of node may differ only in them.
 ESSENTIAL = ("links", "NUMA domains")
 
-#: Variables that change which devices a tool or a runtime shows, and how it numbers them.
+#: Variables that change which devices a tool or a runtime shows, and their numbers.
 _ENVIRONMENT = (
     "ROCR_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
@@ -48,7 +48,7 @@ _ENVIRONMENT = (
 
 
 class PreventedBySetting(FabricheckError):
-    """A setting of the node or the job is not as it should be, and nothing else differs."""
+    """A setting of the node or the job is wrong, and nothing else differs."""
 
     exit_code = EXIT_CODE["setting"]
 
@@ -64,17 +64,17 @@ def record(
     limit_s: float = 120,
     root: Path = Path("/"),
 ) -> ResultDocument:
-    """Compare a node with its model and write the result document, also of a run that failed.
+    """Compare a node with its model and write the result document, also of a failed run.
 
-    Differences are what the run was to find: it is good with them too, as a slow device is no fault
-    of the program that measured it. Who reads the document judges.
+    Differences are a result: the run is good with them, as a slow device is no fault of the program
+    that measured it. The reader of the document judges.
 
     :param runtime: what the programs of the same environment were built for.
-    :param simulated: the platform of a simulated node, else this machine is asked.
+    :param simulated: the platform of a simulated node; by default this machine is examined.
     :param files: outputs of this machine's tools; without any they are run.
     :param devices: how many of the model's devices the node has; ``None`` is all of them.
     :param limit_s: of the tools, in s.
-    :param root: where ``proc`` and ``sys`` are.
+    :param root: the folder with ``proc`` and ``sys``.
     :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
@@ -108,7 +108,7 @@ def record(
 def _ask(
     simulated: Path | None, files: Sequence[Path], limit_s: float, content: dict[str, Any]
 ) -> Reported:
-    """Return what the node says, and put it into the document."""
+    """Return the node's report, and put it into the document."""
     if simulated is not None:
         report, fields = ask_simulated(simulated)
         content |= fields
@@ -120,14 +120,14 @@ def _ask(
 
 
 def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> None:
-    """Put what differs from the model into the document."""
+    """Put the differences from the model into the document."""
     host, not_used = content["host"], content["notes"]
     granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
     if granted == str(report.count) and report.count < len(model.devices):
         raise PreventedBySetting(
-            f"SLURM_GPUS_ON_NODE is {granted} on node {host['hostname']}, whose tools "
-            f"show {report.count} devices of the {len(model.devices)} in {model.name}: ask for all "
-            "of them."
+            f"SLURM_GPUS_ON_NODE is {granted} on node {host['hostname']}, but its tools show "
+            f"{report.count} devices of the {len(model.devices)} in {model.name}: request all of "
+            "them."
         )
     outcome = compare(model, report)
     of_host = {
@@ -139,7 +139,7 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
         f"compared with {model.name}: {', '.join(compared)}",
         *outcome.notes,
         *not_used,
-        *(f"not told: {what}" for what, told in of_host.items() if not told),
+        *(f"not reported: {what}" for what, told in of_host.items() if not told),
     ]
     differences = [*outcome.differences, *host_differences(model, host)]
     untold = [what for what in ESSENTIAL if what not in outcome.compared]
@@ -148,7 +148,7 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
         content["notes"] += [f"difference: {sentence}" for sentence in differences]
         silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
         raise NotFoundError(
-            f"The {' and '.join(untold)} of node {host['hostname']} are not told in "
+            f"The {' and '.join(untold)} of node {host['hostname']} are not reported in "
             f"{report.origin}{silent}, so they cannot be compared with {model.name}."
         )
     setting = balancing_setting(host)
@@ -160,7 +160,7 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
 
 
 def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
-    """Return the document of a run that found nothing yet."""
+    """Return the document of a run that has found nothing yet."""
     return {
         "schema": document.SCHEMA_NAME,
         "schema_version": document.SCHEMA_VERSION,
@@ -193,7 +193,7 @@ def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
 
 
 def _devices(report: Reported) -> list[Device]:
-    """Return the devices as far as topology tools tell them; no runtime is asked."""
+    """Return the devices as far as topology tools report them; no runtime is used."""
     return [
         {
             "index": index,

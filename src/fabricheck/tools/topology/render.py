@@ -1,4 +1,4 @@
-"""Node models and reports as text for people."""
+"""Node models and reports as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricheck.tools.topology.reported import Reported
 
 
 def matrix_text(cells: Sequence[Sequence[object]], labels: Sequence[object]) -> str:
-    """Write a square table with labels; every column is as wide as its widest cell."""
+    """Format a square table with labels; every column is as wide as its widest cell."""
     rows = [["", *map(str, labels)]]
     rows += [[str(label), *map(str, row)] for label, row in zip(labels, cells, strict=True)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -90,7 +90,7 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
     for name, placement in model.placements().items():
         devices = ",".join(map(str, placement.devices))
         yield f"  {name}: devices {devices}, cores {placement.map_cpu}"
-    yield "\nNumbers and where they come from"
+    yield "\nNumbers and their sources"
     for key, fact in model.facts.items():
         shown = f" = {fact.value}" if isinstance(fact, Quantity) else ""
         place = ", ".join(filter(None, (fact.source, fact.where, fact.record)))
@@ -106,7 +106,7 @@ def _peaks(values: Iterator[str]) -> str:
 
 
 def report_text(report: Reported) -> str:
-    """Describe what the tools said."""
+    """Format what the tools reported."""
     return "\n".join(_report_lines(report))
 
 
@@ -119,7 +119,7 @@ def _report_lines(report: Reported) -> Iterator[str]:
         yield f"\nDirect links (. none){each}"
         yield matrix_text(_links(report.links), labels)
     elif report.link_types is not None:
-        yield "\nLink types (the number of links is not told)"
+        yield "\nLink types (the number of links is not reported)"
         yield matrix_text(report.link_types, labels)
     for title, values in (
         ("NUMA domain", report.numa),
@@ -132,7 +132,7 @@ def _report_lines(report: Reported) -> Iterator[str]:
 
 
 def model_json(model: NodeModel) -> str:
-    """Write a model with its derived quantities as JSON, for programs.
+    """Format a model with its derived quantities as JSON, for programs.
 
     Bandwidths are in GB/s per direction, sizes in bytes; each pair has its widest path.
     """
@@ -166,7 +166,7 @@ def model_json(model: NodeModel) -> str:
 
 
 def reframe_devices(model: NodeModel) -> str:
-    """Write the ``devices`` of a ReFrame partition, which ReFrame does not detect by itself."""
+    """Format the ``devices`` of a ReFrame partition, which ReFrame does not detect itself."""
     device = {
         "type": "gpu",
         "arch": model.architecture,

@@ -1,4 +1,4 @@
-"""What a tool reported about a node, whatever the tool."""
+"""What a tool reported about a node, in one form for all tools."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Matrix = tuple[tuple[T, ...], ...]
 
 @dataclass(frozen=True)
 class Reported:
-    """The devices of a node as one tool, or several, reported them; ``None`` is not told.
+    """The devices of a node as one or several tools reported them; ``None`` is not reported.
 
-    Devices are numbered as the tool does, which need not be HIP's order. Matrices are
-    devices x devices: ``links`` counts the direct links of a pair (0: none), ``link_peak_gbs`` is
-    the peak of a single link in GB/s per direction, ``link_types`` is the tool's word.
-    ``numa`` and ``cpus`` have one entry per device. ``may_be_cut`` marks a list of devices whose
-    end nothing confirms: it needs a report with a table of all pairs beside it. ``silent`` says
-    what a tool printed where its driver told it nothing.
+    Devices are numbered as by the tool, possibly not in HIP's order. Matrices are devices x
+    devices: ``links`` counts the direct links of a pair (0: none), ``link_peak_gbs`` is the peak of
+    a single link in GB/s per direction, ``link_types`` is the tool's word. ``numa`` and ``cpus``
+    have one entry per device. ``may_be_cut`` marks a list of devices with an unconfirmed end: it
+    needs a report with a table of all pairs beside it. ``silent`` is what a tool printed where its
+    driver reported nothing.
     """
 
     origin: str
@@ -38,7 +38,7 @@ class Reported:
 
     @property
     def direct_peaks_gbs(self) -> Matrix[float] | None:
-        """Peak of the direct links of each pair; one link counts 1 where its peak is not told."""
+        """Peak of the direct links of each pair in GB/s; a link of unknown peak counts 1."""
         if self.links is None:
             return None
         unit = self.link_peak_gbs or 1.0
@@ -69,8 +69,8 @@ def _permuted(report: Reported, order: Sequence[int]) -> Reported:
 def by_pci(report: Reported, addresses: Sequence[str]) -> Reported | None:
     """Renumber the devices by PCI address, so that device i is at ``addresses[i]``.
 
-    :returns: ``None`` when the report tells no addresses.
-    :raises InvalidInputError: when it tells other addresses.
+    :returns: ``None`` when the report has no addresses.
+    :raises InvalidInputError: when it has other addresses.
     """
     if report.pci is None:
         return None
@@ -83,13 +83,13 @@ def by_pci(report: Reported, addresses: Sequence[str]) -> Reported | None:
 
 
 def merge(reports: Sequence[Reported]) -> Reported:
-    """Put several reports about the same node together, the first one's numbering first.
+    """Merge several reports about the same node, in the first one's numbering.
 
-    Reports that tell PCI addresses are matched by them, others by number.
+    Reports with PCI addresses are matched by them, others by number.
 
     :raises InvalidInputError: when two reports contradict each other, naming both and the device.
     """
-    # A report with addresses leads: any other can then be matched with it.
+    # A report with addresses comes first: any other can then be matched with it.
     ordered = sorted(reports, key=lambda report: report.pci is None)
     merged = ordered[0]
     for report in ordered[1:]:

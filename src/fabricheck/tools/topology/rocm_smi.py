@@ -1,7 +1,7 @@
-"""Reading what rocm-smi prints for --shownodesbw, --showtopo, --showtoponuma and --showbus.
+"""Parser of rocm-smi's --shownodesbw, --showtopo, --showtoponuma and --showbus.
 
-The texts have sections, each announced by a title between equals signs. Sections that are not
-about the topology are passed over.
+The texts have sections, each below a title between equals signs. Sections about other subjects are
+skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BUS = "PCI Bus ID"
 _OF_DEVICE = re.compile(r"GPU(?:\[(\d+)\]| (\d+))\s*: (.*)")
 _UNSUPPORTED = "Non-xGMI links detected"
 
-#: The kernel's -1, as a tool prints it that reads it as a number without a sign.
+#: The kernel's -1, printed by a tool that reads it as an unsigned number.
 _NO_DOMAIN = 0xFFFFFFFF
 
 
@@ -36,17 +36,17 @@ class _Section:
 
 
 def recognises(text: str) -> bool:
-    """Whether a text has a section that this module reads."""
+    """Whether a text has a section that this module parses."""
     titles = {section.title for section in _sections(lines_of(text))}
     return bool(titles & {_BANDWIDTH, _TYPES, _NUMA, _BUS, *_NUMBERS})
 
 
 def parse(text: str, origin: str) -> Reported:
-    """Read the output of rocm-smi.
+    """Parse the output of rocm-smi.
 
-    :param text: the output of one call, or of several after each other.
+    :param text: the output of one call, or of several in sequence.
     :param origin: the file or command, for errors.
-    :raises GarbledOutput: when it is cut, damaged or contradicts itself.
+    :raises GarbledOutput: when it is cut off, damaged or contradicts itself.
     """
     sections = _sections(lines_of(text, origin))
     closed = any(section.title == _CLOSING for section in sections)
@@ -54,7 +54,7 @@ def parse(text: str, origin: str) -> Reported:
     for section in sections:
         if section.title in (_BANDWIDTH, _TYPES, _NUMA, _BUS, *_NUMBERS):
             if section.title in found:
-                raise section.line.garbled(f"the section '{section.title}' is there twice")
+                raise section.line.garbled(f"the section '{section.title}' occurs twice")
             found[section.title] = section
         else:
             _no_table(section)
@@ -64,13 +64,15 @@ def parse(text: str, origin: str) -> Reported:
     if not closed and tables and _BANDWIDTH not in tables:
         # --showtopo prints several sections: such a text may end between two of them.
         last = lines_of(text, origin)[-1]
-        raise last.garbled(f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut")
+        raise last.garbled(
+            f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut off"
+        )
     links, peak, silent = None, None, None
     if _BANDWIDTH in tables:
         body = found[_BANDWIDTH].body
         unsupported = any(line.text.startswith(_UNSUPPORTED) for line in body)
         if not unsupported and _tells_nothing(tables[_BANDWIDTH]):
-            silent = f"the driver tells no bandwidth of links: {origin} prints 0 for every pair"
+            silent = f"the driver reports no bandwidth of links: {origin} prints 0 for every pair"
         else:
             links, peak = links_of(tables[_BANDWIDTH], unsupported=unsupported)
         _check_unit(body, peak is not None)
@@ -116,7 +118,7 @@ def _sections(lines: Sequence[Line]) -> list[_Section]:
 def _no_table(section: _Section) -> None:
     for line in section.body:
         if re.match(r"\s*GPU(\d|\[)", line.text):
-            raise line.garbled(f"a table of GPUs stands under the unknown title '{section.title}'")
+            raise line.garbled(f"a table of GPUs is under the unknown title '{section.title}'")
 
 
 def _table(section: _Section) -> Table:
@@ -139,7 +141,7 @@ def _check_unit(body: Sequence[Line], needed: bool) -> None:
 def _tells_nothing(table: Table) -> bool:
     """Whether no pair has a bandwidth, although all are connected by XGMI.
 
-    rocm-smi leaves a 0 where the driver has no file of it, and prints 0-0 where that is empty.
+    rocm-smi prints 0 where the driver has no such file, and 0-0 where it is empty.
     """
     pairs = [text for a, row in enumerate(table.cells) for b, text in enumerate(row) if a != b]
     return bool(pairs) and set(pairs) <= {"0", "0-0"}
@@ -165,16 +167,16 @@ def _types(table: Table) -> Matrix[str]:
 def _per_device(
     section: _Section, fields: Sequence[tuple[str, Callable[[str], str | int]]]
 ) -> list[list[str | int]]:
-    """Read lines such as ``GPU[0] : (Topology) Numa Node: 3``: the same fields of each device."""
+    """Parse lines such as ``GPU[0] : (Topology) Numa Node: 3``: the same fields of each device."""
     values: list[list[str | int]] = []
     for position, line in enumerate(section.body):
         device, number = divmod(position, len(fields))
         name, read = fields[number]
         match = _OF_DEVICE.fullmatch(line.text.strip())
         if match is None or int(match[1] or match[2]) != device:
-            raise line.garbled(f"here belongs a line about GPU[{device}]")
+            raise line.garbled(f"a line about GPU[{device}] is expected here")
         if not match[3].startswith(f"{name}: "):
-            raise line.garbled(f"here belongs '{name}' of GPU[{device}]")
+            raise line.garbled(f"'{name}' of GPU[{device}] is expected here")
         try:
             value = read(match[3].removeprefix(f"{name}: ").strip())
         except ValueError as error:
@@ -195,7 +197,7 @@ def _domain(text: str) -> int:
 def _numa(section: _Section) -> tuple[int | None, ...]:
     fields = (("(Topology) Numa Node", _domain), ("(Topology) Numa Affinity", _domain))
     values = _per_device(section, fields)
-    # A negative number is the kernel's way to say that there is no affinity.
+    # A negative number is the kernel's value for no affinity.
     return tuple(
         node if isinstance(node, int) and 0 <= node < _NO_DOMAIN else None for node, _ in values
     )
@@ -218,5 +220,7 @@ def _one_count(counts: dict[str, int], found: dict[str, _Section]) -> int:
     first, count = next(iter(counts.items()))
     for title, other in counts.items():
         if other != count:
-            raise found[title].line.garbled(f"'{title}' has {other} devices, '{first}' has {count}")
+            raise found[title].line.garbled(
+                f"'{title}' has {other} devices, but '{first}' has {count}"
+            )
     return count

@@ -1,4 +1,4 @@
-"""What a simulated node would say of itself, its overlay included."""
+"""The report of a simulated node about itself, its overlay included."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ NONE = "none (simulated)"
 
 
 def ask_simulated(path: Path) -> tuple[Reported, dict[str, Any]]:
-    """Read the platform of a simulated node: what its tools would say, and a document's fields.
+    """Read the platform of a simulated node: its tools' report, and fields of a document.
 
-    A platform has the widest path of each pair, not its links: those are taken from the node model
-    and the overlay that the platform names, and the two must give this platform.
+    A platform has the widest path of each pair, not its links: those come from the node model and
+    the overlay that the platform names, which must produce this platform.
 
     :param path: what ``fabricheck topology export`` wrote.
     :raises NotFoundError: when there is no such file, or no such node model.
-    :raises InvalidInputError: when it is no platform, or not the one of the model it names.
+    :raises InvalidInputError: when it is not a platform, or not that of the model it names.
     """
     content = _read(path)
     node = _node(content["node"], path)
     if platform(node) != content:
         raise InvalidInputError(
-            f"{path}: it is not the platform of the node model {node.name} as that is now; "
-            "export it again."
+            f"{path}: this is not the platform of the present node model {node.name}: export it "
+            "again."
         )
     overlay = content["node"]["overlay"]
     changed = f" with the overlay '{overlay['name']}'" if overlay else ""
@@ -44,7 +44,7 @@ def ask_simulated(path: Path) -> tuple[Reported, dict[str, Any]]:
         vendor=node.vendor,
         count=len(node.devices),
         links=node.link_matrix,
-        # Tools tell the speed that links of this kind have, not the one that a link has now.
+        # Tools report the speed of this kind of link, not the one that a link has now.
         link_peak_gbs=max((link.peak_gbs for link in node.links.values()), default=None),
         numa=tuple(device.domain for device in node.devices),
     )
@@ -88,7 +88,7 @@ def _read(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = strict_json.parse(text, path)
         content["node"]["name"], content["node"]["overlay"]
     except (InvalidDocument, KeyError, TypeError):
-        raise InvalidInputError(f"{path}: it is not the platform of a simulated node.") from None
+        raise InvalidInputError(f"{path}: this is not the platform of a simulated node.") from None
     return content
 
 

@@ -1,4 +1,4 @@
-"""Reading the square tables that the tools print: strictly, so that no damage goes unseen."""
+"""Strict parsing of the square tables that the tools print, so that no damage goes unnoticed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Table:
-    """A square table: the labels of its rows, which are those of its columns, and its cells."""
+    """A square table: its cells, and the labels of its rows, which its columns share."""
 
     labels: tuple[str, ...]
     cells: Matrix[str]
@@ -25,7 +25,7 @@ class Table:
     def read(self, cell: Callable[[str], T]) -> Matrix[T]:
         """Convert every cell.
 
-        :param cell: converts one; its ``ValueError`` is the reason given.
+        :param cell: converts one; its ``ValueError`` becomes the reason.
         :raises GarbledOutput: for the first cell that cannot be converted.
         """
         rows: list[tuple[T, ...]] = []
@@ -61,20 +61,22 @@ class Table:
 def read_table(
     lines: Sequence[Line], name: str, title: Line, label: Callable[[int, str], bool]
 ) -> Table:
-    """Read a square table: a row of labels, then a row for each, with a cell for each.
+    """Parse a square table: a row of labels, then a row for each label, with a cell for each.
 
     :param lines: what follows the title; lines after the table's last row are left alone.
-    :param name: what to call the table in an error.
+    :param name: the table's name in an error.
     :param title: the line that announced it.
     :param label: whether a text can be the label of column i.
-    :raises GarbledOutput: naming the line, when a row or a cell is missing or out of place.
+    :raises GarbledOutput: naming the line, when a row or a cell is missing or misplaced.
     """
     if not lines:
         raise title.garbled(f"the text ends before the table '{name}'")
     header, labels = lines[0], lines[0].words
     for column, text in enumerate(labels):
         if not label(column, text):
-            raise header.garbled(f"'{text}' is no label of column {column} of the table '{name}'")
+            raise header.garbled(
+                f"'{text}' is not a label of column {column} of the table '{name}'"
+            )
     if len(set(labels)) != len(labels):
         raise header.garbled(f"the table '{name}' names a device twice")
     rows = list(_rows(lines[1:], name, header, labels))
@@ -88,20 +90,22 @@ def _rows(lines: Sequence[Line], name: str, header: Line, labels: Sequence[str])
             raise last.garbled(f"the text ends here, the table '{name}' lacks the row of {label}")
         last = lines[position]
         if last.words[0] != label:
-            raise last.garbled(f"'{last.words[0]}' stands where the table '{name}' has {label}")
+            raise last.garbled(
+                f"'{last.words[0]}' is in the place of {label} in the table '{name}'"
+            )
         cells = len(last.words) - 1
         if cells != len(labels):
             raise last.garbled(
-                f"{label} has {cells} cells in the table '{name}', not {len(labels)}"
+                f"{label} has {cells} cells in the table '{name}', but {len(labels)} are required"
             )
         yield last
 
 
 def bandwidth_range(text: str) -> tuple[int, int] | None:
-    """Read a cell such as ``50000-200000``: bandwidth of one link and of all, in MB/s.
+    """Parse a cell such as ``50000-200000``: bandwidth of one link and of all, in MB/s.
 
     :returns: ``None`` for ``N/A``; (0, 0) where there is no direct link.
-    :raises ValueError: saying what the cell should be.
+    :raises ValueError: stating what the cell should be.
     """
     if text == "N/A":
         return None
@@ -115,11 +119,12 @@ def bandwidth_range(text: str) -> tuple[int, int] | None:
 
 
 def links_of(table: Table, *, unsupported: bool) -> tuple[Matrix[int], float | None]:
-    """Turn a table of bandwidth ranges into counts of links and the peak of one, in GB/s.
+    """Convert a table of bandwidth ranges to counts of links and the peak of one, in GB/s.
 
-    The kernel reports the bandwidth of one link as the minimum, and that of all as the maximum.
+    The kernel reports the bandwidth of one link as the minimum and that of all links as the
+    maximum.
 
-    :param unsupported: whether ``N/A`` may stand for a pair without a link of this kind.
+    :param unsupported: whether ``N/A`` is allowed for a pair without a link of this kind.
     :raises GarbledOutput: when a cell is damaged, or the two directions of a pair differ.
     """
     ranges = table.read(bandwidth_range)

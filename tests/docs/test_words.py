@@ -1,0 +1,113 @@
+"""One word for a thing: texts have none of the words that docs/glossary.md has replaced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from fabricheck.cli import app
+from fabricheck.core.checkout import ROOT
+
+GLOSSARY = ROOT / "docs" / "glossary.md"
+
+
+def replaced() -> dict[str, str]:
+    """Return the table of replaced words; a row with a condition in brackets is for people."""
+    table = GLOSSARY.read_text(encoding="utf-8").partition("| do not write | write |")[2]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", table, re.MULTILINE)
+    return {old: new for old, new in rows if "(" not in old}
+
+
+REPLACED = replaced()
+
+PYTHON = [path for folder in ("src/fabricheck", "reframe_checks", "config", "ci")
+          for path in sorted((ROOT / folder).rglob("*.py"))]  # fmt: skip
+PROGRAMS = sorted((ROOT / "src").rglob("*.[ch]pp"))
+SCRIPTS = [*sorted((ROOT / "ci").rglob("*.sh")), ROOT / "spack-env" / "install"]
+PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").rglob("*.md")) - {GLOSSARY})]
+
+
+def found(text: str) -> list[str]:
+    """Return the replaced words in a text, whatever its line breaks, each with its replacement."""
+    words = " ".join(text.split())
+    return [
+        f"{old!r} (use {new!r})"
+        for old, new in REPLACED.items()
+        if re.search(rf"(?<![\w-]){re.escape(old)}(?![\w-])", words, re.IGNORECASE)
+    ]
+
+
+def strings_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each string of a Python file: docstrings, and what it prints."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+            yield node.lineno, "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def helps(command, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the help of a command and of all below it, by what a user types."""
+    context = command.make_context(name, [], resilient_parsing=True)
+    yield name, command.get_help(context)
+    if hasattr(command, "list_commands"):
+        for word in command.list_commands(context):
+            yield from helps(command.get_command(context, word), f"{name} {word}")
+
+
+HELP = dict(helps(typer.main.get_command(app), "fabricheck"))
+
+
+def test_the_help_of_every_command_is_read():
+    assert {"fabricheck", "fabricheck compare", "fabricheck results show"} <= set(HELP)
+    assert all("Options" in text for text in HELP.values())
+
+
+def test_every_replaced_word_is_found_and_its_replacement_is_none():
+    assert len(REPLACED) > 20 and REPLACED["occasion"] == "campaign"
+    for old, new in REPLACED.items():
+        assert found(f"The {old.upper().replace(' ', chr(10))}.") and not found(new)
+    assert not found("occasional, whomsoever")
+
+
+@pytest.mark.parametrize("name", HELP)
+def test_help_has_no_replaced_word(name):
+    words = found(HELP[name])
+    assert not words
+
+
+def test_strings_of_python_have_no_replaced_word():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {', '.join(words)}"
+        for path in PYTHON
+        for line, text in strings_of(path)
+        if (words := found(text))
+    ]
+    assert not wrong
+
+
+def test_strings_of_the_programs_have_no_replaced_word():
+    for path in PROGRAMS:
+        text = path.read_text(encoding="utf-8")
+        joined = re.sub(r'"\s*\n\s*"', "", text)  # adjacent literals are one text
+        strings = "\n.\n".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined))
+        words = found(strings)
+        assert not words, path.relative_to(ROOT)
+
+
+def test_scripts_have_no_replaced_word():
+    for path in SCRIPTS:
+        words = found(path.read_text(encoding="utf-8"))
+        assert not words, path.relative_to(ROOT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_has_no_replaced_word(page):
+    words = found(page.read_text(encoding="utf-8"))
+    assert not words
