@@ -70,7 +70,7 @@ def calibrate(
         Path | None, typer.Option("--page", help="... between its markers in this page.")
     ] = None,
 ) -> None:
-    """Make references of a partition from its own repeated sessions (docs/calibration.md).
+    """Make references of a partition from its own repeated sessions (docs/references.md).
 
     Without --write the changes are shown and nothing is written. Without sessions, --noise reads
     the record that was written before.

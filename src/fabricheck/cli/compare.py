@@ -42,7 +42,7 @@ def compare(
         bool, typer.Option("--markdown", help="Write a few lines of Markdown.")
     ] = False,
 ) -> None:
-    """Say what is worse, better, missing or not comparable in B against A (docs/compare.md).
+    """Say what is worse, better, missing or not comparable in B against A (docs/result.md).
 
     Ends with 10 when something is worse beyond noise, 4 when a document cannot be read or is
     incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated.

@@ -1,4 +1,4 @@
-"""The rule that makes a reference of what several sessions measured; docs/calibration.md has it.
+"""The rule that makes a reference of what several sessions measured; docs/references.md has it.
 
 A reference that cannot be trusted is never made: the metric becomes report only, with a reason.
 """

@@ -1,4 +1,4 @@
-"""Whether one value differs from another beyond noise; docs/compare.md gives the rule's reasons."""
+"""Whether one value differs from another beyond noise; docs/result.md gives the rule's reasons."""
 
 from __future__ import annotations
 

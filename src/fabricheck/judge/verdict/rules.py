@@ -1,4 +1,4 @@
-"""What leads to which status: the one table of rules, which docs/verdict.md shows.
+"""What leads to which status: the one table of rules, which docs/result.md shows.
 
 A rule speaks of one attempt of a check, or of the node. What a check's attempts amount to together
 is in `attempts`, what all of them make of a node in `judging`.
@@ -215,7 +215,7 @@ _OF_A_NODE = (
         "PERF-FAIL",
         "The smallest set of degraded components that explains the misses, in front of them and "
         "with the status of the first; or, after them, that none explains them "
-        "([diagnosis](diagnosis.md)).",
+        "([diagnosis](#diagnosis)).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
 )
@@ -225,7 +225,7 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE
 
 
 def table() -> list[str]:
-    """Return the rules as the lines of a table in Markdown, for docs/verdict.md."""
+    """Return the rules as the lines of a table in Markdown, for docs/result.md."""
     rows = [
         f"| `{rule.name}` | {rule.status} | {_beside(rule)} | {rule.when} |"
         for rule in RULES.values()
