@@ -142,14 +142,17 @@ def commands() -> str:
 
 # --- drawings: a node with four MI250X, and what an experiment moves in it ------------------------
 
+#: The NUMA domain near each package, as config/nodes/mi250x.yaml has them.
+NEAR = (3, 1, 0, 2)
+
 #: By experiment the arrows as (from, to, kind); h is the host memory, d a device, c the processor.
 MOVED: dict[str, list[tuple[str, str, str]]] = {
     "E1": [(f"d{i}", f"d{i}", "kernel") for i in range(8)],
     "E2": [("h3", "d0", "engine"), ("d4", "h0", "engine")],
     "E3": [("h3", "d0", "kernel"), ("h0", "d4", "page")],
     "E4": [(f"h{i}", "d2", "engine") for i in range(4)],
-    "E5": [(f"h{3 - i // 2}", f"d{i}", "kernel") for i in (0, 2, 4, 6)],
-    "E6": [(f"h{3 - i // 2}", f"d{i}", "engine") for i in range(8)],
+    "E5": [(f"h{NEAR[i // 2]}", f"d{i}", "kernel") for i in (0, 2, 4, 6)],
+    "E6": [(f"h{NEAR[i // 2]}", f"d{i}", "engine") for i in range(8)],
     "E7": [("d0", "d1", "engine"), ("d0", "d2", "engine"), ("d0", "d6", "engine")],
     "E8": [("d0", "d1", "kernel"), ("d0", "d2", "kernel"), ("d0", "d6", "kernel")],
     "E9": [("d0", "d1", "message"), ("d0", "d6", "message"), ("d2", "d7", "message")],
@@ -158,7 +161,7 @@ MOVED: dict[str, list[tuple[str, str, str]]] = {
     "E12": [("d0", "d3", "message"), ("d3", "d0", "message")],
     "E13": [],
     "E14": [("d0", "d1", "kernel")],
-    "E15": [(f"h{3 - i // 2}", f"d{i}", "rank") for i in range(8)],
+    "E15": [(f"h{NEAR[i // 2]}", f"d{i}", "rank") for i in range(8)],
 }
 COLOURS = {
     "kernel": "#b4530a", "engine": "#0b6b8f", "page": "#6b3fa0", "message": "#1f7a3d",
@@ -173,7 +176,7 @@ MEANS = {
 def place(end: str) -> tuple[int, int]:
     """Return the middle of a device or of a NUMA domain."""
     number = int(end[1])
-    return (80 + 160 * (3 - number), 60) if end[0] == "h" else (40 + 80 * number, 190)
+    return (80 + 160 * NEAR.index(number), 60) if end[0] == "h" else (40 + 80 * number, 190)
 
 
 def drawing(experiment: str) -> str:
