@@ -7,6 +7,7 @@
 # make faults  make each fault of the catalogue, and write what was said (docs/faults.md); 2 minutes
 # make mutants  make slips in the code that judges, and write which test sees each (docs/mutants.md); 2 minutes
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" (docs/fuzzing.md)
+# make docs    the site of docs/ in build/site; what it has of the code is written anew
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 
 SHELL := /bin/bash
@@ -22,7 +23,7 @@ QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
-.PHONY: run report test build programs setup setup-test faults mutants fuzz snapshots lint format unit-tests compile-checks clean
+.PHONY: run report test build programs setup setup-test faults mutants fuzz docs snapshots lint format unit-tests compile-checks clean
 
 # What ReFrame writes goes to a log; the terminal has a line for each check, and then one screen.
 run: build
@@ -77,6 +78,11 @@ mutants: setup-test
 # FUZZ: options, such as --seconds 3600, --reader rocm-smi or --kills 50.
 fuzz: setup-test
 	source ./env.sh; PYTHONPATH=tests python -m fuzzing $(FUZZ)
+
+docs: setup-test
+	.venv/bin/python ci/docs_pages.py
+	.venv/bin/python -m mkdocs build
+	@echo "docs: build/site/index.html"
 
 snapshots: setup-test
 	source ./env.sh; WRITE_SNAPSHOTS=1 $(PYTEST) tests/snapshots

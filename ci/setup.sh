@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up what fabricheck needs: setup.sh [build | test]
 #   Debian packages   installed when run as root on Debian or Ubuntu, else named
-#   Python packages   the locked ones, in .venv
+#   Python packages   the locked ones, in .venv; for test those of the site of docs/ too
 #   env.sh            to be sourced: afterwards `reframe -c reframe_checks -r` works
 #   MPICH             for build and test: in .venv/mpich, last on the PATH of env.sh, so that it never
 #                     hides the MPI of a site
@@ -23,9 +23,11 @@ esac
 
 lists=(ci/debian-build.txt)
 lock=requirements.lock
+docs=
 if [ "$kind" = test ]; then
   lists+=(ci/debian-test.txt)
   lock=requirements-test.lock
+  docs=requirements-docs.lock
 fi
 
 # get ARGUMENT...: apt-get, which waits for another package manager on this machine, at most 15 min.
@@ -75,11 +77,11 @@ install() {
 
 # Stamps hold what was installed: a lock that changed is installed again.
 stamp=.venv/fabricheck-${lock%.lock}.stamp
-wanted=$(cat "$lock" pyproject.toml ci/setup.sh | sha256sum)
+wanted=$(cat "$lock" $docs pyproject.toml ci/setup.sh | sha256sum)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "setup: installing Python packages of $lock into .venv"
   .venv/bin/python -m pip --version > /dev/null 2>&1 || "$python" -m venv .venv
-  install --require-hashes -r "$lock"
+  install --require-hashes -r "$lock" ${docs:+-r "$docs"}
   install --no-deps --no-build-isolation -e .
   # Where earlier versions of this script had it.
   [ ! -e .venv/bin/mpicxx ] || .venv/bin/python -m pip uninstall -q -y mpich

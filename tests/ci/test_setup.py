@@ -154,6 +154,24 @@ def test_a_lock_pins_what_its_extras_name(lock, extras):
     assert wanted - set(pinned) == set()
 
 
+def pinned_versions(lock):
+    text = (ROOT / f"requirements-{lock}.lock").read_text()
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
+
+
+def test_the_lock_of_the_site_pins_its_extra_and_agrees_with_that_of_the_tests():
+    one, other = (
+        dict(
+            re.findall(r"^([\w.-]+)==(\S+)", (ROOT / f"requirements-{name}.lock").read_text(), re.M)
+        )
+        for name in ("docs", "test")
+    )
+    assert names(PROJECT["optional-dependencies"]["docs"]) <= one.keys()
+    assert {name: one[name] for name in one.keys() & other.keys()} == {
+        name: other[name] for name in one.keys() & other.keys()
+    }
+
+
 def test_the_extra_of_each_package_that_a_command_misses_has_it():
     brought = {name: names(of) for name, of in PROJECT["optional-dependencies"].items()}
     distributions = {"vl_convert": "vl-convert-python", "reframe": "reframe-hpc"}

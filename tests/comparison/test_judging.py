@@ -163,7 +163,7 @@ def test_floors_follow_from_what_sessions_of_the_same_programs_differ_by():
                 change = max(one[key] / other[key], other[key] / one[key]) - 1
                 pairs[kind] += 1
                 largest[kind] = max(largest.get(kind, (0, "")), (change, key[2]))
-    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "result.md").read_text()
     for kind, (change, unit) in largest.items():
         assert FLOORS[kind] == pytest.approx(floor_of(change, unit)), kind
         row = f"| {100 * FLOORS[kind]:.3g} % | {100 * change:.2f} % | {pairs[kind]} |"

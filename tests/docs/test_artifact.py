@@ -1,4 +1,4 @@
-"""docs/artifact.md has a command for each figure of the paper that a check measures."""
+"""docs/reproduce.md has a command for each figure of the paper that a check measures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.judge.claims import CLAIMS
 from fabricheck.report import document_figures
 
-PAGE = ROOT / "docs" / "artifact.md"
+PAGE = ROOT / "docs" / "reproduce.md"
 
 ROW = re.compile(
     r"^\| (?P<item>[^|]+) \| `'\^\((?P<checks>.+?)\)\$'` \| (?P<figures>.+?) \| (?P<claims>.+?)"
@@ -32,7 +32,7 @@ def rows():
 
 
 def in_parity():
-    """Return by figure of the paper the checks that its row of docs/parity.md names."""
+    """Return by figure of the paper the checks that its row of docs/reproduce.md names."""
     start = "the paper, figure "
     return {row.item.removeprefix(start): set(row.named) for row in ROWS
             if row.item.startswith(start)}  # fmt: skip

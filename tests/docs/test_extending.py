@@ -82,7 +82,7 @@ def change(text: str, block: str) -> str:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the repository with all that the page writes, and docs/add-a-site.md's site."""
+    """A copy of the repository with all that the page writes, and docs/extending.md's site."""
     tree = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("__pycache__")
     for name in COPIED:
@@ -96,7 +96,8 @@ def tree(tmp_path_factory):
         file.parent.mkdir(parents=True, exist_ok=True)
         assert file.exists() == (language == "diff"), name
         file.write_text(change(file.read_text(), text) if language == "diff" else text)
-    ((_, site),) = BLOCK.findall((ROOT / "docs" / "add-a-site.md").read_text())[:1]
+    (_, _, steps) = (ROOT / "docs" / "extending.md").read_text().partition("## A site in steps")
+    ((_, site),) = BLOCK.findall(steps)[:1]
     (tree / "config" / "sites" / "north.py").write_text(site)
     return tree
 

@@ -1,4 +1,4 @@
-"""docs/parity.md has a row for each figure, table and listing, and the check that does it."""
+"""docs/reproduce.md has a row for each figure, table and listing, and the check that does it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fabricheck.core.documents import documents
 from fabricheck.references.published import FILE, OWN_FOLDER
 from fabricheck.report import document_figures
 
-PAGE = ROOT / "docs" / "parity.md"
+PAGE = ROOT / "docs" / "reproduce.md"
 PUBLISHED = yaml.safe_load((OWN_FOLDER / FILE).read_text())
 CHECKS = {
     name

@@ -1,4 +1,4 @@
-"""A cluster of one node with the two ways to run there, as docs/schedulers.md shows them.
+"""A cluster of one node with the two ways to run there, as docs/run.md shows them.
 
 Its node is simulated: what a real site states differently are features, devices and environment.
 Ranks are started by srun on the processor of this machine, because a simulated node has smpirun.

@@ -491,7 +491,7 @@ def test_a_page_says_what_is_predicted_and_asks_for_more(told, partition):
 
 def test_other_pages_ask_for_enough_time_too(told):
     _, node, full = set_times.listed(told("lumi:gpu"))["lumi:gpu"]
-    for page, line, limit in (("schedulers", "salloc", full), ("sets", "sbatch", node)):
+    for page, line, limit in (("run", "salloc", full), ("sets", "sbatch", node)):
         text = (ROOT / "docs" / f"{page}.md").read_text()
         (minutes,) = re.findall(rf"^{line} .*--gpus-per-node=8 --time=(\d+)", text, re.MULTILINE)
         assert int(minutes) * 60 >= 1.5 * limit.whole_s
@@ -561,7 +561,7 @@ def test_the_installer_runs_without_the_modules_of_the_jobs(suite):
 
 
 def test_the_site_of_the_page_is_one(suite):
-    page = (ROOT / "docs" / "add-a-site.md").read_text()
+    page = (ROOT / "docs" / "extending.md").read_text().partition("## A site in steps")[2]
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     file = suite.folder / "north.py"
     file.write_text(example)

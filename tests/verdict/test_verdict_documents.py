@@ -177,7 +177,7 @@ def validate(content):
     jsonschema.Draft202012Validator(documents.schema()).validate(content)
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "verdict.md"
+DOCS = Path(__file__).parents[2] / "docs" / "result.md"
 
 
 def test_the_docs_have_the_table_of_rules():

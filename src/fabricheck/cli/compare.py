@@ -43,7 +43,7 @@ def compare(
         bool, typer.Option("--markdown", help="Write a short summary in Markdown.")
     ] = False,
 ) -> None:
-    """Show what is worse, better, missing or not comparable in B relative to A (docs/compare.md).
+    """Show what is worse, better, missing or not comparable in B relative to A (docs/result.md).
 
     Ends with 10 when something is worse beyond noise, 4 when a document cannot be read or is
     incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated

@@ -186,7 +186,7 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
         ("calibration", "calibrated"), (RULE, "by a rule"),
     ))  # fmt: skip
-    # Of a rehearsal only: docs/calibration.md.
+    # Of a rehearsal only: docs/references.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
     console.print(

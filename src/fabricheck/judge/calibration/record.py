@@ -173,6 +173,4 @@ def text(made: Record | Transfer) -> str:
     content = {"kind": made.kind, "format": made.format, **made.model_dump(exclude_defaults=True)}
     # Maps and lists without others inside are on one line.
     lines = yaml.dump(content, Dumper=_Writer, sort_keys=False, width=120, default_flow_style=None)
-    return (
-        f"# Written by `fabricheck calibrate` (docs/calibration.md). {_HEADS[made.kind]}\n{lines}"
-    )
+    return f"# Written by `fabricheck calibrate` (docs/references.md). {_HEADS[made.kind]}\n{lines}"

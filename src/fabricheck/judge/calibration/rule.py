@@ -1,4 +1,4 @@
-"""The rule that makes a reference from several sessions; docs/calibration.md describes it.
+"""The rule that makes a reference from several sessions; docs/references.md describes it.
 
 No reference is made that cannot be trusted: the metric becomes report only, with a reason.
 """

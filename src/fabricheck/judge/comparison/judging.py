@@ -1,4 +1,4 @@
-"""Judgement whether two values differ beyond noise; docs/compare.md explains the rule."""
+"""Judgement whether two values differ beyond noise; docs/result.md explains the rule."""
 
 from __future__ import annotations
 

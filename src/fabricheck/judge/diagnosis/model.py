@@ -18,7 +18,7 @@ class Degraded(_Strict):
     """A degraded component."""
 
     component: str
-    """The component, as docs/diagnosis.md names it."""
+    """The component, as docs/result.md names it."""
     equals: list[str] = []
     """Other components that explain as much: one of them all is degraded."""
     loss_percent: float | None

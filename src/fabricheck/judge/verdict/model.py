@@ -1,4 +1,4 @@
-"""The documents of a verdict as types, shown in docs/verdict.md and the schema.
+"""The documents of a verdict as types, shown in docs/result.md and the schema.
 
 The schema in ``verdict-2.schema.json`` is generated from these types; a test compares them.
 """
@@ -29,7 +29,7 @@ class Reason(_Strict):
     status: NodeStatus
     """What this alone would make of the node."""
     rule: str
-    """The rule, by its name in docs/verdict.md."""
+    """The rule, by its name in docs/result.md."""
     sentence: str
     """What happened, with pair, devices, PCI addresses and node where they are known."""
     check: str | None

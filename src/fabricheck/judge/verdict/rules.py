@@ -1,4 +1,4 @@
-"""The table of rules that lead to each status, shown in docs/verdict.md.
+"""The table of rules that lead to each status, shown in docs/result.md.
 
 A rule applies to one attempt of a check, or to the node. `attempts` combines a check's attempts,
 and `judging` combines all checks into a node's status.
@@ -221,7 +221,7 @@ _OF_A_NODE = (
         "PERF-FAIL",
         "The smallest set of degraded components that explains the misses, before them and with "
         "the status of the first; or, after them, that none explains them "
-        "([diagnosis](diagnosis.md)).",
+        "([diagnosis](#diagnosis)).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
 )
@@ -231,7 +231,7 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE
 
 
 def table() -> list[str]:
-    """Return the rules as the lines of a table in Markdown, for docs/verdict.md."""
+    """Return the rules as the lines of a table in Markdown, for docs/result.md."""
     rows = [
         f"| `{rule.name}` | {rule.status} | {_beside(rule)} | {rule.when} |"
         for rule in RULES.values()
