@@ -18,8 +18,11 @@ class PlacedValues:
         nothing: a test that this machine cannot run, a pair without peer access.
     version: that of the tool; ``None`` where it tells none.
     devices: those that it saw; none where it tells none.
+    addresses: their PCI addresses without domain (``19:00.0``), in the same order; none where it
+        tells none.
     """
 
     values: Mapping[tuple[str | int, ...], float]
     version: str | None = None
     devices: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
