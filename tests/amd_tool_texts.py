@@ -11,6 +11,12 @@ from itertools import combinations
 
 MIB = 1 << 20
 
+#: Variables that decide what TransferBench does here.
+VARIABLES = (
+    "OUTPUT_TO_CSV", "SHOW_ITERATIONS", "USE_GPU_DMA", "USE_DMA_EXEC", "USE_REMOTE_READ",
+    "NUM_GPU_DEVICES", "A2A_DIRECT", "SWEEP_MIN", "SWEEP_MAX", "SWEEP_EXE",
+)  # fmt: skip
+
 
 def settings(version, csv, part, shown):
     """Compose the list of environment variables that stands above each preset."""
@@ -245,7 +251,7 @@ BOTH_WAYS = "Bidirectional copy peak bandwidth GB/s"
 
 def rocm_bandwidth_test(
     titles=(ACCESS, DISTANCE, ONE_WAY, BOTH_WAYS), cpus=1, gpus=2, command=None, scale=1.0,
-    first_bus=6,
+    place="{:02x}:0.0",
 ):  # fmt: skip
     """Compose its matrices."""
     command = command or "./rocm-bandwidth-test (rocm_bandwidth -a + rocm_bandwidth -A)"
@@ -259,7 +265,7 @@ def rocm_bandwidth_test(
             facts = [f"Device Index:{'':29}{i}", f"  Device Type:{'':28}{kind}"]
             facts += [f"  Device Name:{'':28}composed {kind}"]
             if i >= cpus:
-                facts += [f"  Device  BDF:{'':28}{first_bus + i - cpus:02x}:0.0"]
+                facts += [f"  Device  BDF:{'':28}{place.format(6 + i - cpus)}"]
                 facts += [f"  Device UUID:{'':28}GPU-{i:016x}"]
             facts += [f"    Allocatable Memory Size (KB):{'':9}{1 << 26}"]
             lines += [f"{'':10}{fact}" for fact in facts] + [""]
@@ -267,7 +273,7 @@ def rocm_bandwidth_test(
         for i in range(count):
             told = f"{'':10}Device: {i},  composed device"
             if i >= cpus:
-                told += f",  GPU-{i:016x},  {first_bus + i - cpus:02x}:0.0"
+                told += f",  GPU-{i:016x},  {place.format(6 + i - cpus)}"
             lines.append(told)
     lines.append("")
     for title in titles:

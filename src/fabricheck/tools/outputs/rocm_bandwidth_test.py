@@ -55,6 +55,8 @@ _VERSION = re.compile(r"RocmBandwidthTest Version: (\S+)")
 _DEVICE = re.compile(
     r"Device: (\d+),  (.*?)(?:,  (GPU-\S+),  ([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d))?"
 )
+#: What only a GPU has: a damaged line of one is none of a CPU.
+_OF_GPU = re.compile(r"GPU-|,  |:[0-9a-f]+\.\d")
 _FACT = re.compile(r"(Device Index|Device Type|Device Name|Device  BDF|Device UUID): +(.*)")
 _MEMORY = re.compile(r"Allocatable Memory Size \(KB\): +\d+")
 _BDF = re.compile(r"([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d)")
@@ -88,7 +90,10 @@ def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValu
         if title not in _FORMS:
             raise line.garbled(f"'{title}' is no title of a matrix")
         found.append(title)
-        values |= _matrix(reader, title, names)
+        values |= (one := _matrix(reader, title, names))
+        for _, *ends in one if title in (ONE_WAY, BOTH_WAYS) else ():
+            if not any(values.get((ACCESS, *way)) for way in (ends, reversed(ends))):
+                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, and no access")
     if tuple(found) != tuple(titles):
         if tuple(found) == tuple(titles[: len(found)]):
             raise GarbledOutput(
@@ -121,6 +126,8 @@ def _matrix(
                 raise line.garbled(f"'{word}' is no value of '{title}'")
             if word == "FAIL":
                 raise line.wrong_data(f"the copy from {source} to {target} gave wrong data")
+            if title == LINK_TYPE and source == target:
+                raise line.garbled(f"{source} has a link to itself")
             if title == LINK_TYPE:
                 values[title, source, target, word] = 1.0
             else:
@@ -242,6 +249,8 @@ class _Reader:
             line = self.take("a device")
             if int(match[1]) != len(told):
                 raise line.garbled(f"device {match[1]} does not follow the one before")
+            if match[3] is None and _OF_GPU.search(match[2]):
+                raise line.garbled(f"device {match[1]} has no UUID and PCI address")
             told.append((line, match[2], (match[4], match[5], match[6]) if match[3] else None))
         if not told:
             told = self._listed()

@@ -28,7 +28,10 @@ SUM, BY_HOST = ("sum",), ("by host's clock",)
 #: The row of scaling that has the highest value over all numbers of compute units.
 BEST = "best"
 
-_VERSION = re.compile(r"TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(
+    r"(?:EnvVar,Value,Description,\()?TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?"
+    r"(?: Backend v[0-9.]+)?(?: \(with NIC support\))?\)?"
+)
 _SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *(?:=|,) *([^ ,]+) *(?::|,).*")
 _WORD = re.compile(r"[CG]PU \d\d|[^\s,]+")
 _TWO, _THREE = re.compile(r"[0-9]+\.[0-9]{2}"), re.compile(r"[0-9]+\.[0-9]{3}")
@@ -76,22 +79,24 @@ def parse_p2p(
     reader.require_settings(
         {"USE_REMOTE_READ": str(int(remote_read)), "USE_GPU_DMA": str(int(executor == "DMA"))}
     )
-    line = reader.find(re.compile(r"Bytes Per Direction[ ,](\d+)"), "'Bytes Per Direction'")
-    csv = "," in line.text
-    reader.require_size(line, int(line.words[-1].split(",")[-1]), size)
+    line, match = reader.find(
+        re.compile(r"Bytes Per Direction([ ,])(\d+)"), "'Bytes Per Direction'"
+    )
+    csv = match[1] == ","
+    reader.require_size(line, int(match[2]), size)
     values: dict[tuple[str | int, ...], float] = {}
     for part in ("Uni", "Bi"):
         line = reader.take(f"the matrix '{part}directional'")
-        match = _MATRIX.fullmatch(line.text.strip())
-        if match is None or match[1] != part:
+        found = _MATRIX.fullmatch(line.text)
+        if found is None or found[1] != part:
             raise line.garbled(f"'{part}directional copy peak bandwidth' is not where it has to be")
-        if (match[2] == "Remote", match[3] == "Local", match[4]) != (
+        if (found[2] == "Remote", found[3] == "Local", found[4]) != (
             remote_read,
             remote_read,
             executor,
         ):
             raise line.other_run(
-                f"it is of '{match[2]} read / {match[3]} write' by {match[4]}, not of "
+                f"it is of '{found[2]} read / {found[3]} write' by {found[4]}, not of "
                 f"'{'Remote' if remote_read else 'Local'} read' by {executor}"
             )
         values |= _matrix(reader, part, csv, remote_read)
@@ -181,16 +186,12 @@ def parse_a2a(
     """
     reader = _Reader(text, origin)
     reader.require_settings(settings)
-    line = reader.find(_COPYING, "'Copying ... bytes between ... pairs'")
-    match = _COPYING.fullmatch(line.text)
-    assert match is not None
+    line, match = reader.find(_COPYING, "'Copying ... bytes between ... pairs'")
     reader.require_size(line, int(match[1]), size)
     if (match[2] == "directly connected") != direct:
         wanted = "directly connected" if direct else "all"
         raise line.other_run(f"it is between {match[2]} pairs, not {wanted}")
-    line = reader.find(_SUMMARY, "'Summary:'")
-    summary = _SUMMARY.fullmatch(line.text)
-    assert summary is not None
+    line, summary = reader.find(_SUMMARY, "'Summary:'")
     if summary[1] is not None:
         reader.require_size(line, int(summary[1]), size)
     reader.rule()
@@ -272,9 +273,7 @@ def parse_one_to_all(
     """
     reader = _Reader(text, origin)
     reader.require_settings({"EXE_INDEX": "0", "SWEEP_DIR": "0", "SWEEP_EXE": executor})
-    line = reader.find(_ONE_TO_ALL, "'Executing (G0 -> ... -> G*)'")
-    match = _ONE_TO_ALL.fullmatch(line.text.strip())
-    assert match is not None
+    line, match = reader.find(_ONE_TO_ALL, "'Executing (G0 -> ... -> G*)'")
     if match["bytes"] is not None:
         reader.require_size(line, int(match["bytes"]), size)
     by, root = match["exe"] or match["kind"][0], match["from"] or match["root"]
@@ -345,9 +344,7 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     reader = _Reader(text, origin)
     reader.require_settings({"LOCAL_IDX": "0", "SWEEP_MIN": "1", "SWEEP_MAX": str(most)})
     copying = re.compile(r"- Copying (\d+) bytes from GPU (\d+) to other devices")
-    line = reader.find(copying, "'Copying ... bytes from GPU'")
-    match = copying.fullmatch(line.text)
-    assert match is not None
+    line, match = reader.find(copying, "'Copying ... bytes from GPU'")
     reader.require_size(line, int(match[1]), size)
     if match[2] != "0":
         raise line.other_run(f"it is of GPU {match[2]}, not 0")
@@ -425,13 +422,16 @@ class _Reader:
                 raise line.garbled(
                     f"TransferBench says: {line.text.removeprefix('[ERROR]').strip()}"
                 )
-            if (match := _VERSION.search(line.text)) and self.version is None:
+            if (match := _VERSION.fullmatch(line.text)) and self.version is None:
                 self.version = ".".join(part for part in match.groups() if part is not None)
                 if (int(match[1]), int(match[2])) < OLDEST:
                     oldest = ".".join(map(str, OLDEST))
                     raise line.other_run(
                         f"it is of TransferBench {self.version}; read are {oldest} and newer"
                     )
+
+        if self.version is None:
+            raise GarbledOutput(origin, None, "it does not tell the version of TransferBench")
 
     def require_settings(self, wanted: Mapping[str, str]) -> None:
         """Refuse what the run shows of its environment variables with another value."""
@@ -444,13 +444,13 @@ class _Reader:
         if found != wanted:
             raise line.other_run(f"its transfers are of {found} B, not {wanted} B")
 
-    def find(self, form: re.Pattern[str], what: str) -> Line:
+    def find(self, form: re.Pattern[str], what: str) -> tuple[Line, re.Match[str]]:
         """Return the next line of a form, and pass over those before it."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             self.at += 1
-            if form.fullmatch(line.text.strip()):
-                return line
+            if match := form.fullmatch(line.text):
+                return line, match
         raise GarbledOutput(
             self.origin, None, f"it has no {what}: it is cut, or of another preset or version"
         )

@@ -70,6 +70,7 @@ class Manifest(_Strict):
 
     started, finished: dates of ISO 8601; finished is None in a folder that was not, but for early
         ones that a signal ended: see `complete`.
+    runtime: of our programs; early ones have none, and are of CUDA.
     planned: the launches of each round, in the order of the first; early ones have none.
     left_out: tools that did not run, and why.
     versions: of our programs, of each tool that tells it, of runtime and driver.
@@ -81,6 +82,7 @@ class Manifest(_Strict):
     started: str
     finished: str | None = None
     rounds: int
+    runtime: Literal["cuda", "rocm"] = "cuda"
     devices: tuple[Device, ...]
     versions: dict[str, str]
     left_out: dict[str, str]
