@@ -285,6 +285,20 @@ def test_rocm_bandwidth_test_damaged():
     refused(matrices, MI50.replace("13.750", "0.000"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Graphics,  GPU-9318692173497dfc,  19:0.0", "Graphics,  GPU-9318692173497dfc,  nan:0.0",
+         "device 1 has no UUID and PCI address"),
+        ("14.280      696.717     N/A", "14.280      N/A         696.717",
+         "GPU 00 and GPU 01 have a value, and no access"),
+    ],
+)  # fmt: skip
+def test_rocm_bandwidth_test_that_contradicts_itself(old, new, said):
+    assert old in MI50
+    assert said in refused(matrices, MI50.replace(old, new, 1))
+
+
 def test_rocm_bandwidth_test_of_another_run():
     refused(matrices, MI50, rbt.ALL_BOTH_WAYS, error=OtherRunError)
     said = refused(matrices, MI50.replace("2.6.0", "2.3.11"), error=OtherRunError)

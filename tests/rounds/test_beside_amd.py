@@ -12,10 +12,13 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+import amd_tool_texts as composed
 from fabricheck.cli import app
 from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
+from fabricheck.tools.outputs import transferbench as tb
 from fabricheck.tools.rounds import launches, manifest, table
 from fabricheck.tools.rounds.beside_amd import BESIDE_AMD
+from fabricheck.tools.rounds.cases import HOST
 
 TOOLS = ("transferbench", "rocm-bandwidth-test", "babelstream")
 FILES = {"babelstream": "hip-stream"}
@@ -68,6 +71,16 @@ def test_a_dry_run(programs, tmp_path, monkeypatch):
     assert "| 25.410 (" in rows["host to device, engine"]
     command = next(line for line in text.splitlines() if "USE_GPU_DMA=1" in line)
     assert command.endswith("transferbench p2p 64M") and "USE_REMOTE_READ=0" in command
+
+
+def test_of_the_numa_domains_of_the_host_the_best_counts():
+    rates = {"CPU 00": 20.0, "CPU 01": 30.0, "CPU 02": 10.0}
+    text = composed.transferbench_p2p(
+        cpus=3, remote=True, rate=lambda source, target, both: rates.get(source, 40.0)
+    )
+    parse = launches.TOOLS["transferbench"].parse
+    values = parse(text, "the file", "transferbench-read", 2).values
+    assert values[tb.ALONE, HOST, "GPU 00"] == 30.0
 
 
 def test_every_case_says_how_the_tools_differ():
