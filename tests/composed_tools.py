@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import amd_tool_texts as amd
 import factories
 
 MIB = 1 << 20
@@ -178,6 +179,47 @@ def p2p_test(arguments):
     sys.stdout.write(p2p_test_text(DEVICES))
 
 
+def transferbench(arguments):
+    """Print what TransferBench would: its variables say which transfers."""
+    preset, size = arguments
+    assert size == "64M", arguments
+    asked = {name: os.environ.get(name, "0") for name in amd.VARIABLES}
+    assert asked["OUTPUT_TO_CSV"] == asked["SHOW_ITERATIONS"] == "0"
+    engine = "DMA" if asked["USE_GPU_DMA"] == "1" else "GFX"
+    if preset == "p2p":
+        assert asked["NUM_GPU_DEVICES"] == "2"
+        reads = asked["USE_REMOTE_READ"] == "1"
+        print(amd.transferbench_p2p(cpus=4, executor=engine, remote=reads), end="")
+    elif preset == "a2a":
+        assert asked["A2A_DIRECT"] == "0"
+        shown = {name: asked[name] for name in ("USE_DMA_EXEC", "USE_REMOTE_READ")}
+        print(amd.transferbench_a2a(gpus=DEVICES, direct=False, shown=shown), end="")
+    elif preset == "one2all":
+        most = int(asked["SWEEP_MAX"])
+        assert asked["SWEEP_MIN"] == asked["SWEEP_MAX"] == str(DEVICES - 1)
+        print(amd.transferbench_one_to_all(DEVICES, most, most, asked["SWEEP_EXE"]), end="")
+    else:
+        assert preset == "scaling", preset
+        most = int(asked["SWEEP_MAX"])
+        print(amd.transferbench_scaling(cpus=4, gpus=DEVICES, most=most), end="")
+
+
+def rocm_bandwidth_test(arguments):
+    """Print what rocm_bandwidth_test would."""
+    assert arguments == [], arguments
+    print(amd.rocm_bandwidth_test(cpus=4, gpus=DEVICES, place="00:{:x}.0"), end="")
+
+
+def hip_stream(arguments):
+    """Print what BabelStream's hip-stream would."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--csv", action="store_true", required=True)
+    for name in ("--device", "-s", "-n"):
+        parser.add_argument(name, type=int, required=True)
+    asked = parser.parse_args(arguments)
+    print(amd.hip_stream_csv(babelstream_csv(asked.s, asked.n)), end="")
+
+
 def ours(program, arguments, fault):
     """Write the document that a program of ours would."""
     parser = argparse.ArgumentParser()
@@ -194,7 +236,7 @@ def ours(program, arguments, fault):
         for i in range(DEVICES)
     ]  # fmt: skip
     changes = {"arguments": [program, *arguments], "devices": devices, "series": series}
-    runtime = "sim" if fault == "simulated" else "cuda"
+    runtime = "sim" if fault == "simulated" else os.environ.get("FAKE_RUNTIME", "cuda")
     program_of = factories.document()["program"] | {"name": program, "runtime": runtime}
     if fault == "noisy":
         said = {"exit_code": 7, "status": "too-noisy", "message": "device 0 is too noisy"}
@@ -367,6 +409,11 @@ def main(name, arguments):
         sys.stdout.write(nvbandwidth_json(arguments[arguments.index("-t") + 1 :], DEVICES + 1))
         return 0
     tools = {"nvbandwidth": nvbandwidth, "cuda-stream": babelstream, "p2p-test": p2p_test}
+    tools |= {"transferbench": transferbench, "rocm-bandwidth-test": rocm_bandwidth_test,
+              "hip-stream": hip_stream}  # fmt: skip
+    if fault == "garbage":
+        print("\x01\x02 GPU 00 -> 12.3")
+        return 0
     if fault == "empty":
         return 0
     if name in tools:

@@ -21,6 +21,7 @@ from unittest import mock
 import yaml
 from pydantic import BaseModel
 
+import amd_tool_texts as amd
 import composed_tools as composed
 import factories
 import locks
@@ -46,7 +47,16 @@ from fabricheck.run.first_hour import packing
 from fabricheck.site import expected_checks, sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
-from fabricheck.tools.outputs import PlacedValues, babelstream, nvbandwidth, osu, p2p_test
+from fabricheck.tools.outputs import (
+    PlacedValues,
+    babelstream,
+    nvbandwidth,
+    osu,
+    p2p_test,
+    rvs,
+    transferbench,
+)
+from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
 from fabricheck.tools.rounds import launches, manifest
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import detection, host, simulated
@@ -187,6 +197,85 @@ def _p2p_test() -> Reader:
         Text("composed, 4 devices", composed.p2p_test_text(4), read),
     ]
     return Reader("p2pBandwidthLatencyTest", texts, exchangeable=True, free="^So you can see")
+
+
+def _transferbench() -> Iterator[Reader]:
+    size = 64 * MIB
+
+    def p2p(path: Path) -> Mapping[Any, Any]:
+        return _placed(transferbench.parse_p2p(text_of(path), str(path), size))
+
+    def a2a(path: Path) -> Mapping[Any, Any]:
+        return _placed(transferbench.parse_a2a(text_of(path), str(path), size, {}))
+
+    def sets(path: Path) -> Mapping[Any, Any]:
+        found = transferbench.parse_one_to_all(text_of(path), str(path), size, 4, 1, 3)
+        # The sum of a set is of its values, and not printed.
+        return {
+            key: value
+            for key, value in _placed(found).items()
+            if isinstance(key, str) or len(key) != 2
+        }
+
+    def scaling(path: Path) -> Mapping[Any, Any]:
+        return _placed(transferbench.parse_scaling(text_of(path), str(path), size, 8))
+
+    def both(compose: Any, read: Any) -> list[Text]:
+        return [Text(name, compose(csv=csv), read) for name, csv in (("text", 0), ("CSV", 1))]
+
+    published = OUTPUTS / "amd-published" / "transferbench-1.60-a2a-mi300x.txt"
+    settings = r"Executor:|^(?!.*(GPU|SRC|bytes|NumCUs))"
+    for name, texts in (
+        ("p2p", both(amd.transferbench_p2p, p2p)),
+        ("a2a", [_recorded(published, a2a), *both(amd.transferbench_a2a, a2a)]),
+        ("one2all", both(amd.transferbench_one_to_all, sets)),
+        ("scaling", both(amd.transferbench_scaling, scaling)),
+    ):
+        yield Reader(f"TransferBench {name}", texts, exchangeable=True, free=settings)
+
+
+def _rocm_bandwidth_test() -> Reader:
+    def of(found: PlacedValues) -> Mapping[Any, Any]:
+        # Nothing contradicts a distance or the type of a link, and nothing uses them.
+        unused = (rbt.DISTANCE, rbt.LINK_TYPE)
+        return {key: one for key, one in _placed(found).items() if key[0] not in unused}
+
+    def read(path: Path) -> Mapping[Any, Any]:
+        return of(rbt.parse(text_of(path), str(path)))
+
+    def topology(path: Path) -> Mapping[Any, Any]:
+        return of(rbt.parse(text_of(path), str(path), rbt.TOPOLOGY))
+
+    def pair(path: Path) -> Mapping[Any, Any]:
+        sizes = (1, 1024, size)
+        return _placed(rbt.parse_pairs(text_of(path), str(path), [ends], sizes, False))
+
+    ends, size = ("Cpu 0", "Gpu 2"), 64 * MIB
+    texts = [
+        _recorded(OUTPUTS / "amd-published" / "rocm-bandwidth-test-2.6.0-mi50.txt", read),
+        Text("-t", amd.rocm_bandwidth_test(rbt.TOPOLOGY, gpus=3), topology),
+        Text("a pair", amd.rbt_pair(*ends, (1, 1024, size)), pair),
+    ]
+    # A pair without a way has none.
+    return Reader("rocm_bandwidth_test", texts, exchangeable=True, together=2,
+                  may_lack=lambda key: isinstance(key, tuple))  # fmt: skip
+
+
+def _rvs() -> Reader:
+    def of(module: str) -> Text:
+        def read(path: Path) -> Mapping[Any, Any]:
+            # An action's name is free.
+            found = rvs.parse(text_of(path), str(path), module).values
+            if module == "babel":
+                return {key[1:]: value for key, value in found.items()}
+            # One pair may be there several times, so that nothing contradicts its numbers.
+            return {(f"{value:.3f}",): True for value in found.values()}
+
+        return Text(module, getattr(amd, f"rvs_{module}")(), read)
+
+    # Of one pair several means follow each other, so that one more entry of it says nothing.
+    return Reader("RVS", [of("pbqt"), of("pebb"), of("babel")], exchangeable=True,
+                  may_lack=lambda key: True)  # fmt: skip
 
 
 def _topology() -> Iterator[Reader]:
@@ -733,7 +822,8 @@ def _archive() -> str:
 def readers() -> Mapping[str, Reader]:
     """Return all readers by name."""
     found = [
-        _osu(), _nccl(), _nvbandwidth(), _babelstream(), _p2p_test(), *_topology(), *_slurm(),
+        _osu(), _nccl(), _nvbandwidth(), _babelstream(), _p2p_test(), *_transferbench(),
+        _rocm_bandwidth_test(), _rvs(), *_topology(), *_slurm(),
         _documents(), _series(), _reports(), *_files_of_json(), *_files_of_yaml(), *_others(),
     ]  # fmt: skip
     return {one.name: one for one in found}

@@ -10,7 +10,8 @@ import pytest
 from fabricheck.tools.rounds.record import record
 
 TESTS = Path(__file__).parents[1]
-NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test")
+NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test",
+         "transferbench", "rocm-bandwidth-test", "hip-stream")  # fmt: skip
 
 
 @pytest.fixture(scope="session")

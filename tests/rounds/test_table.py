@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError
 from fabricheck.tools.rounds import manifest, table
-from fabricheck.tools.rounds.comparisons import COMPARISONS, Cell, Comparison, Ours
+from fabricheck.tools.rounds.beside_nvidia import BESIDE_NVIDIA
+from fabricheck.tools.rounds.cases import Cell, Comparison, Ours
 from fabricheck.tools.rounds.launches import TESTCASES
 from fabricheck.tools.rounds.table import OurOutput, Row, Values
 
@@ -92,9 +93,9 @@ def test_nothing_is_judged_without_a_tool():
 
 
 def test_the_cases_are_the_ones_that_were_asked_for():
-    names = [case.name for case in COMPARISONS]
+    names = [case.name for case in BESIDE_NVIDIA]
     assert len(set(names)) == len(names)
-    targets = {case.name: case.target for case in COMPARISONS if case.target != 1.0}
+    targets = {case.name: case.target for case in BESIDE_NVIDIA if case.target != 1.0}
     assert targets == {
         "copy on the device": 1.02,
         "write to a peer, kernel": 1.01,
@@ -102,7 +103,7 @@ def test_the_cases_are_the_ones_that_were_asked_for():
     }
     assert len(TESTCASES) == len(set(TESTCASES)) == 24
     # What is not judged says why.
-    assert all(case.note for case in COMPARISONS if case.target is None)
+    assert all(case.note for case in BESIDE_NVIDIA if case.target is None)
 
 
 # Recorded rounds
@@ -110,7 +111,7 @@ def test_the_cases_are_the_ones_that_were_asked_for():
 
 def test_values_are_those_of_the_outputs(recorded):
     rows = table.read(recorded[0]).rows
-    assert [found.comparison for found in rows] == list(COMPARISONS)
+    assert [found.comparison for found in rows] == list(BESIDE_NVIDIA)
     copy = named(rows, "copy on the device")
     # Counted once; BabelStream's read and written halves of 3450 and 4030.
     assert copy.ours.values == (2130.0, 2130.0)
@@ -338,7 +339,7 @@ def test_documents_of_devices_are_read(file, launch, first):
     if launch == "p2p-chase":
         series = [one for one in output.document["series"] if one["device_set"] != [1, 0]]
         output.document["series"] = series
-    cases = [case for case in COMPARISONS if case.ours.launch == output.launch]
+    cases = [case for case in BESIDE_NVIDIA if case.ours.launch == output.launch]
     assert cases
     values = [output.value(case)[0] for case in cases]
     (expected, *_) = [

@@ -54,13 +54,21 @@ def rounds_command(
     ] = None,
     babelstream: Annotated[
         Path | None,
-        typer.Option("--babelstream", help="Path of BabelStream 5; left out without it."),
+        typer.Option("--babelstream", help="BabelStream 5 (CUDA, HIP); else left out."),
     ] = None,
     p2p_test: Annotated[
         Path | None,
         typer.Option(
             "--p2p-test", help="Path of CUDA's p2pBandwidthLatencyTest; left out without it."
         ),
+    ] = None,
+    transferbench: Annotated[
+        Path | None,
+        typer.Option("--transferbench", help="TransferBench after 1.52; else left out."),
+    ] = None,
+    rocm_bandwidth_test: Annotated[
+        Path | None,
+        typer.Option("--rocm-bandwidth-test", help="That of ROCm 5.2 to 6.3; else left out."),
     ] = None,
     number: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds.")] = 5,
     limit_s: Annotated[
@@ -78,6 +86,8 @@ def rounds_command(
         "nvbandwidth": nvbandwidth,
         "babelstream": babelstream,
         "p2p-test": p2p_test,
+        "transferbench": transferbench,
+        "rocm-bandwidth-test": rocm_bandwidth_test,
     }
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:

@@ -14,11 +14,15 @@ from dataclasses import dataclass
 class PlacedValues:
     """The values that a tool printed in one run of a comparison round.
 
-    values: by place, as the tool's parser names it. Absent where the tool measured nothing: a test
-    that this machine cannot run, a pair without peer access. version: that of the tool; ``None``
-    where it reports none. devices: those that it saw; empty where it reports none.
+    values: by place, as the parser of the tool names it. Nothing stands where the tool measured
+        nothing: a test that this machine cannot run, a pair without peer access.
+    version: that of the tool; ``None`` where it tells none.
+    devices: those that it saw; none where it tells none.
+    addresses: their PCI addresses without domain (``19:00.0``), in the same order; none where it
+        tells none.
     """
 
     values: Mapping[tuple[str | int, ...], float]
     version: str | None = None
     devices: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()

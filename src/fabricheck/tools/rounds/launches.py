@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from fabricheck.tools.outputs import PlacedValues, babelstream, nvbandwidth, p2p_test
-from fabricheck.tools.rounds.comparisons import (
-    ARRAY_BYTES,
-    BABELSTREAM_BYTES,
-    CHASE_BYTES,
-    COMPARISONS,
-)
+from fabricheck.tools.outputs import PlacedValues, babelstream, nvbandwidth, p2p_test, transferbench
+from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
+from fabricheck.tools.rounds.beside_amd import OTHERS
+from fabricheck.tools.rounds.beside_nvidia import BESIDE_NVIDIA
+from fabricheck.tools.rounds.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, HOST
+from fabricheck.tools.rounds.comparisons import COMPARISONS
 
 _Named = TypeVar("_Named")
 
@@ -22,7 +21,7 @@ _Named = TypeVar("_Named")
 TESTCASES: tuple[str, ...] = tuple(
     dict.fromkeys(
         str(cell.place[0])
-        for one in COMPARISONS
+        for one in BESIDE_NVIDIA
         for cell in one.tools
         if cell.tool == "nvbandwidth"
     )
@@ -47,25 +46,111 @@ _LIMIT_S = 60.0
 class Tool:
     """A third-party benchmark that measures in the rounds.
 
-    title: its own name, in the table. arguments: those of each launch, for a shell, by the launch's
-    name. parse: parses an output: its text, its file for errors, and the name of the launch.
-    limit_s: the time limit of a launch, in s. fewest_devices: with fewer it does not run.
+    title: its own name, in the table.
+    arguments: those of each launch, for a shell, by the launch's name.
+    parse: reads an output: its text, its file for errors, the name of the launch, and the number of
+        devices.
+    limit_s: the time limit of a launch, in s.
+    runtimes: those of our programs beside which it measures.
+    fewest_devices: with fewer it does not run.
+    environment: variables of each launch, by its name; ``{others}`` is the number of devices but
+        one.
     """
 
     title: str
     arguments: Mapping[str, str]
-    parse: Callable[[str, str, str], PlacedValues]
+    parse: Callable[[str, str, str, int], PlacedValues]
     limit_s: float
+    runtimes: tuple[str, ...]
     fewest_devices: int = 1
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def _babelstream(text: str, origin: str, launch: str) -> PlacedValues:
+def _babelstream(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
     array = BABELSTREAM_BYTES[launch.removeprefix("babelstream-")]
     return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
 
 
-#: The tools by the name of their option, in the order of the table's columns. A new one needs a
-#: parser with recorded outputs, an entry here, its cells among the comparisons, and an option.
+#: Bytes of a transfer of TransferBench, its default, as it compares all data on the host.
+TRANSFERBENCH_BYTES = 64 << 20
+
+_TRANSFERBENCH_SIZE = f"{TRANSFERBENCH_BYTES >> 20}M"
+
+#: Compute units up to which TransferBench's scaling goes, its default.
+_SCALING_UNITS = 32
+
+_READS = {"USE_REMOTE_READ": "1"}
+_WRITES = {"USE_REMOTE_READ": "0"}
+# Of a2a: 1.52 has USE_GPU_DMA for engines, what followed it USE_DMA_EXEC.
+_BY_KERNEL = {"USE_GPU_DMA": "0", "USE_DMA_EXEC": "0"}
+_BY_ENGINE = {"USE_GPU_DMA": "1", "USE_DMA_EXEC": "1"}
+_PAIR = {"NUM_GPU_DEVICES": "2", "P2P_MODE": "0"}
+_ALL = {"A2A_DIRECT": "0", "A2A_LOCAL": "0", "A2A_MODE": "0"}
+_TO_OTHERS = {"EXE_INDEX": "0", "SWEEP_DIR": "0", "SWEEP_MIN": "{others}", "SWEEP_MAX": "{others}"}
+_PLAIN = {"OUTPUT_TO_CSV": "0", "SHOW_ITERATIONS": "0"}
+
+#: Variables of TransferBench's launches, all that its values depend on.
+_TRANSFERBENCH = {
+    "transferbench-write": _PAIR | _WRITES | _BY_KERNEL,
+    "transferbench-read": _PAIR | _READS | _BY_KERNEL,
+    "transferbench-dma-write": _PAIR | _WRITES | _BY_ENGINE,
+    "transferbench-dma-read": _PAIR | _READS | _BY_ENGINE,
+    "transferbench-scaling": {"LOCAL_IDX": "0", "SWEEP_MIN": "1", "SWEEP_MAX": f"{_SCALING_UNITS}"},
+    "transferbench-one2all": _TO_OTHERS | {"SWEEP_EXE": "G"},
+    "transferbench-one2all-dma": _TO_OTHERS | {"SWEEP_EXE": "D"},
+    "transferbench-a2a": _ALL | _WRITES | _BY_KERNEL,
+    "transferbench-a2a-read": _ALL | _READS | _BY_KERNEL,
+    "transferbench-a2a-dma": _ALL | _WRITES | _BY_ENGINE,
+}
+
+_PRESETS = {"scaling": "scaling", "one2all": "one2all", "a2a": "a2a"}
+
+
+def _preset(launch: str) -> str:
+    return _PRESETS.get(launch.split("-")[1], "p2p")
+
+
+def _transferbench(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
+    preset, variables = _preset(launch), _TRANSFERBENCH[launch]
+    size = TRANSFERBENCH_BYTES
+    if preset == "a2a":
+        shown = {name: one for name, one in variables.items() if name not in ("USE_GPU_DMA",)}
+        return transferbench.parse_a2a(text, origin, size, shown, direct=False)
+    if preset == "one2all":
+        others, by = devices - 1, variables["SWEEP_EXE"]
+        found = transferbench.parse_one_to_all(text, origin, size, devices, others, others, by)
+        total = sum(value for place, value in found.values.items() if len(place) == 2)
+        return replace(found, values={(by, OTHERS): total})
+    if preset == "scaling":
+        found = transferbench.parse_scaling(text, origin, size, _SCALING_UNITS)
+    else:
+        engine = "DMA" if variables["USE_GPU_DMA"] == "1" else "GFX"
+        reads = variables["USE_REMOTE_READ"] == "1"
+        found = transferbench.parse_p2p(text, origin, size, engine, reads)
+    return replace(found, values=_with_host(found.values))
+
+
+def _rocm_bandwidth_test(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
+    found = rbt.parse(text, origin)
+    return replace(found, values=_with_host(found.values))
+
+
+_Places = Mapping[tuple[str | int, ...], float]
+
+
+def _with_host(values: _Places) -> _Places:
+    """Return the values, with the best of all NUMA domains of the host at the place `HOST`."""
+    best: dict[tuple[str | int, ...], float] = {}
+    for place, value in values.items():
+        # The host's own copies have it twice.
+        host = tuple(HOST if str(part).startswith("CPU ") else part for part in place)
+        if host.count(HOST) == 1:
+            best[host] = max(value, best.get(host, 0.0))
+    return {**values, **best}
+
+
+#: The tools by the name of their option, in the order of the table's columns. A new one is a parser
+#: with recorded outputs, an entry here, its cells among the comparisons, and an option.
 TOOLS: dict[str, Tool] = {
     "nvbandwidth": Tool(
         "nvbandwidth",
@@ -73,8 +158,9 @@ TOOLS: dict[str, Tool] = {
             "nvbandwidth": f"-j -b {ARRAY_BYTES >> 20} -i {NVBANDWIDTH_SAMPLES} "
             f"-t {' '.join(TESTCASES)}"
         },
-        lambda text, origin, launch: nvbandwidth.parse(text, origin, TESTCASES),
+        lambda text, origin, launch, devices: nvbandwidth.parse(text, origin, TESTCASES),
         limit_s=180,
+        runtimes=("cuda",),
     ),
     "babelstream": Tool(
         "BabelStream",
@@ -84,19 +170,37 @@ TOOLS: dict[str, Tool] = {
         },
         _babelstream,
         limit_s=90,
+        runtimes=("cuda", "rocm"),
     ),
     "p2p-test": Tool(
         "p2pBandwidthLatencyTest",
         {"p2p-test": f"--p2p_read --numElems={ARRAY_BYTES // 4}"},
-        lambda text, origin, launch: p2p_test.parse(text, origin),
+        lambda text, origin, launch, devices: p2p_test.parse(text, origin),
         limit_s=60,
+        runtimes=("cuda",),
         fewest_devices=2,
+    ),
+    "transferbench": Tool(
+        "TransferBench",
+        {launch: f"{_preset(launch)} {_TRANSFERBENCH_SIZE}" for launch in _TRANSFERBENCH},
+        _transferbench,
+        limit_s=180,
+        runtimes=("rocm",),
+        fewest_devices=2,
+        environment={launch: _PLAIN | one for launch, one in _TRANSFERBENCH.items()},
+    ),
+    "rocm-bandwidth-test": Tool(
+        "rocm_bandwidth_test",
+        {"rocm-bandwidth-test": ""},
+        _rocm_bandwidth_test,
+        limit_s=180,
+        runtimes=("rocm",),
     ),
 }
 
 #: Names of the launches with the compared values, by tool; None is ours.
 NAMES: dict[str | None, tuple[str, ...]] = {
-    None: tuple(dict.fromkeys(one.ours.launch for one in COMPARISONS)),
+    None: tuple(dict.fromkeys(one.ours.launch for all_ in COMPARISONS.values() for one in all_)),
     **{name: tuple(tool.arguments) for name, tool in TOOLS.items()},
 }
 
@@ -105,9 +209,13 @@ NAMES: dict[str | None, tuple[str, ...]] = {
 class Command:
     """One command of a round.
 
-    name: of its files, before the number of the round. tool: its tool; None for one of ours.
-    executable: an absolute path. arguments: as for a shell; for ours without ``--output``. limit_s:
-    its time limit, in s. round: its number, from 1; 0 is before the first.
+    name: of its files, before the number of the round.
+    tool: whose; None of one of ours.
+    executable: an absolute path.
+    arguments: as for a shell; of ours without ``--output``.
+    limit_s: then it is ended.
+    environment: variables that it has beside those of this process.
+    round: its number, from 1; 0 is before the first.
     """
 
     name: str
@@ -115,6 +223,7 @@ class Command:
     executable: Path
     arguments: str
     limit_s: float
+    environment: Mapping[str, str] = field(default_factory=dict)
     round: int = 0
 
     @property
@@ -128,12 +237,23 @@ class Command:
         written = ["--output", self.output] if self.tool is None else []
         return [*shlex.split(self.arguments), *written]
 
+    @property
+    def line(self) -> str:
+        """The whole command for a shell, without folders."""
+        variables = [f"{name}={value}" for name, value in self.environment.items()]
+        return shlex.join([*variables, self.executable.name, *self.words])
 
-def ours(programs: Path, devices: int) -> list[Command]:
-    """Return the commands of our programs; those between devices only where there are several."""
+
+def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
+    """Return the commands of our programs that the comparisons of a runtime need.
+
+    Those between devices only where there are several.
+    """
+    needed = {one.ours.launch for one in COMPARISONS[runtime]}
     own = f"{_SIZE} {_QUICK} {_BATCH}"
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
+    every = ",".join(f"{a}-{b}" for a in range(devices) for b in range(devices) if a != b)
     found = [
         ("stream", "stream", f"--devices 0 --kernels copy {own}"),
         ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {own}"),
@@ -151,6 +271,7 @@ def ours(programs: Path, devices: int) -> list[Command]:
             ("p2p", "p2p", f"--pairs 0-1 --operations {both} {own}"),
             ("p2p-to-all", "p2p", f"--together {from_one} {group} {own}"),
             ("p2p-to-one", "p2p", f"--together {to_one} {group} {own}"),
+            ("p2p-all", "p2p", f"--together {every} {group} {own}"),
             (
                 "p2p-chase",
                 "p2p",
@@ -160,6 +281,7 @@ def ours(programs: Path, devices: int) -> list[Command]:
     return [
         Command(name, None, programs / program, arguments, _LIMIT_S)
         for name, program, arguments in found
+        if name in needed
     ]
 
 
@@ -169,11 +291,21 @@ def facts(programs: Path) -> Command:
     return Command("facts", None, programs / "stream", arguments, _LIMIT_S)
 
 
-def theirs(name: str, executable: Path) -> list[Command]:
+def theirs(name: str, executable: Path, devices: int) -> list[Command]:
     """Return the commands of a tool: all that the comparisons need of it, in few processes."""
     tool = TOOLS[name]
     return [
-        Command(launch, name, executable, arguments, tool.limit_s)
+        Command(
+            launch,
+            name,
+            executable,
+            arguments,
+            tool.limit_s,
+            {
+                variable: value.format(others=devices - 1)
+                for variable, value in tool.environment.get(launch, {}).items()
+            },
+        )
         for launch, arguments in tool.arguments.items()
     ]
 

@@ -67,11 +67,13 @@ class Device(_Strict):
 class Manifest(_Strict):
     """The manifest; launches are in the order in which they ran.
 
-    started, finished: dates of ISO 8601; finished is None in an unfinished folder, except early
-    ones that a signal ended: see `complete`. planned: the launches of each round, in the order of
-    the first; early ones have none. left_out: tools that did not run, and why. versions: of our
-    programs, of each tool that reports it, of runtime and driver. failures: those of all launches,
-    and those of none.
+    started, finished: dates of ISO 8601; finished is None in a folder that was not, but for early
+        ones that a signal ended: see `complete`.
+    runtime: of our programs; early ones have none, and are of CUDA.
+    planned: the launches of each round, in the order of the first; early ones have none.
+    left_out: tools that did not run, and why.
+    versions: of our programs, of each tool that tells it, of runtime and driver.
+    failures: all of the launches', and those that belong to none.
     """
 
     format: Literal["fabricheck-rounds"] = "fabricheck-rounds"
@@ -79,6 +81,7 @@ class Manifest(_Strict):
     started: str
     finished: str | None = None
     rounds: int
+    runtime: Literal["cuda", "rocm"] = "cuda"
     devices: tuple[Device, ...]
     versions: dict[str, str]
     left_out: dict[str, str]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal, cast
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
 from fabricheck.results.model import ResultDocument
 from fabricheck.tools.rounds import launches
 from fabricheck.tools.rounds import manifest as manifests
+from fabricheck.tools.rounds.comparisons import COMPARISONS
 from fabricheck.tools.rounds.launches import TOOLS, Command
 from fabricheck.tools.rounds.manifest import Failure, LaunchRecord, Manifest
 from fabricheck.tools.rounds.table import OurOutput, devices_of, read_printed
@@ -132,23 +133,34 @@ class _Rounds:
         started = _now()
         document = self._facts()
         count = len(document["devices"])
-        left_out = {tool.title: "not given" for name, tool in TOOLS.items() if name not in tools}
+        runtime = document["program"]["runtime"]
+        left_out = {
+            tool.title: "not given"
+            for name, tool in TOOLS.items()
+            if name not in tools and runtime in tool.runtimes
+        }
+        left_out |= {
+            TOOLS[name].title: f"our programs are of {runtime}"
+            for name in tools
+            if runtime not in TOOLS[name].runtimes
+        }
         left_out |= {
             TOOLS[name].title: "there is only one device"
             for name in tools
             if count < TOOLS[name].fewest_devices
         }
-        self.commands = launches.ours(programs, count)
+        self.commands = launches.ours(programs, count, runtime)
         self.commands += [
             command
             for name, path in tools.items()
             if TOOLS[name].title not in left_out
-            for command in launches.theirs(name, path)
+            for command in launches.theirs(name, path, count)
         ]
         program = document["program"]
         self.manifest = Manifest(
             started=started,
             rounds=rounds,
+            runtime=cast(Literal["cuda", "rocm"], runtime),
             devices=devices_of(document),
             versions={
                 "fabricheck": f"{program['version']} (commit {program['commit']}, "
@@ -168,9 +180,11 @@ class _Rounds:
         limit_s = self._limit(command)
         self._require_good(command, self._start(command, limit_s), limit_s)
         document = OurOutput(self.folder / command.output, command.name).document
+        path = self.programs / "stream"
         if document["clock"] != "measured":
-            path = self.programs / "stream"
             raise UsageError(f"{path} simulates, but the third-party tools measure.")
+        if document["program"]["runtime"] not in COMPARISONS:
+            raise UsageError(f"{path} has no devices, which the third-party tools measure.")
         return document
 
     def all(self) -> None:
@@ -210,7 +224,7 @@ class _Rounds:
             round=command.round,
             name=command.name,
             tool=command.tool,
-            command=shlex.join([command.executable.name, *command.words]),
+            command=command.line,
             output=command.output,
             exit_code=ended.code,
             seconds=round(ended.seconds, 3),
@@ -235,7 +249,8 @@ class _Rounds:
         # Run in the folder, with names without folders, so that documents contain no paths.
         line = [str(command.executable.resolve()), *command.words]
         try:
-            return start(line, printed, errors, limit_s, self.folder)
+            environment = {**os.environ, **command.environment}
+            return start(line, printed, errors, limit_s, self.folder, environment)
         except OSError as error:
             what = Path(error.filename or command.executable).name
             reason = f"{what} cannot be written or started ({error.strerror})"
@@ -261,9 +276,9 @@ class _Rounds:
         if not output.exists():
             raise InvalidInputError(f"{output}: it succeeded but left no result document.")
         if command.tool is None:
-            OurOutput(output, command.name).check(self.manifest.devices)
+            OurOutput(output, command.name).check(self.manifest.devices, self.manifest.runtime)
             return
-        found = read_printed(output, command.tool, command.name, len(self.manifest.devices))
+        found = read_printed(output, command.tool, command.name, self.manifest.devices)
         if found.version is not None:
             self.manifest.versions[TOOLS[command.tool].title] = found.version
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fabricheck.core import amounts
-from fabricheck.tools.rounds.comparisons import ARRAY_BYTES
+from fabricheck.tools.rounds.cases import ARRAY_BYTES
 from fabricheck.tools.rounds.launches import TOOLS
 from fabricheck.tools.rounds.manifest import Manifest
 from fabricheck.tools.rounds.table import ONE_ROUND, Campaign, Row, Values
@@ -50,7 +50,9 @@ def _campaign(one: Campaign) -> Iterator[str]:
     for name, why in manifest.left_out.items():
         yield f"- {name} is left out: {why}."
     yield ""
-    yield from _table(one.rows)
+    yield from _table(
+        one.rows, [t for t, tool in TOOLS.items() if manifest.runtime in tool.runtimes]
+    )
     yield ""
     judged = [row for row in one.rows if row.comparison.target is not None]
     counted: list[str | None] = [row.verdict for row in judged]
@@ -94,12 +96,12 @@ def _failures(one: Campaign) -> Iterator[str]:
         yield from (f"- {failure.sentence}" for failure in one.manifest.failures)
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
+def _table(rows: Sequence[Row], tools: Sequence[str]) -> Iterator[str]:
     heads = [
         "case",
         "unit",
         "fabricheck",
-        *(tool.title for tool in TOOLS.values()),
+        *(TOOLS[tool].title for tool in tools),
         "ratio",
         "target",
         "verdict",
@@ -108,15 +110,15 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|{'|'.join(['---'] * len(heads))}|"
     for row in rows:
-        yield f"| {' | '.join(_cells(row))} |"
+        yield f"| {' | '.join(_cells(row, tools))} |"
 
 
-def _cells(row: Row) -> Iterator[str]:
+def _cells(row: Row, tools: Sequence[str]) -> Iterator[str]:
     case = row.comparison
     yield case.name
     yield case.unit
     yield "not measured" if row.ours is None else _values(row.ours, own=True)
-    for tool in TOOLS:
+    for tool in tools:
         yield _of_tool(row, tool)
     yield _ratio(row)
     target = case.target

@@ -15,14 +15,8 @@ from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.tools.outputs import PlacedValues
 from fabricheck.tools.rounds import manifest as manifests
-from fabricheck.tools.rounds.comparisons import (
-    ARRAY_BYTES,
-    CHASE_BYTES,
-    COMPARISONS,
-    Cell,
-    Comparison,
-    Ours,
-)
+from fabricheck.tools.rounds.cases import ARRAY_BYTES, CHASE_BYTES, Cell, Comparison, Ours
+from fabricheck.tools.rounds.comparisons import COMPARISONS
 from fabricheck.tools.rounds.launches import TOOLS
 from fabricheck.tools.rounds.manifest import Device, Manifest
 
@@ -52,14 +46,14 @@ class OurOutput:
             said = outcome["message"] or f"the run ended as {outcome['status']}"
             raise InvalidDocument(path, said.rstrip("."))
 
-    def check(self, devices: Sequence[Device]) -> None:
-        """Check that it has what is compared, and is of these devices.
+    def check(self, devices: Sequence[Device], runtime: str) -> None:
+        """Look whether it has what is compared with this runtime, and is of these devices.
 
         :raises InvalidDocument: when something is missing, or the devices differ.
         """
         if devices_of(self.document) != tuple(devices):
             raise InvalidDocument(self.path, "has other devices than its manifest")
-        for comparison in COMPARISONS:
+        for comparison in COMPARISONS[runtime]:
             if comparison.ours.launch == self.launch:
                 self.value(comparison)
 
@@ -107,18 +101,24 @@ def _is(ours: Ours, series: Series) -> bool:
     )
 
 
-def read_printed(path: Path, tool: str, launch: str, devices: int) -> PlacedValues:
-    """Parse what a tool printed.
+def read_printed(path: Path, tool: str, launch: str, devices: Sequence[Device]) -> PlacedValues:
+    """Read what a tool printed.
 
     :param launch: the name of the launch.
-    :param devices: how many our programs see.
-    :raises FabricheckError: when it is cut off or damaged, as the parsers of `outputs` state.
-    :raises OtherRunError: when the tool saw another number of devices.
+    :param devices: those that our programs see.
+    :raises FabricheckError: when it is cut or damaged, as the parsers of `outputs` say.
+    :raises OtherRunError: when the tool saw another number of devices, or others.
     """
-    found = TOOLS[tool].parse(read_text(path), str(path), launch)
-    if found.devices and len(found.devices) != devices:
-        reason = f"it has {len(found.devices)} devices, but our programs see {devices}"
+    count = len(devices)
+    found = TOOLS[tool].parse(read_text(path), str(path), launch, count)
+    if found.devices and len(found.devices) != count:
+        reason = f"it has {len(found.devices)} devices, but our programs see {count}"
         raise OtherRunError(str(path), None, reason)
+    for device, address in zip(devices, found.addresses, strict=False):
+        own = device.pci_address
+        if own is not None and own.partition(":")[2] != address:
+            reason = f"its device {device.index} is at {address}, that of our programs at {own}"
+            raise OtherRunError(str(path), None, reason)
     return found
 
 
@@ -254,12 +254,14 @@ def read(folder: Path) -> Campaign:
             continue
         if launch.tool is None:
             found = OurOutput(path, launch.name)
-            found.check(manifest.devices)
+            found.check(manifest.devices, manifest.runtime)
             ours.setdefault(launch.name, []).append(found)
         else:
-            output = read_printed(path, launch.tool, launch.name, len(manifest.devices))
+            output = read_printed(path, launch.tool, launch.name, manifest.devices)
             printed.setdefault(launch.name, []).append(output)
-    rows = tuple(_row(one, ours.get(one.ours.launch, []), printed) for one in COMPARISONS)
+    rows = tuple(
+        _row(one, ours.get(one.ours.launch, []), printed) for one in COMPARISONS[manifest.runtime]
+    )
     return Campaign(folder.resolve().name, manifest, rows)
 
 

@@ -1,0 +1,302 @@
+"""Reading what rocm_bandwidth_test 2.6.0 prints, that of ROCm 5.2 to 6.3: matrices, and pairs.
+
+Copies are those of ROCr's asynchronous copy: engines, but kernels where these are switched off. All
+bandwidths are in GB/s (1e9 bytes per second), those called peak of the shortest of its runs. Source
+of the format: rocm_bandwidth_test_report.cpp and rocm_bandwidth_test_print.cpp of ROCm 5.2.0 and
+6.3.3, which print the same. ROCm 7 has another program of this name, made of TransferBench.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fabricheck.core.errors import GarbledOutput, OtherRunError
+from fabricheck.core.lines import Line, agree, ended_lines_of, printed
+from fabricheck.tools.outputs import PlacedValues
+
+VERSION = "2.6.0"
+
+#: Titles of its matrices; rows are sources. `DISTANCE` is that of NUMA.
+ACCESS = "Inter-Device Access"
+LINK_TYPE = "Inter-Device Link Type: P = PCIe, X = xGMI, N/A = Not Applicable"
+HOPS = "Inter-Device Link Hops"
+DISTANCE = "Inter-Device Numa Distance"
+ONE_WAY = "Unidirectional copy peak bandwidth GB/s"
+BOTH_WAYS = "Bidirectional copy peak bandwidth GB/s"
+VALIDATION = "Data Path Validation"
+
+#: What it prints without options, with ``-a``, ``-A``, ``-v`` and ``-t``.
+DEFAULT = (ACCESS, DISTANCE, ONE_WAY, BOTH_WAYS)
+ALL_ONE_WAY = (ACCESS, DISTANCE, ONE_WAY)
+ALL_BOTH_WAYS = (ACCESS, DISTANCE, BOTH_WAYS)
+VALIDATED = (ACCESS, VALIDATION)
+TOPOLOGY = (ACCESS, LINK_TYPE, DISTANCE)
+
+#: Bytes of a copy of the matrices; no option of these changes it.
+MATRIX_BYTES = 64 << 20
+
+#: Columns of a pair: times in us, bandwidths in GB/s.
+COLUMNS = ("Avg Time(us)", "Avg BW(GB/s)", "Min Time(us)", "Peak BW(GB/s)")
+
+_WHOLE = re.compile("[0-9]{1,9}")
+_RATE = re.compile(r"[0-9]+\.[0-9]{3}")
+_FORMS = {
+    ACCESS: re.compile("[01]"),
+    LINK_TYPE: re.compile("[PX]"),
+    HOPS: _WHOLE,
+    DISTANCE: _WHOLE,
+    ONE_WAY: _RATE,
+    BOTH_WAYS: _RATE,
+    VALIDATION: re.compile("PASS|FAIL"),
+}
+_DOTS = re.compile(r"\.+")
+_VERSION = re.compile(r"RocmBandwidthTest Version: (\S+)")
+_DEVICE = re.compile(
+    r"Device: (\d+),  (.*?)(?:,  (GPU-\S+),  ([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d))?"
+)
+#: What only a GPU has: a damaged line of one is none of a CPU.
+_OF_GPU = re.compile(r"GPU-|,  |:[0-9a-f]+\.\d")
+_FACT = re.compile(r"(Device Index|Device Type|Device Name|Device  BDF|Device UUID): +(.*)")
+_MEMORY = re.compile(r"Allocatable Memory Size \(KB\): +\d+")
+_BDF = re.compile(r"([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d)")
+_PAIR = re.compile(r"={16}    (Uni|Bi)directional Benchmark Result    ={16}")
+_END = re.compile(r"={16} (Src|Dst) Device Id: (\d+) \1 Device Type: (Cpu|Gpu) ={16}")
+_SIZES = {"Bytes": 1, "KB": 1 << 10, "MB": 1 << 20}
+
+
+def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValues:
+    """Read matrices: values by title, row and column; what is ``N/A`` has none.
+
+    A device is ``CPU 00`` for the first host domain and ``GPU 00`` for the first GPU. A GPU's copy
+    to itself counts its bytes twice, read and written; a copy of both directions those of both,
+    over the time from the first's start to the last's end. Of a link's type the place ends with
+    ``P`` or ``X``, and the value is 1.
+
+    :param origin: the file, for errors.
+    :param titles: those that were asked for, such as `DEFAULT`.
+    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :raises OtherRunError: when it has other matrices, or is of another version.
+    :raises WrongDataError: when a validation failed.
+    """
+    reader = _Reader(text, origin)
+    reader.version()
+    names, gpus, addresses = reader.devices()
+    values: dict[tuple[str | int, ...], float] = {}
+    found = []
+    while not reader.over:
+        line = reader.take("a title")
+        title = line.text.strip()
+        if title not in _FORMS:
+            raise line.garbled(f"'{title}' is no title of a matrix")
+        found.append(title)
+        values |= (one := _matrix(reader, title, names))
+        for _, *ends in one if title in (ONE_WAY, BOTH_WAYS) else ():
+            if not any(values.get((ACCESS, *way)) for way in (ends, reversed(ends))):
+                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, and no access")
+    if tuple(found) != tuple(titles):
+        if tuple(found) == tuple(titles[: len(found)]):
+            raise GarbledOutput(
+                origin, None, f"it ends before '{titles[len(found)]}', so it is cut"
+            )
+        raise OtherRunError(origin, None, f"its matrices are {_list(found)}, not {_list(titles)}")
+    return PlacedValues(values, VERSION, tuple(gpus), tuple(addresses))
+
+
+def _list(titles: Sequence[str]) -> str:
+    return ", ".join(title.partition(":")[0] for title in titles) or "none"
+
+
+def _matrix(
+    reader: _Reader, title: str, names: Sequence[str]
+) -> dict[tuple[str | int, ...], float]:
+    line = reader.take("the numbers of the columns")
+    if line.words != ["D/D", *map(str, range(len(names)))]:
+        raise line.garbled(f"the columns of '{title}' are not those of {len(names)} devices")
+    values: dict[tuple[str | int, ...], float] = {}
+    for number, source in enumerate(names):
+        line = reader.take(f"row {number} of '{title}'")
+        cells = line.words[1:]
+        if line.words[0] != str(number) or len(cells) != len(names):
+            raise line.garbled(f"it is not row {number} of '{title}' with {len(names)} values")
+        for target, word in zip(names, cells, strict=True):
+            if word == "N/A" and title != ACCESS:
+                continue
+            if _FORMS[title].fullmatch(word) is None:
+                raise line.garbled(f"'{word}' is no value of '{title}'")
+            if word == "FAIL":
+                raise line.wrong_data(f"the copy from {source} to {target} gave wrong data")
+            if title == LINK_TYPE and source == target:
+                raise line.garbled(f"{source} has a link to itself")
+            if title == LINK_TYPE:
+                values[title, source, target, word] = 1.0
+            else:
+                values[title, source, target] = 1.0 if word == "PASS" else float(word)
+            if title in (ONE_WAY, BOTH_WAYS) and float(word) <= 0:
+                raise line.garbled(f"'{word}' is no value above zero")
+            if title == BOTH_WAYS and target in names[: number + 1]:
+                other = None if target == source else values.get((title, target, source))
+                if other != float(word):
+                    raise line.garbled(f"{word} of {source} and {target} is {other} the other way")
+    if title == BOTH_WAYS:
+        for _, *ends in values:
+            if (title, *reversed(ends)) not in values:
+                raise line.garbled(f"{ends[1]} and {ends[0]} have a value one way only")
+    return values
+
+
+def parse_pairs(
+    text: str, origin: str, pairs: Sequence[tuple[str, str]], sizes: Sequence[int], both: bool
+) -> PlacedValues:
+    """Read the tables of pairs (``-s``, ``-d``, ``-b``, with ``-l`` latencies of small copies).
+
+    Values by source, destination, bytes and column. Ends are named by their kind and the number
+    that it prints, which is that of a memory pool: ``Cpu 0``, ``Gpu 2``.
+
+    :param origin: the file, for errors.
+    :param pairs: those that were asked for, in order; ``sizes`` in bytes, as well.
+    :param both: whether it copied in both directions; then a row counts the bytes of both.
+    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :raises OtherRunError: when it is of other pairs, sizes or directions, or of another version.
+    """
+    reader = _Reader(text, origin)
+    reader.version()
+    values: dict[tuple[str | int, ...], float] = {}
+    for wanted in pairs:
+        line = reader.take(f"the table of {wanted[0]} and {wanted[1]}")
+        match = _PAIR.fullmatch(line.text)
+        if match is None:
+            raise line.garbled("it is not the title of a pair")
+        if (match[1] == "Bi") != both:
+            raise line.other_run(f"it is {match[1]}directional")
+        ends = []
+        for side in ("Src", "Dst"):
+            line = reader.take(f"'{side} Device Id'")
+            match = _END.fullmatch(line.text)
+            if match is None or match[1] != side:
+                raise line.garbled(f"it is not the '{side} Device Id' of a pair")
+            ends.append(f"{match[3]} {match[2]}")
+        source, target = ends
+        if (source, target) != wanted:
+            raise line.other_run(f"it is of {source} and {target}, not {wanted[0]} and {wanted[1]}")
+        line = reader.take("the names of the columns")
+        if re.split(r"\s{2,}", line.text) != ["Data Size", *COLUMNS]:
+            raise line.garbled(f"its columns are not Data Size, {', '.join(COLUMNS)}")
+        for size in sizes:
+            line = reader.take(f"the row of {size} B")
+            values |= {
+                (source, target, size, column): value
+                for column, value in _pair(line, size, both or source == target).items()
+            }
+    if not reader.over:
+        raise reader.take("nothing").garbled("it has more than the rows that were asked for")
+    return PlacedValues(values, VERSION)
+
+
+def _pair(line: Line, size: int, twice: bool) -> dict[str, float]:
+    words = line.words
+    if len(words) != 6 or words[1] not in _SIZES or not _WHOLE.fullmatch(words[0]):
+        raise line.garbled("it is no row of a pair")
+    if int(words[0]) * _SIZES[words[1]] != size:
+        raise line.other_run(f"it is of {words[0]} {words[1]}, not of {size} B")
+    found = [printed(word) if _RATE.fullmatch(word) else None for word in words[2:]]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) != len(COLUMNS) or numbers[0].value <= 0 or numbers[2].value <= 0:
+        raise line.garbled("it has no value above zero")
+    for time, rate in (numbers[:2], numbers[2:]):
+        # GB/s times us are 1000 bytes.
+        moved = (1e3 * time.low * max(rate.low, 0.0), 1e3 * time.high * rate.high)
+        if not agree(moved, (size * (1 + twice), size * (1 + twice))):
+            raise line.garbled(f"{rate.value:g} GB/s contradicts {time.value:g} us")
+    if numbers[2].value > numbers[0].value:
+        raise line.garbled("the shortest time is longer than the mean")
+    return {name: number.value for name, number in zip(COLUMNS, numbers, strict=True)}
+
+
+class _Reader:
+    def __init__(self, text: str, origin: str) -> None:
+        self.origin = origin
+        self.lines = [
+            line for line in ended_lines_of(text, origin) if not _DOTS.fullmatch(line.text)
+        ]
+        self.at = 0
+
+    @property
+    def over(self) -> bool:
+        return self.at >= len(self.lines)
+
+    def take(self, what: str) -> Line:
+        if self.over:
+            raise GarbledOutput(self.origin, None, f"it ends without {what}, so it is cut")
+        self.at += 1
+        return self.lines[self.at - 1]
+
+    def version(self) -> None:
+        line = self.take("its version")
+        match = _VERSION.fullmatch(line.text.strip())
+        if match is None:
+            raise line.garbled("it is not the version of rocm_bandwidth_test")
+        if match[1] != VERSION:
+            raise line.other_run(f"it is of version {match[1]}; read is {VERSION}")
+        line = self.take("its command")
+        if not line.text.strip().startswith("Launch Command is: "):
+            raise line.garbled("it does not say 'Launch Command is'")
+
+    def devices(self) -> tuple[list[str], list[str], list[str]]:
+        """Return names of all devices, then of GPUs what they are and their PCI addresses."""
+        told: list[tuple[Line, str, tuple[str, str, str] | None]] = []
+        while not self.over and (match := _DEVICE.fullmatch(self.lines[self.at].text.strip())):
+            line = self.take("a device")
+            if int(match[1]) != len(told):
+                raise line.garbled(f"device {match[1]} does not follow the one before")
+            if match[3] is None and _OF_GPU.search(match[2]):
+                raise line.garbled(f"device {match[1]} has no UUID and PCI address")
+            told.append((line, match[2], (match[4], match[5], match[6]) if match[3] else None))
+        if not told:
+            told = self._listed()
+        names: list[str] = []
+        gpus: list[str] = []
+        addresses: list[str] = []
+        for _, what, place in told:
+            if place is None:
+                names.append(f"CPU {len(names) - len(gpus):02d}")
+            else:
+                names.append(f"GPU {len(gpus):02d}")
+                gpus.append(what)
+                addresses.append(f"{place[0]}:{int(place[1], 16):02x}.{place[2]}")
+        return names, gpus, addresses
+
+    def _listed(self) -> list[tuple[Line, str, tuple[str, str, str] | None]]:
+        """Read the devices as ``-t`` lists them."""
+        told: list[tuple[Line, str, tuple[str, str, str] | None]] = []
+        facts: dict[str, str] = {}
+        line = self.lines[0]
+        while not self.over:
+            text = self.lines[self.at].text.strip()
+            match = _FACT.fullmatch(text)
+            if match is None and not _MEMORY.fullmatch(text):
+                break
+            if match is not None and match[1] == "Device Index" and facts:
+                told.append(self._one(line, facts, len(told)))
+                facts = {}
+            line = self.take("a device")
+            if match is not None:
+                if match[1] in facts:
+                    raise line.garbled(f"'{match[1]}' stands twice")
+                facts[match[1]] = match[2].strip()
+        if not facts:
+            raise GarbledOutput(self.origin, None, "it names no device")
+        return [*told, self._one(line, facts, len(told))]
+
+    def _one(
+        self, line: Line, facts: dict[str, str], number: int
+    ) -> tuple[Line, str, tuple[str, str, str] | None]:
+        kind, name = facts.get("Device Type"), facts.get("Device Name")
+        if facts.get("Device Index") != str(number) or kind not in ("CPU", "GPU") or name is None:
+            raise line.garbled(f"device {number} is not whole")
+        if kind == "CPU":
+            return line, name, None
+        match = _BDF.fullmatch(facts.get("Device  BDF", ""))
+        if match is None or not facts.get("Device UUID"):
+            raise line.garbled(f"device {number} has no PCI address or UUID")
+        return line, name, (match[1], match[2], match[3])

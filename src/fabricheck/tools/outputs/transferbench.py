@@ -1,0 +1,471 @@
+"""Reading what TransferBench prints for its presets p2p, a2a, one2all and scaling, as text or CSV.
+
+Bandwidths are in GB/s (1e9 bytes per second), means over the iterations, and count bytes once. Rows
+are sources, columns destinations. Sources of the format: TransferBench.cpp of 1.52, which calls
+one2all pcopy, and the presets of the client that followed it (seen up to its support of several
+nodes, which is refused).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from fabricheck.core.errors import GarbledOutput
+from fabricheck.core.lines import Line, ended_lines_of
+from fabricheck.tools.outputs import PlacedValues
+
+#: The oldest version whose format is read.
+OLDEST = (1, 52)
+
+#: Matrices of p2p: alone; beside the other direction the one of the row, and both together.
+ALONE, BESIDE, BOTH = "alone", "beside", "both"
+
+#: Places of a2a: the sum of the transfers' rates, and all bytes over the time by the host's clock.
+SUM, BY_HOST = ("sum",), ("by host's clock",)
+
+#: The row of scaling that has the highest value over all numbers of compute units.
+BEST = "best"
+
+_VERSION = re.compile(
+    r"(?:EnvVar,Value,Description,\()?TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?"
+    r"(?: Backend v[0-9.]+)?(?: \(with NIC support\))?\)?"
+)
+_SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *(?:=|,) *([^ ,]+) *(?::|,).*")
+_WORD = re.compile(r"[CG]PU \d\d|[^\s,]+")
+_TWO, _THREE = re.compile(r"[0-9]+\.[0-9]{2}"), re.compile(r"[0-9]+\.[0-9]{3}")
+_MATRIX = re.compile(
+    r"(Uni|Bi)directional copy peak bandwidth GB/s "
+    r"\[(Local|Remote) read / (Local|Remote) write\] \(GPU-Executor: (GFX|DMA)\)"
+)
+_KINDS = ("CPU->CPU", "CPU->GPU", "GPU->CPU", "GPU->GPU")
+_COPYING = re.compile(
+    r"- Copying (\d+) bytes between (directly connected|all) pairs of GPUs using \d+ CUs "
+    r"\((\d+) Transfers\)"
+)
+_SUMMARY = re.compile(r"Summary:(?: \[(\d+) bytes per Transfer\])?")
+_TOTALS = (
+    ("Average   bandwidth (GPU Timed):", None),
+    ("Aggregate bandwidth (GPU Timed):", SUM),
+    ("Aggregate bandwidth (CPU Timed):", BY_HOST),
+)
+_ONE_TO_ALL = re.compile(
+    r"Executing \(G(?P<from>\d+) -> (?P<exe>[GD])\d+ -> G\*\)"
+    r"|Bytes to copy: (?P<bytes>\d+) from GPU (?P<root>\d+) using "
+    r"(?P<kind>DMA|GFX) (?:\(\d+ CUs\) )?\[Sweeping \d+ to \d+ parallel writes\]"
+)
+_GROUP = re.compile(r"\(G(\d+) ([GD])(\d+) G(\d+)\)")
+_BEST_CELL = re.compile(r"([0-9]+\.[0-9]{2})\( *(\d+)\)")
+
+
+def parse_p2p(
+    text: str, origin: str, size: int, executor: str = "GFX", remote_read: bool = False
+) -> PlacedValues:
+    """Read preset ``p2p``: values by matrix, row (source) and column (destination).
+
+    A device is named as it prints it, ``CPU 00`` for a NUMA node and ``GPU 00``. The row's device
+    executes, with ``remote_read`` the column's: a GPU by kernel or engine, a CPU by its threads.
+    What it calls peak is a mean. Of both directions together it adds their rates.
+
+    :param origin: the file, for errors.
+    :param size: bytes of a transfer.
+    :param executor: of GPUs, ``GFX`` for kernels or ``DMA`` for engines.
+    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :raises OtherRunError: when it is of other sizes, executors or an older version.
+    :raises WrongDataError: when it found wrong data.
+    """
+    reader = _Reader(text, origin)
+    reader.require_settings(
+        {"USE_REMOTE_READ": str(int(remote_read)), "USE_GPU_DMA": str(int(executor == "DMA"))}
+    )
+    line, match = reader.find(
+        re.compile(r"Bytes Per Direction([ ,])(\d+)"), "'Bytes Per Direction'"
+    )
+    csv = match[1] == ","
+    reader.require_size(line, int(match[2]), size)
+    values: dict[tuple[str | int, ...], float] = {}
+    for part in ("Uni", "Bi"):
+        line = reader.take(f"the matrix '{part}directional'")
+        found = _MATRIX.fullmatch(line.text)
+        if found is None or found[1] != part:
+            raise line.garbled(f"'{part}directional copy peak bandwidth' is not where it has to be")
+        if (found[2] == "Remote", found[3] == "Local", found[4]) != (
+            remote_read,
+            remote_read,
+            executor,
+        ):
+            raise line.other_run(
+                f"it is of '{found[2]} read / {found[3]} write' by {found[4]}, not of "
+                f"'{'Remote' if remote_read else 'Local'} read' by {executor}"
+            )
+        values |= _matrix(reader, part, csv, remote_read)
+    reader.end()
+    return PlacedValues(values, reader.version)
+
+
+def _matrix(
+    reader: _Reader, part: str, csv: bool, remote_read: bool
+) -> dict[tuple[str | int, ...], float]:
+    line = reader.take("the names of the columns")
+    corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
+    found, *names = _words(line)
+    if found != corner or not names or names != _device_names(names):
+        raise line.garbled(f"'{line.text.strip()}' are no names of columns")
+    _require_commas(line, len(names) + 1 if csv else 0)
+    values: dict[tuple[str | int, ...], float] = {}
+    arrows = ("->",) if part == "Uni" else ("->", "<-", "<->")
+    rows: dict[str, list[float | None]] = {}
+    kinds: dict[str, list[float]] = {kind: [] for kind in _KINDS}
+    for source in names:
+        for arrow in arrows:
+            line = reader.take(f"the row '{source} {arrow}'")
+            words = _words(line)
+            if words[:2] != [source, arrow] or len(words) != len(names) + 2:
+                raise line.garbled(f"it is not the row '{source} {arrow}' of {len(names)} devices")
+            _require_commas(line, len(names) + 1 if csv else 0)
+            rows[arrow] = [_value(line, word, _TWO) for word in words[2:]]
+        if part == "Bi":
+            _require_sums(line, rows)
+        place = {"->": ALONE if part == "Uni" else BESIDE, "<->": BOTH}
+        for arrow, cells in rows.items():
+            for target, cell in zip(names, cells, strict=True):
+                if cell is None:
+                    continue
+                if arrow in place:
+                    values[place[arrow], source, target] = cell
+                if arrow != "<->" and source != target:
+                    kinds[f"{source[:3]}->{target[:3]}"].append(cell)
+                if source == target and part == "Bi":
+                    raise line.garbled(f"{source} has a value with itself")
+    if not csv:
+        _require_averages(reader, part, kinds)
+    return values
+
+
+def _require_sums(line: Line, rows: Mapping[str, Sequence[float | None]]) -> None:
+    for one, other, both in zip(rows["->"], rows["<-"], rows["<->"], strict=True):
+        known = [value is not None for value in (one, other, both)]
+        added = (one or 0.0) + (other or 0.0)
+        if len(set(known)) > 1 or (both is not None and abs(both - added) > 0.0151):
+            raise line.garbled(f"{both} is not what both directions add up to, {added:g}")
+
+
+def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[float]]) -> None:
+    line = reader.take("the names of the averages")
+    if tuple(line.words) != _KINDS:
+        raise line.garbled(f"'{line.text.strip()}' are no names of averages")
+    line = reader.take("the averages")
+    head, _, rest = line.text.partition("):")
+    if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
+        raise line.garbled(f"'{line.text.strip()}' are no averages of {part}Dir")
+    for word, cells in zip(rest.split(), kinds.values(), strict=True):
+        told = _value(line, word, _TWO)
+        mean = sum(cells) / len(cells) if cells else None
+        if (told is None) != (mean is None) or (
+            told is not None and mean is not None and abs(told - mean) > 0.0101
+        ):
+            raise line.garbled(f"the average {word} is not that of the values, {mean}")
+
+
+def parse_a2a(
+    text: str, origin: str, size: int, settings: Mapping[str, str], direct: bool = True
+) -> PlacedValues:
+    """Read preset ``a2a``: values of all pairs at once by source and destination, and totals.
+
+    Totals are at `SUM`, the rates added, and `BY_HOST`, all bytes over the time of the host's
+    clock, with the starts of the kernels.
+
+    :param origin: the file, for errors.
+    :param size: bytes of a transfer.
+    :param settings: environment variables of the run, refused where it shows another value.
+    :param direct: whether only pairs with a link of their own were asked for.
+    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :raises OtherRunError: when it is of another run or an older version.
+    :raises WrongDataError: when it found wrong data.
+    """
+    reader = _Reader(text, origin)
+    reader.require_settings(settings)
+    line, match = reader.find(_COPYING, "'Copying ... bytes between ... pairs'")
+    reader.require_size(line, int(match[1]), size)
+    if (match[2] == "directly connected") != direct:
+        wanted = "directly connected" if direct else "all"
+        raise line.other_run(f"it is between {match[2]} pairs, not {wanted}")
+    line, summary = reader.find(_SUMMARY, "'Summary:'")
+    if summary[1] is not None:
+        reader.require_size(line, int(summary[1]), size)
+    reader.rule()
+    line = reader.take("the names of the columns")
+    corner, *names = _words(line)
+    devices = names[:-2]
+    if corner != "SRC\\DST" or names[-2:] != ["STotal", "Actual"] or not devices:
+        raise line.garbled(f"'{line.text.strip()}' are no names of GPUs, STotal and Actual")
+    if devices != _device_names(devices) or devices[0][:3] != "GPU":
+        raise line.garbled(f"'{line.text.strip()}' does not name the GPUs in order")
+    csv = "," in line.text
+    _require_commas(line, len(names) if csv else 0)
+    values: dict[tuple[str | int, ...], float] = {}
+    columns: dict[str, list[float]] = {name: [] for name in devices}
+    sums = []
+    for source in devices:
+        line, cells = _row(reader, source, len(names), csv)
+        known = [cell for cell in cells[:-2] if cell is not None]
+        _require_sum(line, cells[-2], known)
+        sums.append(cells[-2] or 0.0)
+        for target, cell in zip(devices, cells, strict=False):
+            if cell is not None:
+                values[source, target] = cell
+                columns[target].append(cell)
+    line, cells = _row(reader, "RTotal", len(names) + 1, csv)
+    for target, cell in zip(devices, cells, strict=False):
+        _require_sum(line, cell, columns[target])
+    _require_sum(line, cells[-3], sums)
+    added = cells[-3] or 0.0
+    if len(values) != int(match[3]):
+        raise line.garbled(f"it has {len(values)} values of {match[3]} transfers")
+    for head, place in _TOTALS:
+        line = reader.take(f"'{head}'")
+        text_of, _, rest = line.text.partition(": ")
+        if f"{text_of}:" != head or not rest.endswith(" GB/s"):
+            raise line.garbled(f"'{line.text.strip()}' is not '{head} ... GB/s'")
+        value = _value(line, rest.removesuffix(" GB/s").strip(), _THREE)
+        if value is None:
+            raise line.garbled("a total is missing")
+        if place is not None:
+            values[place] = value
+        expected = {None: added / int(match[3]), SUM: added}.get(place)
+        if expected is not None and abs(value - expected) > 0.0011:
+            raise line.garbled(f"{value:g} is not {expected:g}, as the table has it")
+    reader.end()
+    return PlacedValues(values, reader.version, tuple(devices))
+
+
+def _row(reader: _Reader, name: str, cells: int, csv: bool) -> tuple[Line, list[float | None]]:
+    line = reader.take(f"the row '{name}'")
+    words = _words(line)
+    if words[0] != name or len(words) != cells + 1:
+        raise line.garbled(f"it is not the row '{name}' with {cells} values")
+    _require_commas(line, cells if csv else 0)
+    return line, [_value(line, word, _THREE) for word in words[1:]]
+
+
+def _require_sum(line: Line, told: float | None, parts: Sequence[float]) -> None:
+    added = sum(parts)
+    if told is None or abs(told - added) > 0.0005 * (len(parts) + 1) + 1e-6:
+        raise line.garbled(f"{told} is not the sum of its values, {added:.3f}")
+
+
+def parse_one_to_all(
+    text: str, origin: str, size: int, gpus: int, fewest: int, most: int, executor: str = "G"
+) -> PlacedValues:
+    """Read preset ``one2all``, or ``pcopy`` of 1.52: copies from GPU 0 to sets of others at once.
+
+    Values by executor, set and destination: ``("G", "1,2,3", 2)``; the set's sum is ``("G",
+    "1,2,3")``. It does not print the bytes; 1.52 does.
+
+    :param origin: the file, for errors.
+    :param size: bytes of a transfer.
+    :param gpus: how many there are; sets have from ``fewest`` to ``most`` of them.
+    :param executor: ``G`` for kernels or ``D`` for engines, of GPU 0.
+    :raises GarbledOutput: when the text is cut or damaged.
+    :raises OtherRunError: when it is of another run or an older version.
+    :raises WrongDataError: when it found wrong data.
+    """
+    reader = _Reader(text, origin)
+    reader.require_settings({"EXE_INDEX": "0", "SWEEP_DIR": "0", "SWEEP_EXE": executor})
+    line, match = reader.find(_ONE_TO_ALL, "'Executing (G0 -> ... -> G*)'")
+    if match["bytes"] is not None:
+        reader.require_size(line, int(match["bytes"]), size)
+    by, root = match["exe"] or match["kind"][0], match["from"] or match["root"]
+    if (by, root) != (executor, "0"):
+        raise line.other_run(f"it is not from GPU 0 by {executor}")
+    line = reader.take("the names of the columns")
+    csv = "," in line.text
+    names = [f"GPU {other}" for other in range(1, gpus)]
+    if re.findall(r"GPU \d+", line.text) != names or _bare(line) != names:
+        raise line.other_run(f"its columns are not those of {gpus} GPUs without GPU 0")
+    if not csv:
+        reader.rule("-")
+    wanted = [
+        tuple(sorted(chosen))
+        for count in range(fewest, most + 1)
+        for chosen in sorted(
+            combinations(range(1, gpus), count), key=lambda chosen: sum(1 << one for one in chosen)
+        )
+    ]
+    values: dict[tuple[str | int, ...], float] = {}
+    for chosen in wanted:
+        line = reader.take(f"the row of the GPUs {_set(chosen)}")
+        left, _, right = line.text.partition(" (")
+        words = left.replace(",", " ").split()
+        groups = _GROUP.findall(f"({right}")
+        told = tuple(int(target) for *_, target in groups)
+        if told != chosen:
+            raise line.garbled(f"it is not the row of copies from GPU 0 to {_set(chosen)}")
+        if " ".join(f"(G0 {executor}0 G{one})" for one in chosen) != f"({right}".strip():
+            raise line.garbled("what follows its values is not what it copies")
+        if len(words) != len(chosen) + 2 or words[-2] != str(len(chosen)):
+            raise line.garbled(f"it has not {len(chosen)} values and their number")
+        _require_commas(line, len(names) if csv else 0)
+        if not words[-1].isdecimal():
+            raise line.garbled(f"{words[-1]} is no number of compute units")
+        for target, word in zip(chosen, words, strict=False):
+            value = _value(line, word, _THREE)
+            if value is None:
+                raise line.garbled(f"GPU {target} has no value")
+            values[executor, _set(chosen), target] = value
+        values[executor, _set(chosen)] = sum(
+            values[executor, _set(chosen), target] for target in chosen
+        )
+    reader.end()
+    return PlacedValues(values, reader.version)
+
+
+def _set(chosen: Sequence[int]) -> str:
+    return ",".join(map(str, chosen))
+
+
+def _bare(line: Line) -> list[str]:
+    return [" ".join(one.split()) for one in re.split(r"(?=GPU)|,", line.text) if one.strip()]
+
+
+def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
+    """Read preset ``scaling``: copies by kernels of GPU 0, by number of compute units and target.
+
+    Values by ``(units, "GPU 01")``, and the best over all units by ``(BEST, "GPU 01")``.
+
+    :param origin: the file, for errors.
+    :param size: bytes of a transfer.
+    :param most: compute units, from 1.
+    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :raises OtherRunError: when it is of another run or an older version.
+    :raises WrongDataError: when it found wrong data.
+    """
+    reader = _Reader(text, origin)
+    reader.require_settings({"LOCAL_IDX": "0", "SWEEP_MIN": "1", "SWEEP_MAX": str(most)})
+    copying = re.compile(r"- Copying (\d+) bytes from GPU (\d+) to other devices")
+    line, match = reader.find(copying, "'Copying ... bytes from GPU'")
+    reader.require_size(line, int(match[1]), size)
+    if match[2] != "0":
+        raise line.other_run(f"it is of GPU {match[2]}, not 0")
+    line = reader.take("its unit")
+    if line.text != "- All numbers reported as GB/sec":
+        raise line.garbled("it does not say that all numbers are GB/sec")
+    line = reader.take("the names of the columns")
+    head, *found = line.text.replace(",", " ").split()
+    names = [f"{one[:3]} {one[3:]}" for one in found]
+    if head != "NumCUs" or not names or names != _device_names(names):
+        raise line.garbled(f"'{line.text.strip()}' are no names of columns")
+    csv = "," in line.text
+    _require_commas(line, len(names) if csv else 0)
+    values: dict[tuple[str | int, ...], float] = {}
+    for units in range(1, most + 1):
+        line = reader.take(f"the row of {units} compute units")
+        words = _words(line)
+        if words[0] != str(units) or len(words) != len(names) + 1:
+            raise line.garbled(f"it is not the row of {units} compute units")
+        _require_commas(line, len(names) if csv else 0)
+        for name, word in zip(names, words[1:], strict=True):
+            value = _value(line, word, _TWO)
+            if value is None:
+                raise line.garbled(f"{name} has no value")
+            values[units, name] = value
+    line = reader.take("the row 'Best'")
+    cells = _BEST_CELL.findall(line.text)
+    if _BEST_CELL.sub("", line.text).replace(",", " ").split() != ["Best"]:
+        raise line.garbled("it is not the row 'Best'")
+    _require_commas(line, len(names) if csv else 0)
+    if len(cells) != len(names):
+        raise line.garbled(f"it has {len(cells)} values, not {len(names)}")
+    for name, (told, units) in zip(names, cells, strict=True):
+        best = max(values[number, name] for number in range(1, most + 1))
+        if float(told) != best or values.get((int(units), name)) != best:
+            raise line.garbled(f"{told} with {units} compute units is not the best of {name}")
+        values[BEST, name] = best
+    reader.end()
+    return PlacedValues(values, reader.version)
+
+
+def _words(line: Line) -> list[str]:
+    return _WORD.findall(line.text) or [""]
+
+
+def _device_names(names: Sequence[str]) -> list[str]:
+    """Return the names of as many CPUs and GPUs as these have, in order."""
+    cpus = sum(name[:3] == "CPU" for name in names)
+    gpus = len(names) - cpus
+    return [*(f"CPU {i:02d}" for i in range(cpus)), *(f"GPU {i:02d}" for i in range(gpus))]
+
+
+def _require_commas(line: Line, count: int) -> None:
+    if line.text.count(",") != count:
+        raise line.garbled(f"it has {line.text.count(',')} commas, not {count}")
+
+
+def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
+    if word == "N/A":
+        return None
+    if form.fullmatch(word) is None or float(word) <= 0:
+        raise line.garbled(f"'{word}' is no value above zero")
+    return float(word)
+
+
+class _Reader:
+    def __init__(self, text: str, origin: str) -> None:
+        self.origin, self.lines = origin, ended_lines_of(text, origin)
+        self.at = 0
+        self.version: str | None = None
+        for line in self.lines:
+            if "mismatch" in line.text and ("ERROR" in line.text or "nexpected" in line.text):
+                raise line.wrong_data(f"TransferBench found wrong data: {line.text.strip()}")
+            if line.text.startswith("[ERROR]"):
+                raise line.garbled(
+                    f"TransferBench says: {line.text.removeprefix('[ERROR]').strip()}"
+                )
+            if (match := _VERSION.fullmatch(line.text)) and self.version is None:
+                self.version = ".".join(part for part in match.groups() if part is not None)
+                if (int(match[1]), int(match[2])) < OLDEST:
+                    oldest = ".".join(map(str, OLDEST))
+                    raise line.other_run(
+                        f"it is of TransferBench {self.version}; read are {oldest} and newer"
+                    )
+
+        if self.version is None:
+            raise GarbledOutput(origin, None, "it does not tell the version of TransferBench")
+
+    def require_settings(self, wanted: Mapping[str, str]) -> None:
+        """Refuse what the run shows of its environment variables with another value."""
+        for line in self.lines:
+            match = _SETTING.fullmatch(line.text)
+            if match is not None and wanted.get(match[1], match[2]) != match[2]:
+                raise line.other_run(f"{match[1]} was {match[2]}, not {wanted[match[1]]}")
+
+    def require_size(self, line: Line, found: int, wanted: int) -> None:
+        if found != wanted:
+            raise line.other_run(f"its transfers are of {found} B, not {wanted} B")
+
+    def find(self, form: re.Pattern[str], what: str) -> tuple[Line, re.Match[str]]:
+        """Return the next line of a form, and pass over those before it."""
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            self.at += 1
+            if match := form.fullmatch(line.text):
+                return line, match
+        raise GarbledOutput(
+            self.origin, None, f"it has no {what}: it is cut, or of another preset or version"
+        )
+
+    def take(self, what: str) -> Line:
+        if self.at >= len(self.lines):
+            raise GarbledOutput(self.origin, None, f"it ends without {what}, so it is cut")
+        self.at += 1
+        return self.lines[self.at - 1]
+
+    def rule(self, of: str = "=") -> None:
+        line = self.take("a line below the title")
+        if set(line.text) != {of}:
+            raise line.garbled(f"'{line.text}' is not the line below the title")
+
+    def end(self) -> None:
+        if self.at < len(self.lines):
+            raise self.lines[self.at].garbled("it has more than one table")

@@ -1,0 +1,410 @@
+"""Outputs of TransferBench, rocm_bandwidth_test, RVS and BabelStream HIP: read right, or refused.
+
+But for two published ones they are composed after the tools' sources: see `amd_tool_texts`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from damage import cells, rearranged
+
+import amd_tool_texts as composed
+import composed_tools
+from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
+from fabricheck.tools.outputs import babelstream, rvs
+from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
+from fabricheck.tools.outputs import transferbench as tb
+
+PUBLISHED = Path(__file__).parents[1] / "outputs" / "amd-published"
+A2A = (PUBLISHED / "transferbench-1.60-a2a-mi300x.txt").read_text()
+MI50 = (PUBLISHED / "rocm-bandwidth-test-2.6.0-mi50.txt").read_text()
+MIB = 1 << 20
+SIZE = 64 * MIB
+FORMS = pytest.mark.parametrize("csv", [False, True])
+
+
+def refused(read, *arguments, error=GarbledOutput, **options):
+    """Return the sentence of what must not pass; it names the file."""
+    with pytest.raises(FabricheckError) as caught:
+        read(*arguments, **options)
+    assert re.fullmatch(r"the file(, line \d+)?: [^\n]+\.", str(caught.value))
+    assert isinstance(caught.value, error)
+    return str(caught.value)
+
+
+def p2p(text, executor="GFX", remote=False):
+    return tb.parse_p2p(text, "the file", SIZE, executor, remote)
+
+
+def a2a(text, settings=None, direct=True, size=SIZE):
+    return tb.parse_a2a(text, "the file", size, settings or {}, direct)
+
+
+def one_to_all(text, executor="G", gpus=4):
+    return tb.parse_one_to_all(text, "the file", SIZE, gpus, 1, 3, executor)
+
+
+def scaling(text, most=8):
+    return tb.parse_scaling(text, "the file", SIZE, most)
+
+
+READERS = {
+    "p2p": (p2p, composed.transferbench_p2p),
+    "a2a": (a2a, composed.transferbench_a2a),
+    "one2all": (one_to_all, composed.transferbench_one_to_all),
+    "scaling": (scaling, composed.transferbench_scaling),
+}
+PRESETS = pytest.mark.parametrize("preset", READERS)
+
+
+def some_cuts(text, step=13):
+    """Yield what is left when it stops at every line's end, and at some places between."""
+    for at in range(len(text.rstrip())):
+        if at % step == 0 or text[at - 1] == "\n":
+            yield text[:at]
+
+
+# TransferBench
+
+
+def test_a2a_published():
+    found = a2a(A2A, {"A2A_MODE": "0", "USE_DMA_EXEC": "0"})
+    assert (found.version, len(found.devices)) == ("1.60.00", 8)
+    # Rows are sources: "GPU 0 to GPU 7 = 45.21 GB/s" says the page.
+    assert found.values["GPU 00", "GPU 07"] == 45.21
+    assert found.values["GPU 07", "GPU 00"] == 45.095
+    assert (found.values[tb.SUM], found.values[tb.BY_HOST]) == (2606.891, 1937.924)
+    assert ("GPU 03", "GPU 03") not in found.values
+    assert len(found.values) == 56 + 2
+
+
+@FORMS
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize("executor", ["GFX", "DMA"])
+def test_p2p_matrices(csv, remote, executor):
+    text = composed.transferbench_p2p(csv=csv, remote=remote, executor=executor)
+    found = p2p(text, executor, remote)
+    assert found.version == "1.60.00"
+    assert found.values[tb.ALONE, "GPU 00", "GPU 01"] == 48.51
+    assert found.values[tb.ALONE, "GPU 01", "GPU 00"] == 48.6
+    assert found.values[tb.ALONE, "CPU 00", "GPU 01"] == 25.12
+    assert found.values[tb.ALONE, "GPU 00", "GPU 00"] == 1690.85
+    assert found.values[tb.BESIDE, "GPU 00", "GPU 01"] == 46.21
+    assert found.values[tb.BOTH, "GPU 00", "GPU 01"] == 92.51
+    assert (tb.BOTH, "GPU 00", "GPU 00") not in found.values
+
+
+@FORMS
+def test_p2p_of_1_52_and_without_a_host(csv):
+    found = p2p(composed.transferbench_p2p(csv=csv, version="1.52", cpus=0))
+    assert found.version == "1.52" and len(found.values) == 4 + 2 + 2
+
+
+@FORMS
+def test_a2a_pairs_without_a_link_have_no_value(csv):
+    found = a2a(composed.transferbench_a2a(csv=csv, missing=[(0, 1), (1, 0)], version="1.52"))
+    assert ("GPU 00", "GPU 01") not in found.values and len(found.values) == 10 + 2
+    assert found.values["GPU 00", "GPU 02"] == round(47 - 0.214, 3)
+
+
+@FORMS
+def test_one_to_all_sets(csv):
+    values = one_to_all(composed.transferbench_one_to_all(csv=csv)).values
+    assert values["G", "1,3", 3] == round(47.1 / 2 + 3, 3)
+    assert values["G", "1,2,3"] == pytest.approx(47.1 + 6)
+    assert values["G", "2", 2] == 49.1
+    old = composed.transferbench_one_to_all(csv=csv, size=SIZE, version="1.52", executor="D")
+    assert one_to_all(old, "D").values["D", "1,3", 1] == 24.55
+
+
+@FORMS
+def test_scaling_has_its_best(csv):
+    values = scaling(composed.transferbench_scaling(csv=csv)).values
+    assert values[1, "CPU 00"] == 9.3 and values[2, "GPU 00"] == 17.6
+    assert values[tb.BEST, "GPU 01"] == 22.1
+
+
+@FORMS
+@PRESETS
+def test_transferbench_cut_anywhere(preset, csv):
+    read, compose = READERS[preset]
+    text = compose(csv=csv).rstrip("\n") + "\n"
+    read(text)
+    for short in some_cuts(text):
+        refused(read, short)
+
+
+@FORMS
+@PRESETS
+def test_transferbench_rows(preset, csv):
+    read, compose = READERS[preset]
+    text = compose(csv=csv)
+    row = re.compile(r" *(CPU|GPU) \d\d|RTotal|NumCUs| Best| *\d+ {2}|[ ,]+\d+\.\d{3} .*\(G0")
+    rows = [i for i, line in enumerate(text.splitlines()) if row.match(line)]
+    assert len(rows) > 4
+    for damaged in rearranged(text, rows):
+        refused(read, damaged)
+
+
+@FORMS
+@PRESETS
+@pytest.mark.parametrize("by", ["nan", "-1.000", "0.000", "0.00", "x", "1e3", "47,1"])
+def test_transferbench_damaged_values(preset, csv, by):
+    read, compose = READERS[preset]
+    text = compose(csv=csv)
+    head = max(text.find(word) for word in ("Bytes Per", "SRC\\DST ", "Executing", "NumCUs"))
+    for match in list(re.finditer(r"\d+\.\d{2,3}", text))[1:60:3]:
+        if match.start() > head:
+            refused(read, text[: match.start()] + by + text[match.end() :])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Direction 67108864", "Direction 1048576", "of 1048576 B, not 67108864 B"),
+        ("(GPU-Executor: GFX)", "(GPU-Executor: DMA)", "by DMA, not of 'Local read' by GFX"),
+        ("TransferBench v1.60.00", "TransferBench v1.51", "of TransferBench 1.51; read are 1.52"),
+        ("USE_REMOTE_READ      =            0", "USE_REMOTE_READ      =            1",
+         "USE_REMOTE_READ was 1, not 0"),
+    ],
+)  # fmt: skip
+def test_p2p_of_another_run(old, new, said):
+    text = composed.transferbench_p2p().replace(old, new)
+    assert said in refused(p2p, text, error=OtherRunError)
+
+
+def test_a2a_of_another_run():
+    said = refused(a2a, A2A, {"USE_DMA_EXEC": "1"}, error=OtherRunError)
+    assert said.endswith("USE_DMA_EXEC was 0, not 1.")
+    assert "between directly connected pairs, not all" in refused(
+        a2a, A2A, direct=False, error=OtherRunError
+    )
+    refused(a2a, A2A, size=MIB, error=OtherRunError)
+    refused(one_to_all, composed.transferbench_one_to_all(gpus=3, most=2), error=OtherRunError)
+    refused(one_to_all, composed.transferbench_one_to_all(), "D", error=OtherRunError)
+    refused(scaling, composed.transferbench_scaling(most=4), error=OtherRunError)
+
+
+@PRESETS
+def test_transferbench_of_another_preset(preset):
+    for other, (read, _) in READERS.items():
+        if other != preset:
+            refused(read, READERS[preset][1](), error=FabricheckError)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("326.317     316", "326.417     316"),
+        ("RTotal  326.350", "RTotal  326.450"),
+        ("2606.891     315", "2606.991     315"),
+        ("Timed):   46.552", "Timed):   46.652"),
+        ("Timed): 2606.891", "Timed): 2607.891"),
+        ("(56 Transfers)", "(54 Transfers)"),
+        ("47.126", "48.126"),
+        ("GPU Timed", "CPU Timed"),
+    ],
+)
+def test_a2a_that_contradicts_itself(old, new):
+    assert old in A2A
+    refused(a2a, A2A.replace(old, new, 1))
+
+
+def test_p2p_that_contradicts_itself():
+    text = composed.transferbench_p2p()
+    assert "average" in refused(p2p, text.replace("     48.51\n", "     49.51\n", 1))
+    assert "both directions add up" in refused(p2p, text.replace(" 92.51", " 92.61", 1))
+
+
+def test_a_best_that_is_not_the_best():
+    text = composed.transferbench_scaling()
+    assert "is not the best of" in refused(scaling, text.replace("22.10(  3)", "22.10(  2)"))
+
+
+def test_what_transferbench_says_of_errors():
+    text = composed.transferbench_p2p()
+    wrong = text.replace("GPU 00  ->", "[ERROR] Unexpected mismatch at index 7 of GPU 00  ->", 1)
+    refused(p2p, wrong, error=WrongDataError)
+    failed = "TransferBench v1.60.00\n[ERROR] One-to-all needs 2 GPUs\n"
+    assert "TransferBench says: One-to-all needs 2 GPUs" in refused(one_to_all, failed)
+
+
+# rocm_bandwidth_test
+
+
+def matrices(text, titles=rbt.DEFAULT):
+    return rbt.parse(text, "the file", titles)
+
+
+def test_rocm_bandwidth_test_published():
+    found = matrices(MI50)
+    assert (found.version, found.addresses) == ("2.6.0", ("19:00.0", "67:00.0"))
+    assert found.devices == ("AMD Radeon Graphics", "AMD Radeon Graphics")
+    # Rows are sources.
+    assert found.values[rbt.ONE_WAY, "CPU 00", "GPU 00"] == 13.75
+    assert found.values[rbt.ONE_WAY, "GPU 00", "CPU 00"] == 14.28
+    assert found.values[rbt.ONE_WAY, "GPU 00", "GPU 00"] == 696.717
+    assert found.values[rbt.BOTH_WAYS, "GPU 01", "CPU 00"] == 25.911
+    assert found.values[rbt.ACCESS, "GPU 00", "GPU 01"] == 0
+    assert found.values[rbt.DISTANCE, "GPU 01", "CPU 00"] == 20
+    assert (rbt.ONE_WAY, "GPU 00", "GPU 01") not in found.values
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [rbt.DEFAULT, rbt.ALL_ONE_WAY, rbt.ALL_BOTH_WAYS, rbt.VALIDATED, rbt.TOPOLOGY,
+     (rbt.ACCESS, rbt.LINK_TYPE, rbt.DISTANCE)],
+)  # fmt: skip
+def test_all_its_matrices(titles):
+    text = composed.rocm_bandwidth_test(titles, cpus=2, gpus=3)
+    found = matrices(text, titles)
+    assert {place[0] for place in found.values} == set(titles)
+    assert found.addresses == ("06:00.0", "07:00.0", "08:00.0")
+    if rbt.LINK_TYPE in titles:
+        assert found.values[rbt.LINK_TYPE, "GPU 00", "GPU 02", "X"] == 1
+        assert found.values[rbt.LINK_TYPE, "CPU 01", "GPU 02", "P"] == 1
+    for short in some_cuts(text, 97):
+        refused(matrices, short, titles)
+
+
+def test_rocm_bandwidth_test_damaged():
+    lines = MI50.splitlines()
+    rows = [i for i, line in enumerate(lines) if re.match(r" {10}\d ", line)]
+    for text in rearranged(MI50, rows):
+        refused(matrices, text)
+    for text in cells(MI50, rows, "x"):
+        refused(matrices, text)
+    assert "the other way" in refused(
+        matrices, MI50.replace("25.911      25.911", "25.911      24.911")
+    )
+    refused(matrices, MI50.replace("13.750", "13.75"))
+    refused(matrices, MI50.replace("13.750", "0.000"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Graphics,  GPU-9318692173497dfc,  19:0.0", "Graphics,  GPU-9318692173497dfc,  nan:0.0",
+         "device 1 has no UUID and PCI address"),
+        ("14.280      696.717     N/A", "14.280      N/A         696.717",
+         "GPU 00 and GPU 01 have a value, and no access"),
+    ],
+)  # fmt: skip
+def test_rocm_bandwidth_test_that_contradicts_itself(old, new, said):
+    assert old in MI50
+    assert said in refused(matrices, MI50.replace(old, new, 1))
+
+
+def test_rocm_bandwidth_test_of_another_run():
+    refused(matrices, MI50, rbt.ALL_BOTH_WAYS, error=OtherRunError)
+    said = refused(matrices, MI50.replace("2.6.0", "2.3.11"), error=OtherRunError)
+    assert "of version 2.3.11; read is 2.6.0" in said
+    assert "is cut" in refused(matrices, composed.rocm_bandwidth_test(rbt.ALL_ONE_WAY))
+
+
+def test_rocm_bandwidth_test_wrong_data():
+    text = composed.rocm_bandwidth_test(rbt.VALIDATED)
+    at = text.rindex("PASS")
+    said = refused(
+        matrices, f"{text[:at]}FAIL{text[at + 4 :]}", rbt.VALIDATED, error=WrongDataError
+    )
+    assert "from GPU 01 to GPU 01" in said
+
+
+SIZES = (1, 512, 1024, 64 * MIB)
+
+
+def pair(text, sizes=SIZES, both=False):
+    return rbt.parse_pairs(text, "the file", [("Cpu 0", "Gpu 2")], sizes, both).values
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_pair_by_size(both):
+    text = composed.rbt_pair("Cpu 0", "Gpu 2", SIZES, both)
+    values = pair(text, both=both)
+    assert values["Cpu 0", "Gpu 2", 1, "Min Time(us)"] == 2.5
+    assert values["Cpu 0", "Gpu 2", 64 * MIB, "Peak BW(GB/s)"] == pytest.approx(28.27, abs=0.03)
+    for short in some_cuts(text):
+        refused(pair, short, both=both)
+    refused(pair, text, both=not both, error=OtherRunError)
+    refused(pair, text, SIZES[:3], both)
+    refused(pair, text, (2, *SIZES[1:]), both, error=OtherRunError)
+    # Of 1 B the rate has no digits that could contradict a time.
+    rows = [i for i, line in enumerate(text.splitlines()) if re.match(r"\d+ [KM]B", line)]
+    for damaged in cells(text, rows, "7.125"):
+        refused(pair, damaged, both=both, error=FabricheckError)
+
+
+# RVS
+
+
+def rvs_of(module):
+    return lambda text: rvs.parse(text, "the file", module).values
+
+
+def test_rvs_copies_between_gpus():
+    values = rvs_of("pbqt")(composed.rvs_pbqt())
+    assert values == {("p2p-uni", 1, 2): 45.5, ("p2p-uni", 2, 1): 46.5}
+
+
+def test_rvs_copies_with_the_host():
+    values = rvs_of("pebb")(composed.rvs_pebb())
+    assert values == {("h2d", 0, 1): 25.5, ("h2d", 1, 1): 26.5}
+
+
+def test_rvs_babel():
+    values = rvs_of("babel")(composed.rvs_babel())
+    assert len(values) == 10
+    assert values["stream", 22, "Triad"] == pytest.approx(1300, rel=2e-3)
+
+
+@pytest.mark.parametrize("module", ["pbqt", "pebb", "babel"])
+def test_rvs_cut_anywhere_and_of_another_module(module):
+    text = getattr(composed, f"rvs_{module}")()
+    for short in some_cuts(text):
+        refused(rvs_of(module), short)
+    other = "babel" if module != "babel" else "pebb"
+    refused(rvs_of(other), text, error=OtherRunError)
+
+
+@pytest.mark.parametrize(
+    ("module", "change"),
+    [
+        ("pbqt", lambda entries: entries[-1].update(throughput="46.5 GBps")),
+        ("pbqt", lambda entries: entries[-1].update(throughput="46.500 GBps (*)")),
+        ("pbqt", lambda entries: entries[-1].update(throughput="-nan GBps")),
+        ("pbqt", lambda entries: entries[-1].update(srcgpu="x")),
+        ("pbqt", lambda entries: entries[-1].update({"pass": "false"})),
+        ("pbqt", lambda entries: entries[-1].pop("intf")),
+        ("pebb", lambda entries: entries[-1].update(srcgpu="1")),
+        ("babel", lambda entries: entries[1].update({"MBytes/sec": "0.000001"})),
+        ("babel", lambda entries: entries[1].update({"Min(s)": "0.000500"})),
+        ("babel", lambda entries: entries[1].update({"Max(s)": "0.000001"})),
+        ("babel", lambda entries: entries[1].update(Function="Add")),
+        ("babel", lambda entries: entries.pop(0)),
+        ("babel", lambda entries: entries.__delitem__(slice(1, 6))),
+    ],
+)
+def test_rvs_damaged(module, change):
+    root = json.loads(getattr(composed, f"rvs_{module}")())
+    (entries,) = root[module].values()
+    change(entries)
+    refused(rvs_of(module), json.dumps(root))
+
+
+def test_rvs_has_no_value_of_what_was_not_measured():
+    text = composed.rvs_pebb().replace("25.500 GBps", "(not measured)")
+    assert list(rvs_of("pebb")(text)) == [("h2d", 1, 1)]
+
+
+# BabelStream
+
+
+def test_babelstream_of_hip_has_the_same_table():
+    text = composed.hip_stream_csv(composed_tools.babelstream_csv(512 * MIB // 8, 30))
+    assert "Using HIP device" in text
+    assert babelstream.parse(text, "the file", 30, 512 * MIB).values["Copy",] == 4030.0

@@ -1,0 +1,181 @@
+"""Rounds beside AMD's tools: dry runs of whole commands, with stand-ins that print composed text.
+
+Nothing here ran on an AMD GPU.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import amd_tool_texts as composed
+from fabricheck.cli import app
+from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
+from fabricheck.tools.outputs import transferbench as tb
+from fabricheck.tools.rounds import launches, manifest, table
+from fabricheck.tools.rounds.beside_amd import BESIDE_AMD
+from fabricheck.tools.rounds.cases import HOST
+
+TOOLS = ("transferbench", "rocm-bandwidth-test", "babelstream")
+FILES = {"babelstream": "hip-stream"}
+OURS = ["stream", "stream-from-host", "stream-to-host", "memcpy", "p2p", "p2p-to-all", "p2p-all"]
+
+
+def rounds(folder, programs, *more, tools=TOOLS, number=1):
+    """Run the whole command."""
+    words = [str(folder), "--programs", str(programs), "--rounds", str(number)]
+    for tool in tools:
+        words += [f"--{tool}", str(programs / FILES.get(tool, tool))]
+    return CliRunner().invoke(app, ["tools", "rounds", *words, *more])
+
+
+def table_of(folder):
+    """Return the table by its first cell, and the whole text."""
+    shown = CliRunner().invoke(app, ["tools", "table", str(folder)])
+    assert shown.exit_code == 0, shown.output
+    rows = [line for line in shown.stdout.splitlines() if line.startswith("| ")]
+    return {row.split(" | ")[0].strip("| "): row for row in rows}, shown.stdout
+
+
+@pytest.fixture(autouse=True)
+def _rocm(monkeypatch):
+    monkeypatch.setenv("FAKE_RUNTIME", "rocm")
+
+
+def test_a_dry_run(programs, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_DEVICES", "4")
+    ended = rounds(tmp_path / "out", programs, number=2)
+    assert ended.exit_code == 0, ended.output
+    found = manifest.load(tmp_path / "out")
+    theirs = [name for tool in TOOLS for name in launches.NAMES[tool]]
+    assert sorted(found.names) == sorted(OURS + theirs)
+    assert found.runtime == "rocm" and found.left_out == {}
+    assert found.versions["TransferBench"] == "1.60.00"
+    assert found.versions["rocm_bandwidth_test"] == rbt.VERSION
+    rows, text = table_of(tmp_path / "out")
+    head = (
+        "| case | unit | fabricheck | BabelStream | TransferBench | rocm_bandwidth_test | ratio |"
+    )
+    assert head in text and "nvbandwidth" not in text
+    assert all(row.ratio is not None for row in table.read(tmp_path / "out").rows)
+    # Half of what a copy on one device reads and writes: 926.329 GB/s.
+    assert "| 48.510 (48.510 to 48.510, n=2) | 49." in rows["to a peer, engine"]
+    assert "| 92.510 (" in rows["both directions between peers, engine"]
+    assert "| 463.16 (" in rows["copy on the device, beside 64 MiB"]
+    assert "| none | not judged | not the same:" in rows["copy on the device, beside 64 MiB"]
+    # The best NUMA domain of four.
+    assert "| 25.410 (" in rows["host to device, engine"]
+    command = next(line for line in text.splitlines() if "USE_GPU_DMA=1" in line)
+    assert command.endswith("transferbench p2p 64M") and "USE_REMOTE_READ=0" in command
+
+
+def test_of_the_numa_domains_of_the_host_the_best_counts():
+    rates = {"CPU 00": 20.0, "CPU 01": 30.0, "CPU 02": 10.0}
+    text = composed.transferbench_p2p(
+        cpus=3, remote=True, rate=lambda source, target, both: rates.get(source, 40.0)
+    )
+    parse = launches.TOOLS["transferbench"].parse
+    values = parse(text, "the file", "transferbench-read", 2).values
+    assert values[tb.ALONE, HOST, "GPU 00"] == 30.0
+
+
+def test_every_case_says_how_the_tools_differ():
+    assert all(case.note for case in BESIDE_AMD)
+    names = [case.name for case in BESIDE_AMD]
+    assert len(set(names)) == len(names)
+    for case in BESIDE_AMD:
+        for cell in case.tools:
+            assert cell.launch in launches.NAMES[cell.tool]
+
+
+@pytest.mark.parametrize(
+    ("fault", "launch", "code", "said"),
+    [
+        ("transferbench:crash", "transferbench-a2a", 4, "with exit code 1: the driver is gone"),
+        ("transferbench:garbage", "transferbench-read", 4, "does not tell the version"),
+        ("transferbench:empty", "transferbench-scaling", 4, "the text is empty"),
+        ("rocm-bandwidth-test:garbage", "rocm-bandwidth-test", 4, "is not the version of"),
+        ("rocm-bandwidth-test:crash", "rocm-bandwidth-test", 4, "the driver is gone"),
+        ("hip-stream:empty", "babelstream-1GiB", 4, "the text is empty"),
+    ],
+)  # fmt: skip
+def test_a_tool_that_fails_is_one_sentence_and_the_rest_goes_on(
+    programs, tmp_path, monkeypatch, fault, launch, code, said
+):
+    monkeypatch.setenv("FAKE_FAULT", fault)
+    tool = next(one for one in TOOLS if launch.startswith(one))
+    ended = rounds(tmp_path / "out", programs, tools=[tool])
+    assert ended.exit_code == code
+    found = manifest.load(tmp_path / "out")
+    failed = {one.name: one.failure.sentence for one in found.launches if one.failure is not None}
+    assert set(failed) == set(launches.NAMES[tool])
+    assert said in failed[launch] and re.fullmatch(rf"{launch}-1\.txt[:,][^\n]+\.", failed[launch])
+    assert f"fabricheck: {failed[launch]}" in ended.stderr.splitlines()
+    rows, _ = table_of(tmp_path / "out")
+    assert "| no value |" in rows[next(c.name for c in BESIDE_AMD if launch in str(c.tools))]
+    assert all("not measured" not in row for row in rows.values())
+
+
+def test_a_tool_that_is_missing_is_said_before_anything_runs(programs, tmp_path):
+    ended = rounds(tmp_path / "out", programs, "--transferbench", str(tmp_path / "none"), tools=[])
+    assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
+    ended = rounds(tmp_path / "out", programs, tools=["rocm-bandwidth-test"])
+    assert "TransferBench is left out: not given" in ended.stderr
+    assert "nvbandwidth" not in ended.stderr
+
+
+def test_tools_of_the_other_vendor_are_left_out(programs, tmp_path, monkeypatch):
+    ended = rounds(tmp_path / "out", programs, tools=["nvbandwidth"])
+    assert "nvbandwidth is left out: our programs are of rocm" in ended.stderr
+    monkeypatch.setenv("FAKE_RUNTIME", "cuda")
+    ended = rounds(tmp_path / "other", programs, tools=["rocm-bandwidth-test"])
+    assert "rocm_bandwidth_test is left out: our programs are of cuda" in ended.stderr
+    assert set(manifest.load(tmp_path / "other").names) == set(launches.NAMES[None]) - {"p2p-all"}
+
+
+def test_programs_without_devices_are_refused(programs, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_RUNTIME", "host")
+    ended = rounds(tmp_path / "out", programs, tools=[])
+    assert (ended.exit_code, "has no devices" in ended.stderr) == (2, True)
+
+
+def test_one_device(programs, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_DEVICES", "1")
+    ended = rounds(tmp_path / "out", programs)
+    assert ended.exit_code == 0, ended.output
+    found = manifest.load(tmp_path / "out")
+    assert found.left_out == {"TransferBench": "there is one device only"}
+    named = [row.comparison.name for row in table.read(tmp_path / "out").rows if row.ratio]
+    assert named[:3] == [
+        "copy on the device",
+        "copy on the device, beside 64 MiB",
+        "host to device, engine",
+    ]
+
+
+def test_a_tool_that_saw_other_devices_is_refused(programs, tmp_path, monkeypatch):
+    other = dataclasses.replace(
+        launches.TOOLS["rocm-bandwidth-test"],
+        parse=lambda text, origin, launch, devices: rbt.parse(
+            text.replace("00:7.0", "17:0.0"), origin
+        ),
+    )
+    monkeypatch.setitem(launches.TOOLS, "rocm-bandwidth-test", other)
+    ended = rounds(tmp_path / "out", programs, tools=["rocm-bandwidth-test"])
+    assert ended.exit_code == 4
+    said = "its device 1 is at 17:00.0, that of our programs at 0000:00:07.0"
+    assert said in ended.stderr
+
+
+def test_early_manifests_are_of_cuda(programs, tmp_path):
+    rounds(tmp_path / "out", programs, tools=["rocm-bandwidth-test"])
+    path = tmp_path / "out" / manifest.FILE
+    content = json.loads(path.read_text())
+    assert content.pop("runtime") == "rocm"
+    content["launches"] = []
+    path.write_text(json.dumps(content))
+    assert manifest.load(tmp_path / "out").runtime == "cuda"
