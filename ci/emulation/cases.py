@@ -4,7 +4,6 @@ import itertools
 import re
 import struct
 import threading
-import time
 from array import array
 from dataclasses import replace
 
@@ -213,16 +212,20 @@ def waited_until_opened(device, kernel):
     clock, step = device.emulator.clock, 1000
     flags = memory("i", [0, 0])
     clock[:] = array("Q", [0, step])
+    ended = threading.Event()
 
     def opened():
-        while clock[0] <= 20 * step:
-            time.sleep(0.001)
+        while clock[0] <= 20 * step and not ended.wait(0.001):
+            pass
         flags[0] = 1
 
-    host = threading.Thread(target=opened, daemon=True)
+    host = threading.Thread(target=opened)
     host.start()
-    device.launch(kernel, 1, 1, flags)
-    host.join()
+    try:
+        device.launch(kernel, 1, 1, flags)
+    finally:
+        ended.set()
+        host.join()
     return list(flags[:2]), clock[0] // step - 1
 
 
