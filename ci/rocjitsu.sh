@@ -40,7 +40,7 @@ options=(--sizes 64KiB --samples 6 --max-samples 6 --batch-time 0.000001 --warm-
 expect() {
   local wanted=$1 program=$2 status=0
   shift 2
-  [ "$program" != p2p ] || set -- --chase-size 1MiB "$@"
+  [ "$program" != p2p ] || set -- --pairs 0-1 --chase-size 1MiB "$@"
   rocjitsu --config "$config" -- "$build/bin/$program" "${options[@]}" \
     --output "$output/$program.json" "$@" > "$output/said.txt" 2>&1 || status=$?
   if ! [[ $status =~ ^($wanted)$ ]]; then

@@ -21,8 +21,9 @@ class CodeObject:
 
     def __init__(self, path, readobj):
         self.blob = path.read_bytes()
-        compilers = re.findall(rb"[\w ]*clang version [0-9.]+", self.blob)
-        self.compiler = compilers[0].decode().strip() if compilers else "unknown"
+        # ROCm's library, which is linked in, names its own, older one.
+        compilers = re.findall(rb"clang version ([0-9.]+)", self.blob)
+        self.compiler = "clang " + max(compilers, default=b"unknown").decode()
         (headers,) = struct.unpack_from("<Q", self.blob, 32)
         (count,) = struct.unpack_from("<H", self.blob, 56)
         segments = [

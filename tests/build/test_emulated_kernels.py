@@ -60,7 +60,7 @@ def test_the_log_has_every_kernel_of_both_targets_right():
 
 def ended(*command, **variables):
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={**os.environ, **variables}
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, **variables}
     )
 
 
