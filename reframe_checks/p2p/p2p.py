@@ -146,8 +146,8 @@ class p2p_kernel(PairCheck):
 class p2p_all_to_all(PairCheck):
     """Every ordered pair at the same time, by engine and by kernel, beside each pair alone.
 
-    Kernels are held to what the links leave the slowest pair. Copies by engine are not: so many
-    leave a device that they share its engines, too.
+    Kernels are held to what the links leave the slowest pair. Copy-engine transfers are not: so
+    many leave a device that they share its engines, too.
     """
 
     descr = "Transfers between all pairs of devices at the same time (E7, E8)"

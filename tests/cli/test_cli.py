@@ -54,9 +54,8 @@ def scan(**changes):
 
 def test_version_and_help():
     assert run("--version").stdout == f"fabricheck {fabricheck.__version__}\n"
-    for arguments in ((), ("--help",)):
-        text = " ".join(run(*arguments).stdout.split())
-        assert "results" in text and "coverage" in text
+    text = " ".join(run("--help").stdout.split())
+    assert "results" in text and "coverage" in text
     assert "4 an input is unreadable, invalid or incomplete" in text
 
 
@@ -148,7 +147,7 @@ def test_list_after_a_killed_session(results_folder):
     result = run("results", "list")
     assert "1 result document(s) belong to no session" in result.stderr
     shown = run("results", "show", "unreported").stdout
-    assert "Documents outside any session" in shown and "10.050" in shown
+    assert "Documents outside any session" in shown and " 10.1 " in shown
 
 
 def test_show_warns_of_documents_newer_than_the_session(one_session):
@@ -170,14 +169,14 @@ def test_show(one_session):
     assert "stream_local @local:host (pass): stream 0.1.0 on node1, runtime host" in text
     assert "E1, measured, in GB/s (1e9 bytes per second); bytes counted read+write" in text
     row = " ".join(text.splitlines()[-1].split())
-    assert row == "copy 0 device -> device 256 MiB 256 10.050 9.9000 - 10.200 9 verified"
+    assert row == "copy 0 device -> device 256 MiB 256 10.1 9.9 - 10.2 9 verified"
     assert run("results", "show", "latest").stdout == run("results", "show", "0").stdout == text
 
 
 def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     for name in (path, path.parent, one_session):
-        assert "10.050" in run("results", "show", name).stdout
+        assert " 10.1 " in run("results", "show", name).stdout
     [entry] = json.loads(run("results", "show", path, "--json").stdout)
     assert entry["document"] == factories.document() and entry["case"] is None
     [entry] = json.loads(run("results", "show", "--json").stdout)
@@ -202,7 +201,7 @@ def test_show_shows_the_rest_beside_a_corrupt_document(one_session):
     factories.session(one_session, cases)
     write_result(one_session, "broken").write_text("{")
     result = run("results", "show", code=INVALID)
-    assert "10.050" in result.stdout
+    assert " 10.1 " in result.stdout
     assert "broken/result.json" in result.stderr.replace("\n", "")
     assert "lost @local:host (fail) left no result document" in result.stderr
 
@@ -326,7 +325,7 @@ def test_long_scans_are_summarised(tmp_path):
         ["2", "MiB", "256"],
         ["1", "KiB", "256"],
     ]
-    assert "40.040" in text and "WRONG" in text and "20.040" not in text
+    assert " 40 " in text and "WRONG" in text and " 20 " not in text
     assert "5 more series: --all" in text
     everything = run("results", "show", path, "--all").stdout
     assert "20.040" in everything and "--all" not in everything
@@ -338,7 +337,7 @@ def test_the_best_of_a_latency_is_the_lowest(tmp_path):
     path = factories.write(tmp_path / "result.json", factories.document(series=series))
     text = run("results", "show", path).stdout
     assert "in us; bytes counted once" in text
-    assert "10.040" in text and "40.040" not in text
+    assert " 10 " in text and " 40 " not in text
 
 
 def test_sets_of_devices(tmp_path):
@@ -461,4 +460,4 @@ def test_as_a_process_in_a_pipe(one_session):
     assert len(done.stderr.splitlines()) == 1
     done = subprocess.run([*command[:-1], "0"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (GOOD, "")
-    assert "\x1b" not in done.stdout and "10.050" in done.stdout
+    assert "\x1b" not in done.stdout and " 10.1 " in done.stdout

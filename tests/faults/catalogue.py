@@ -173,7 +173,7 @@ RANKS = (
 )  # fmt: skip
 
 WRONG = (
-    Row(28, "one bit wrong in peer reads, writes and copies by kernel", "P",
+    Row(28, "one bit wrong in peer reads, writes and kernel copies", "P",
         Session(["p2p_kernel"], ["stream_local"], wrapped={"p2p": injected("flip-bit:4096:3")}),
         Must(DATA, ["p2p_kernel", "device 1", "offset 4096"]), quick=True),
     Row(28, "one bit wrong in copy-engine transfers, peer reads and writes", "H",

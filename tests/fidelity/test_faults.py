@@ -83,22 +83,22 @@ def rename(old, new, section="predicted"):
             "no record 'kth-nothing'",
         ),
         (
-            lambda c: read(c, "predicted", "copies by engine between").update(run="walks"),
+            lambda c: read(c, "predicted", "copy-engine transfers between").update(run="walks"),
             InvalidInputError,
             "there is no run 'walks'.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(places="0-9"),
+            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(places="0-9"),
             InvalidInputError,
             "'0-9' is not a device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(places=5000 * "9"),
+            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(places=5000 * "9"),
             InvalidInputError,
             "99' is not a device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
+            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(places="0,1"),
             InvalidInputError,
             "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not match.",
         ),
@@ -150,7 +150,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
     ("change", "said"),
     [
         (
-            lambda c: read(c, "predicted", "copies by engine, %").pop("percent_of"),
+            lambda c: read(c, "predicted", "copy-engine transfers, %").pop("percent_of"),
             "'paper-commscope-util-single' is in percent, but what is read for it is in GB/s.",
         ),
         (
@@ -158,7 +158,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
             "record 'lumi-train-hipstream' is in GB/s, but what is read for it is in us",
         ),
         (
-            lambda c: read(c, "predicted", "copies by engine between").pop("counts"),
+            lambda c: read(c, "predicted", "copy-engine transfers between").pop("counts"),
             "'counts' is required for a bandwidth, and allowed only there.",
         ),
         (
@@ -180,9 +180,9 @@ def test_a_conversion_to_another_unit_is_refused(changed, node, change, said):
 @pytest.mark.parametrize(
     ("section", "title", "change"),
     [
-        ("predicted", "copies by engine between", {"counts": "read+write"}),
+        ("predicted", "copy-engine transfers between", {"counts": "read+write"}),
         ("predicted", "STREAM", {"counts": "once"}),
-        ("predicted", "copies by engine, %", {"percent_of": "path-both"}),
+        ("predicted", "copy-engine transfers, %", {"percent_of": "path-both"}),
         ("fitted", "a kernel reads", {"counts": "read+write"}),
         ("fitted", "STREAM copy in the memory", {"percent_of": "path"}),
     ],

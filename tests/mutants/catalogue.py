@@ -45,7 +45,7 @@ METRICS = (
            _RELATIVE),
     Mutant("pairs over several links have the limit of direct ones", "references/rules.py",
            "if not direct:", "if unit is None:", _LIMITS),
-    Mutant("a collective is held against its widest link", "rfm/base.py",
+    Mutant("a collective is compared with its widest link", "rfm/base.py",
            "link = min(self.node.peer_peak_gbs(*pair)", "link = max(self.node.peer_peak_gbs(*pair)",
            _LIMITS),
     Mutant("a rule replaces the reference that a file states", "rfm/base.py",

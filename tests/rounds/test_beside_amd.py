@@ -148,7 +148,7 @@ def test_one_device(programs, tmp_path, monkeypatch):
     ended = rounds(tmp_path / "out", programs)
     assert ended.exit_code == 0, ended.output
     found = manifest.load(tmp_path / "out")
-    assert found.left_out == {"TransferBench": "there is one device only"}
+    assert found.left_out == {"TransferBench": "there is only one device"}
     named = [row.comparison.name for row in table.read(tmp_path / "out").rows if row.ratio]
     assert named[:3] == [
         "copy on the device",

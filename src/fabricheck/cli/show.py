@@ -28,7 +28,7 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
     console = output.console()
     console.print(printable(heading))
     hidden = 0
-    in_matrices = False
+    in_matrices = joined = False
     for check in checks:
         if check.document is None:
             continue
@@ -42,6 +42,7 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
             rows = [[one] for one in chosen] if show_all else alike(chosen)
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
             in_matrices = in_matrices or bool(matrices)
+            joined = joined or any(len(row) > 1 for row in rows)
             console.print(
                 f"{experiment}, {check.clock}, in {_UNITS[unit]}; bytes counted "
                 f"{counted}{f'; by {movement}' if movement else ''}"
@@ -55,7 +56,7 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
                 console.print(
                     f"N{domains[0]}: host memory that was proved to lie in that NUMA domain"
                 )
-    if not show_all:
+    if joined:
         console.print()
         console.print("Devices share a row where their intervals have a value in common.")
     if in_matrices:

@@ -65,7 +65,7 @@ class Row:
 
     @property
     def reference(self) -> float | None:
-        """What the metric is held against; None where it has no limit."""
+        """What the metric is compared with; None where it has no limit."""
         judged = self.shown is not None and self.shown.limits
         return self.shown.of.judged.reference if self.shown and judged else None
 

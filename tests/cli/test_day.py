@@ -1,0 +1,104 @@
+"""What `fabricheck` shows of a day: its commands, the latest session, and a session on a screen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app, show, today
+from fabricheck.core.checkout import ROOT
+from fabricheck.results import reading, table
+from fabricheck.rfm.base import Printed
+
+SESSION = ROOT / "tests" / "outputs" / "h200" / "session-x2"
+
+
+def said(*arguments: str) -> str:
+    ended = CliRunner().invoke(app, [*arguments])
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout
+
+
+def test_without_a_command_those_of_a_day_and_the_latest_session(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
+    text = said()
+    assert all(command in text for command in today.COMMANDS)
+    assert "Latest: Session run-0 of 2026-11-21" in text
+    assert text.endswith("Status: INCOMPLETE\n")
+
+
+def test_before_the_first_session_that_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
+    assert said().endswith("Nothing was measured yet.\n")
+
+
+def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
+    text = said("summary")
+    lines = text.splitlines()
+    assert len(lines) <= 30 and max(map(len, lines)) <= 100
+    assert "h200:x2, measured: INCOMPLETE;" in text
+    (stream,) = (line for line in lines if line.startswith("E1 "))
+    assert stream.split()[-5:] == ["4,278", "4,278", "GB/s", "no", "limit"]
+    assert "Not run: E4, E14 (fabricheck coverage)" in text
+    assert "- h200:x2, all (INCOMPLETE): " in text
+
+
+@pytest.mark.parametrize(
+    ("medians", "rows"),
+    [
+        # Intervals are 1 % on either side.
+        ([100.0, 100.5, 101.0], [[0, 1, 2]]),
+        ([100.0, 90.0, 100.5, 90.4], [[0, 2], [1, 3]]),
+        ([100.0, 90.0, 80.0], [[0], [1], [2]]),
+    ],
+)
+def test_devices_that_agree_within_their_intervals_share_a_row(medians, rows, tmp_path):
+    series = [
+        factories.series([value * (0.99 + 0.0025 * step) for step in range(9)], device=index,
+                         device_set=[index])
+        for index, value in enumerate(medians)
+    ]  # fmt: skip
+    devices = [factories.device(index) for index in range(len(medians))]
+    written = factories.document(series=series, devices=devices)
+    (check,) = reading.read([str(factories.write(tmp_path / "result.json", written))]).checks
+    found = show.alike(table.series(check, None))
+    assert [[one.device for one in row] for row in found] == rows
+
+
+def test_reframe_prints_five_digits_and_keeps_all():
+    value = Printed(32.27216483946)
+    assert f"{value}" == "32.272" and value == 32.27216483946
+    assert float.__repr__(value) == "32.27216483946"
+
+
+REFRAME = """\
+[----------] start processing checks
+[ RUN      ] stream_local /5be1f145 @local:host+host
+[       OK ] (1/3) stream_local /5be1f145 @local:host+host
+P: copy_worst: 32.3 GB/s
+[     FAIL ] (2/3) memcpy_near /8a7414b1 @local:host+host
+[     SKIP ] (3/3) p2p_scan /8a7414b2 @local:host+host
+[  FAILED  ] Ran 2/3 test case(s)
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        (REFRAME, "  passed    1/3  stream_local  local:host\n"
+                  "  FAILED    2/3  memcpy_near  local:host\n"
+                  "  skipped   3/3  p2p_scan  local:host\n"),
+        ("reframe: no such mode: bogus\n", "reframe: no such mode: bogus\n"),
+    ],
+)  # fmt: skip
+def test_of_reframe_s_output_each_check_is_a_line(printed, shown):
+    ended = subprocess.run(
+        [sys.executable, ROOT / "ci" / "progress.py"], input=printed, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert ended.stdout == shown
