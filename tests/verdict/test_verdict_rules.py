@@ -1,9 +1,11 @@
 """Each row of the table of rules is reached by a session, and leads to its status."""
 
 import pytest
+from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
+from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
@@ -318,6 +320,12 @@ def test_of_what_is_slow_at_times_nothing_is_proven(tmp_path):
     found = slow(tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst")
     assert (found.status, made.rules(found)) == ("UNSTABLE", {"at-times"})
     assert found.reasons[0].sentence.endswith("and at least 9; 1 of 10 samples reached it.")
+
+
+def test_the_screen_of_a_session_names_what_is_slow_at_times_once(tmp_path):
+    slow(tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst")
+    ended = CliRunner().invoke(app, ["summary", str(tmp_path)])
+    assert ended.stdout.count("copy_worst") == 1, ended.output
 
 
 def test_what_is_slow_nearly_always_missed_its_reference(tmp_path):
