@@ -264,7 +264,7 @@ ENDS = (
     Row(44, "the clock jumps back", "L",
         Session(["stream_local"], system=HOST, wrapped=STAND_IN,
                 variables={"FAKE_STREAM": "stale", "FABRICHECK_MPI": "OFF"}),
-        Must(INCOMPLETE, ["the clock of its node is wrong"])),
+        Must(INCOMPLETE, ["the node's clock is wrong"])),
     Row(44, "the host's clock runs at another rate than the device's", "L",
         Session(["stream_local"], system=HOST, wrapped=STAND_IN,
                 variables={"FAKE_STREAM": "clocks-differ", "FABRICHECK_MPI": "OFF"}),

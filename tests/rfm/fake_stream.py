@@ -14,6 +14,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import fabricheck
 from fabricheck.core import statistics
 
 STARTED = datetime.now(UTC)
@@ -149,7 +150,7 @@ def document(options, code):
         "complete": FAULT not in ("incomplete", "exit-8"),
         "program": {
             "name": "stream",
-            "version": "0.1.0",
+            "version": fabricheck.__version__,
             "commit": os.environ.get("FAKE_COMMIT", "unknown"),
             "runtime": "cuda"
             if FAULT == "other-runtime"

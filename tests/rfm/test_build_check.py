@@ -42,7 +42,7 @@ ENDS = {
     "no spack on the PATH; get commit abc. All",
     "elsewhere": "are those of /my/bin, which the Spack environment local does not build.",
     "none": None,
-    "found": "ended with 0 (good), and without devices it has to end with 8 and say why.",
+    "found": "ended with 0 (good); without devices it must end with 8 and state why.",
 }
 
 

@@ -160,7 +160,7 @@ def ended(request, slurm, shared_suite):
 def test_the_session_ends_with_every_case_of_every_node(ended):
     assert ended.outcome.status == 1
     assert ended.cases.keys() == {(node, check) for node in NODES for check in CHECKS}
-    assert "5 nodes of cluster:queue, each alone and with one job at a time" in ended.outcome
+    assert "5 nodes of cluster:queue, each with one exclusive job at a time" in ended.outcome
 
 
 def test_the_other_nodes_are_measured_whole(ended):
@@ -191,7 +191,7 @@ def test_reasons_name_the_node_and_what_happened(ended):
     )
     assert f"node node4 is {gone}" in ended.reason("node4", "stream_local")
     for check in CHECKS:
-        said = r"node node5 is DOWN\S* \(fan 3 is broken\): the job would wait for it"
+        said = r"node node5 is DOWN\S* \(fan 3 is broken\): the job would have waited for it and was cancelled"
         assert re.search(said, ended.reason("node5", check))
 
 

@@ -127,8 +127,8 @@ def test_a_healthy_node_passes(simulated):
                 "Node mi250x (simulated): Pair 0-6: 2 links in mi250x, no direct link in the "
                 "simulated node with the overlay 'link 0-6 gone'.",
                 "Metric best_3_of_measured: devices 0,1,6, predicted as the best 3, have",
-                "GB/s of devices 2,3,4; the least part of its peak has pair 0-6, devices 0 "
-                f"(0000:c1:00.0) and 6 {ON_NODE}",
+                "GB/s of devices 2,3,4; pair 0-6, devices 0 (0000:c1:00.0) and 6 "
+                f"{ON_NODE} has the lowest share of its peak",
             ),
         ),
         (

@@ -44,7 +44,7 @@ FAULTS = {
     "it: launches and copies then wait for the device. Unset it.",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
-    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were requested.",
+    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s); at least 7 are required.",
     "clocks-differ": f"Copy of {SIZE} bytes by {DEVICE}: the host's clock gives 0.4 of the "
     "device's 9.8744 GB/s, so one of them is wrong.",
     "metric-lost": f"Metric triad_worst has no series for regime memory, {CONVENTION}, "
@@ -142,7 +142,7 @@ def test_a_check_file_that_does_not_load(suite):
     ("content", "sentence"),
     [
         (b"x = (\n", "other.py is not Python: line 1: '(' was never closed."),
-        (b"x = '\xff'\n", "other.py is not text: invalid start byte."),
+        (b"x = '\xff'\n", "other.py is not UTF-8 text: invalid start byte."),
     ],
 )
 def test_a_check_file_that_can_not_be_read(suite, content, sentence):
@@ -186,7 +186,7 @@ def test_a_lost_file(suite):
     assert outcome.status == 1
     # The one that is left has to be asked for.
     assert "These checks run only if requested by -n or -t: build." in outcome
-    assert "Nothing to run: no test case is there" in outcome
+    assert "Nothing to run: no test case was selected" in outcome
     (checks / "build" / "build.py").unlink()
     outcome = suite("-r")
     assert outcome.status == 1

@@ -214,7 +214,7 @@ def test_collectives_of_nccl(node):
             "wrong",
             "0,3",
             "osu ended with exit code 5 (wrong data): Node node1: osu_bw-0-3-c.out (osu_bw on "
-            "devices 0 and 3), line 12: OSU says 'DATA VALIDATION ERROR: osu_bw exited with status "
+            "devices 0 and 3), line 12: OSU reports 'DATA VALIDATION ERROR: osu_bw exited with status "
             "1 on message size 1073741824.'.",
         ),
         (
@@ -287,7 +287,7 @@ def test_osu_on_a_simulated_node(suite, monkeypatch):
     assert outcome.status == 1
     assert (
         "Metric bandwidth_quad_16MiB_worst: pair 0-1, devices 0 and 1 of node" in outcome
-        and "measured 50 GB/s, and at least 135.1" in outcome
+        and "measured 50 GB/s; at least 135.1" in outcome
     )
     document = document_of(suite, "osu_device_0_engine_off", "stage")
     assert (document["clock"], document["options"]["buffers"]) == ("simulated", "device")
