@@ -31,16 +31,16 @@ esac
 ENDS = {
     "good": None,
     "spack": None,
-    "error": "The build of runtime host by CMake ended with exit code 2: stream.cpp:7:3: error: "
-    "'device' was not declared. The whole output is in",
-    "incomplete": "The build of runtime host succeeded, but there is no stream in",
+    "error": "The build of the runtime host by CMake ended with exit code 2: stream.cpp:7:3: "
+    "error: 'device' was not declared. The whole output is in",
+    "incomplete": "The build of the runtime host succeeded, but there is no stream in",
     "gone": "by CMake ended with exit code 127: ",
-    "liar": "ran with runtime cuda, and the environment names host.",
+    "liar": "ran with runtime cuda; the environment requires host.",
     "old": f"was built from commit {'0' * 40}, but the checkout is at",
     "wrong": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset",
     "refused": "The build of the runtime host by Spack ended with exit code 3: spack-env/install: "
-    "no spack on the PATH; get commit abc. All",
-    "elsewhere": "are those of /my/bin, which the Spack environment local does not build.",
+    "no spack on the PATH; get commit abc. The whole output is in",
+    "elsewhere": "are those of /my/bin, which Spack environment local does not build.",
     "none": None,
     "found": "ended with 0 (good); without devices it must end with 8 and state why.",
 }

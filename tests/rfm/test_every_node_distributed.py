@@ -191,7 +191,10 @@ def test_reasons_name_the_node_and_what_happened(ended):
     )
     assert f"node node4 is {gone}" in ended.reason("node4", "stream_local")
     for check in CHECKS:
-        said = r"node node5 is DOWN\S* \(fan 3 is broken\): the job would have waited for it and was cancelled"
+        said = (
+            r"node node5 is DOWN\S* \(fan 3 is broken\): the job would have waited for it and was "
+            "cancelled"
+        )
         assert re.search(said, ended.reason("node5", check))
 
 

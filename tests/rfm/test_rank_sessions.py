@@ -64,9 +64,7 @@ def test_a_broken_link_is_named_with_its_pair(with_mpi):
     )
     assert ended.status == 1
     assert "Ran 2/2 test case(s) from 2 check(s) (1 failure(s)" in ended
-    said = (
-        r"Metric bandwidth_dual_worst: pairs? (0-6|6-0).* measured 3\d\.\d+ GB/s; at least 46\."
-    )
+    said = r"Metric bandwidth_dual_worst: pairs? (0-6|6-0).* measured 3\d\.\d+ GB/s; at least 46\."
     assert re.search(said, ended.text), ended
 
 

@@ -214,8 +214,8 @@ def test_collectives_of_nccl(node):
             "wrong",
             "0,3",
             "osu ended with exit code 5 (wrong data): Node node1: osu_bw-0-3-c.out (osu_bw on "
-            "devices 0 and 3), line 12: OSU reports 'DATA VALIDATION ERROR: osu_bw exited with status "
-            "1 on message size 1073741824.'.",
+            "devices 0 and 3), line 12: OSU reports 'DATA VALIDATION ERROR: osu_bw exited with "
+            "status 1 on message size 1073741824.'.",
         ),
         (
             "rccl_scaling",
