@@ -12,10 +12,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import typer
 import yaml
+
+from fabricheck.core.yaml_files import SAFE
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -55,11 +58,12 @@ def constants(of: ast.ClassDef) -> dict[str, object]:
     return found
 
 
+@cache
 def metric_names() -> dict[str, list[str]]:
     """Return by check the metrics that the reference files have for nodes with four MI250X."""
     found = {}
     for file in sorted((ROOT / "reference_values").glob("*.yaml")):
-        content = yaml.safe_load(file.read_text())
+        content = yaml.load(file.read_text(), Loader=SAFE)
         for check, systems in content.items():
             if not check.startswith("x-") and isinstance(systems, dict):
                 entries = systems.get(REFERENCES, systems.get("any"))
