@@ -72,7 +72,7 @@ class Change:
 
     @property
     def value_change(self) -> float | None:
-        """The change of the value as a fraction of the present one, if both entries have a value."""
+        """The change of the value as a fraction of the present value, if both exist."""
         if self.present is None or not self.present[0] or not self.entry[0] or self.other_unit:
             return None
         return self.entry[0] / self.present[0] - 1

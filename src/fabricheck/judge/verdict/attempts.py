@@ -136,7 +136,7 @@ class Attempt:
         return self._say(rule, because, metric)
 
     def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
-        """Return the finding on a metric. A single slow attempt proves nothing."""
+        """Return the finding on a missed metric; one that some samples reached is slow at times."""
         series = self._decisive(metric)
         devices = None
         if series and self.document is not None:
