@@ -1,9 +1,9 @@
-"""Reading what rocm_bandwidth_test 2.6.0 prints, that of ROCm 5.2 to 6.3: matrices, and pairs.
+"""Parser of rocm_bandwidth_test 2.6.0, as in ROCm 5.2 to 6.3: matrices, and pairs.
 
-Copies are those of ROCr's asynchronous copy: engines, but kernels where these are switched off. All
-bandwidths are in GB/s (1e9 bytes per second), those called peak of the shortest of its runs. Source
-of the format: rocm_bandwidth_test_report.cpp and rocm_bandwidth_test_print.cpp of ROCm 5.2.0 and
-6.3.3, which print the same. ROCm 7 has another program of this name, made of TransferBench.
+Copies are ROCr's asynchronous copies: by engines, or by kernels where engines are switched off. All
+bandwidths are in GB/s (1e9 bytes per second); a peak is that of the shortest run. Sources of the
+format: rocm_bandwidth_test_report.cpp and rocm_bandwidth_test_print.cpp of ROCm 5.2.0 and 6.3.3,
+which print the same. ROCm 7 has another program of this name, based on TransferBench.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fabricheck.tools.outputs import PlacedValues
 
 VERSION = "2.6.0"
 
-#: Titles of its matrices; rows are sources. `DISTANCE` is that of NUMA.
+#: Titles of its matrices; rows are sources. `DISTANCE` is the NUMA distance.
 ACCESS = "Inter-Device Access"
 LINK_TYPE = "Inter-Device Link Type: P = PCIe, X = xGMI, N/A = Not Applicable"
 HOPS = "Inter-Device Link Hops"
@@ -26,14 +26,14 @@ ONE_WAY = "Unidirectional copy peak bandwidth GB/s"
 BOTH_WAYS = "Bidirectional copy peak bandwidth GB/s"
 VALIDATION = "Data Path Validation"
 
-#: What it prints without options, with ``-a``, ``-A``, ``-v`` and ``-t``.
+#: The titles printed without options, with ``-a``, ``-A``, ``-v`` and ``-t``.
 DEFAULT = (ACCESS, DISTANCE, ONE_WAY, BOTH_WAYS)
 ALL_ONE_WAY = (ACCESS, DISTANCE, ONE_WAY)
 ALL_BOTH_WAYS = (ACCESS, DISTANCE, BOTH_WAYS)
 VALIDATED = (ACCESS, VALIDATION)
 TOPOLOGY = (ACCESS, LINK_TYPE, DISTANCE)
 
-#: Bytes of a copy of the matrices; no option of these changes it.
+#: Bytes of a copy of the matrices; none of these options changes the size.
 MATRIX_BYTES = 64 << 20
 
 #: Columns of a pair: times in us, bandwidths in GB/s.
@@ -55,7 +55,7 @@ _VERSION = re.compile(r"RocmBandwidthTest Version: (\S+)")
 _DEVICE = re.compile(
     r"Device: (\d+),  (.*?)(?:,  (GPU-\S+),  ([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d))?"
 )
-#: What only a GPU has: a damaged line of one is none of a CPU.
+#: Fields that only a GPU has, so that a damaged line of a GPU is not read as a CPU's.
 _OF_GPU = re.compile(r"GPU-|,  |:[0-9a-f]+\.\d")
 _FACT = re.compile(r"(Device Index|Device Type|Device Name|Device  BDF|Device UUID): +(.*)")
 _MEMORY = re.compile(r"Allocatable Memory Size \(KB\): +\d+")
@@ -66,16 +66,16 @@ _SIZES = {"Bytes": 1, "KB": 1 << 10, "MB": 1 << 20}
 
 
 def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValues:
-    """Read matrices: values by title, row and column; what is ``N/A`` has none.
+    """Parse matrices: values by title, row and column, without those printed as ``N/A``.
 
     A device is ``CPU 00`` for the first host domain and ``GPU 00`` for the first GPU. A GPU's copy
-    to itself counts its bytes twice, read and written; a copy of both directions those of both,
-    over the time from the first's start to the last's end. Of a link's type the place ends with
+    to itself counts its bytes twice, read and written. A copy in both directions counts the bytes
+    of both, over the time from the first start to the last end. For a link type the place ends with
     ``P`` or ``X``, and the value is 1.
 
     :param origin: the file, for errors.
-    :param titles: those that were asked for, such as `DEFAULT`.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :param titles: the requested titles, such as `DEFAULT`.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it has other matrices, or is of another version.
     :raises WrongDataError: when a validation failed.
     """
@@ -148,15 +148,15 @@ def _matrix(
 def parse_pairs(
     text: str, origin: str, pairs: Sequence[tuple[str, str]], sizes: Sequence[int], both: bool
 ) -> PlacedValues:
-    """Read the tables of pairs (``-s``, ``-d``, ``-b``, with ``-l`` latencies of small copies).
+    """Parse the tables of pairs (``-s``, ``-d``, ``-b``, with ``-l`` latencies of small copies).
 
-    Values by source, destination, bytes and column. Ends are named by their kind and the number
-    that it prints, which is that of a memory pool: ``Cpu 0``, ``Gpu 2``.
+    Values are by source, destination, bytes and column. Ends are named by their kind and the
+    printed number, which is that of a memory pool: ``Cpu 0``, ``Gpu 2``.
 
     :param origin: the file, for errors.
-    :param pairs: those that were asked for, in order; ``sizes`` in bytes, as well.
-    :param both: whether it copied in both directions; then a row counts the bytes of both.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :param pairs: the requested pairs, in order; ``sizes`` in bytes, as well.
+    :param both: whether it copied in both directions; a row then counts the bytes of both.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it is of other pairs, sizes or directions, or of another version.
     """
     reader = _Reader(text, origin)
@@ -243,7 +243,7 @@ class _Reader:
             raise line.garbled("it does not say 'Launch Command is'")
 
     def devices(self) -> tuple[list[str], list[str], list[str]]:
-        """Return names of all devices, then of GPUs what they are and their PCI addresses."""
+        """Return the names of all devices, and the kind and PCI address of each GPU."""
         told: list[tuple[Line, str, tuple[str, str, str] | None]] = []
         while not self.over and (match := _DEVICE.fullmatch(self.lines[self.at].text.strip())):
             line = self.take("a device")
@@ -267,7 +267,7 @@ class _Reader:
         return names, gpus, addresses
 
     def _listed(self) -> list[tuple[Line, str, tuple[str, str, str] | None]]:
-        """Read the devices as ``-t`` lists them."""
+        """Parse the list of devices that ``-t`` prints."""
         told: list[tuple[Line, str, tuple[str, str, str] | None]] = []
         facts: dict[str, str] = {}
         line = self.lines[0]

@@ -1,8 +1,8 @@
-"""Reading the JSON (``-j``) of ROCm Validation Suite's modules pebb, pbqt and babel.
+"""Parser of the JSON (``-j``) of ROCm Validation Suite's modules pebb, pbqt and babel.
 
-It says neither sizes nor directions of pebb and pbqt: they are those of the configuration, so that
-the name of the action has to tell them. Sources of the format: action.cpp of each module and
-docs/schemas of ROCm 7.2.0; that of 6.3 has other entries, and is refused.
+For pebb and pbqt it contains neither sizes nor directions. These are in the configuration, so the
+name of the action has to state them. Sources of the format: action.cpp of each module and
+docs/schemas of ROCm 7.2.0. The format of 6.3 has other entries, and is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fabricheck.tools.outputs import PlacedValues
 #: The ends of a copy, by module: those of pebb are a NUMA node and a GPU.
 _ENDS = {"pebb": ("srccpu", "dstgpu"), "pbqt": ("srcgpu", "dstgpu")}
 
-#: Arrays that RVS counts for a function of babel; one that only reads counts as two.
+#: Arrays that RVS counts for a function of babel; a function that only reads counts as two.
 ARRAYS = {"Read": 2, "Write": 2, "Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2}
 
 _RATE = re.compile(r"([0-9]+\.[0-9]{3}) GBps( \(\*\))?")
@@ -28,15 +28,15 @@ _ID = re.compile(r"[0-9]{1,9}")
 
 
 def parse(text: str, origin: str, module: str) -> PlacedValues:
-    """Read one log of one module: GB/s (1e9 bytes per second), in which copies count bytes once.
+    """Parse one log of one module: GB/s (1e9 bytes per second); copies count bytes once.
 
-    Of pebb and pbqt by action, source and destination, as RVS numbers NUMA nodes and GPUs: all
-    bytes of a run over all its time, of both directions together where the action has both. Of
-    babel by action, GPU and function: read and written, of the best run.
+    The values of pebb and pbqt are by action, source and destination, as RVS numbers NUMA nodes and
+    GPUs: all bytes of a run over its time, of both directions together if the action has both. The
+    values of babel are by action, GPU and function: bytes read and written in the best run.
 
     :param origin: the file, for errors.
     :param module: ``pebb``, ``pbqt`` or ``babel``.
-    :raises GarbledOutput: when it is cut, damaged, contradicts itself, or a test did not pass.
+    :raises GarbledOutput: when the text is cut off, damaged, contradicts itself, or a test failed.
     :raises OtherRunError: when it is of another module.
     """
     reader = _Reader(origin)
@@ -101,7 +101,7 @@ class _Reader:
             source, target = (entry[end] for end in ends)
             if not _ID.fullmatch(source) or not _ID.fullmatch(target):
                 raise self.garbled(f"{source} and {target} of the action {action} are no numbers")
-            # Means of a part of the run stand before that of the whole.
+            # Means of parts of the run precede the mean of the whole run.
             last[source, target] = entry["throughput"]
         values: dict[tuple[str | int, ...], float] = {}
         for (source, target), word in last.items():
