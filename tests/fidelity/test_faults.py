@@ -88,17 +88,23 @@ def rename(old, new, section="predicted"):
             "there is no run 'walks'.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(places="0-9"),
+            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(
+                places="0-9"
+            ),
             InvalidInputError,
             "'0-9' is not a device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(places=5000 * "9"),
+            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(
+                places=5000 * "9"
+            ),
             InvalidInputError,
             "99' is not a device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(places="0,1"),
+            lambda c: entry(c, "predicted", "latency of copy-engine transfers").update(
+                places="0,1"
+            ),
             InvalidInputError,
             "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not match.",
         ),

@@ -88,16 +88,16 @@ def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValu
         line = reader.take("a title")
         title = line.text.strip()
         if title not in _FORMS:
-            raise line.garbled(f"'{title}' is no title of a matrix")
+            raise line.garbled(f"'{title}' is not a title of a matrix")
         found.append(title)
         values |= (one := _matrix(reader, title, names))
         for _, *ends in one if title in (ONE_WAY, BOTH_WAYS) else ():
             if not any(values.get((ACCESS, *way)) for way in (ends, reversed(ends))):
-                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, and no access")
+                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, but no access")
     if tuple(found) != tuple(titles):
         if tuple(found) == tuple(titles[: len(found)]):
             raise GarbledOutput(
-                origin, None, f"it ends before '{titles[len(found)]}', so it is cut"
+                origin, None, f"the text ends before '{titles[len(found)]}', so it is cut off"
             )
         raise OtherRunError(origin, None, f"its matrices are {_list(found)}, not {_list(titles)}")
     return PlacedValues(values, VERSION, tuple(gpus), tuple(addresses))
@@ -123,7 +123,7 @@ def _matrix(
             if word == "N/A" and title != ACCESS:
                 continue
             if _FORMS[title].fullmatch(word) is None:
-                raise line.garbled(f"'{word}' is no value of '{title}'")
+                raise line.garbled(f"'{word}' is not a value of '{title}'")
             if word == "FAIL":
                 raise line.wrong_data(f"the copy from {source} to {target} gave wrong data")
             if title == LINK_TYPE and source == target:
@@ -133,15 +133,15 @@ def _matrix(
             else:
                 values[title, source, target] = 1.0 if word == "PASS" else float(word)
             if title in (ONE_WAY, BOTH_WAYS) and float(word) <= 0:
-                raise line.garbled(f"'{word}' is no value above zero")
+                raise line.garbled(f"'{word}' is not a positive value")
             if title == BOTH_WAYS and target in names[: number + 1]:
                 other = None if target == source else values.get((title, target, source))
                 if other != float(word):
-                    raise line.garbled(f"{word} of {source} and {target} is {other} the other way")
+                    raise line.garbled(f"{source} to {target} is {word}, the way back is {other}")
     if title == BOTH_WAYS:
         for _, *ends in values:
             if (title, *reversed(ends)) not in values:
-                raise line.garbled(f"{ends[1]} and {ends[0]} have a value one way only")
+                raise line.garbled(f"{ends[1]} and {ends[0]} have a value in one direction only")
     return values
 
 
@@ -189,20 +189,20 @@ def parse_pairs(
                 for column, value in _pair(line, size, both or source == target).items()
             }
     if not reader.over:
-        raise reader.take("nothing").garbled("it has more than the rows that were asked for")
+        raise reader.take("nothing").garbled("a row follows the last requested one")
     return PlacedValues(values, VERSION)
 
 
 def _pair(line: Line, size: int, twice: bool) -> dict[str, float]:
     words = line.words
     if len(words) != 6 or words[1] not in _SIZES or not _WHOLE.fullmatch(words[0]):
-        raise line.garbled("it is no row of a pair")
+        raise line.garbled("it is not a row of a pair")
     if int(words[0]) * _SIZES[words[1]] != size:
         raise line.other_run(f"it is of {words[0]} {words[1]}, not of {size} B")
     found = [printed(word) if _RATE.fullmatch(word) else None for word in words[2:]]
     numbers = [number for number in found if number is not None]
     if len(numbers) != len(COLUMNS) or numbers[0].value <= 0 or numbers[2].value <= 0:
-        raise line.garbled("it has no value above zero")
+        raise line.garbled("it has no positive value")
     for time, rate in (numbers[:2], numbers[2:]):
         # GB/s times us are 1000 bytes.
         moved = (1e3 * time.low * max(rate.low, 0.0), 1e3 * time.high * rate.high)
@@ -227,7 +227,9 @@ class _Reader:
 
     def take(self, what: str) -> Line:
         if self.over:
-            raise GarbledOutput(self.origin, None, f"it ends without {what}, so it is cut")
+            raise GarbledOutput(
+                self.origin, None, f"the text ends without {what}, so it is cut off"
+            )
         self.at += 1
         return self.lines[self.at - 1]
 
@@ -237,7 +239,7 @@ class _Reader:
         if match is None:
             raise line.garbled("it is not the version of rocm_bandwidth_test")
         if match[1] != VERSION:
-            raise line.other_run(f"it is of version {match[1]}; read is {VERSION}")
+            raise line.other_run(f"it is of version {match[1]}, not of {VERSION}")
         line = self.take("its command")
         if not line.text.strip().startswith("Launch Command is: "):
             raise line.garbled("it does not say 'Launch Command is'")
@@ -282,7 +284,7 @@ class _Reader:
             line = self.take("a device")
             if match is not None:
                 if match[1] in facts:
-                    raise line.garbled(f"'{match[1]}' stands twice")
+                    raise line.garbled(f"'{match[1]}' occurs twice")
                 facts[match[1]] = match[2].strip()
         if not facts:
             raise GarbledOutput(self.origin, None, "it names no device")
@@ -293,7 +295,7 @@ class _Reader:
     ) -> tuple[Line, str, tuple[str, str, str] | None]:
         kind, name = facts.get("Device Type"), facts.get("Device Name")
         if facts.get("Device Index") != str(number) or kind not in ("CPU", "GPU") or name is None:
-            raise line.garbled(f"device {number} is not whole")
+            raise line.garbled(f"device {number} is incomplete")
         if kind == "CPU":
             return line, name, None
         match = _BDF.fullmatch(facts.get("Device  BDF", ""))

@@ -62,9 +62,9 @@ class _Reader:
         try:
             root = strict_json.parse(text, self.origin)
         except InvalidDocument as error:
-            raise self.garbled(f"it is cut, or no JSON of RVS: it {error.reason}") from None
+            raise self.garbled(f"it is cut off, or not JSON of RVS: it {error.reason}") from None
         if not isinstance(root, dict) or root.get("version") != "1.0" or len(root) != 2:
-            raise self.garbled("it is no JSON of RVS of version 1.0 and one module")
+            raise self.garbled("it is not JSON of RVS of version 1.0 and one module")
         if module not in root:
             found = next(name for name in root if name != "version")
             raise OtherRunError(self.origin, None, f"it is of the module {found}, not {module}")
@@ -80,7 +80,7 @@ class _Reader:
 
     def _require_texts(self, action: str, entry: Any) -> None:
         if not isinstance(entry, dict) or not all(isinstance(x, str) for x in entry.values()):
-            raise self.garbled(f"an entry of the action {action} is no object of texts")
+            raise self.garbled(f"an entry of the action {action} is not an object of texts")
 
     def _passed(self, action: str, entry: dict[str, str]) -> None:
         if entry.get("pass") != "true":
@@ -100,7 +100,7 @@ class _Reader:
             self._passed(action, entry)
             source, target = (entry[end] for end in ends)
             if not _ID.fullmatch(source) or not _ID.fullmatch(target):
-                raise self.garbled(f"{source} and {target} of the action {action} are no numbers")
+                raise self.garbled(f"{source} and {target} of the action {action} are not numbers")
             # Means of parts of the run precede the mean of the whole run.
             last[source, target] = entry["throughput"]
         values: dict[tuple[str | int, ...], float] = {}
@@ -109,7 +109,7 @@ class _Reader:
                 continue
             match = _RATE.fullmatch(word)
             if match is None or float(match[1]) <= 0:
-                raise self.garbled(f"'{word}' of the action {action} is no throughput above zero")
+                raise self.garbled(f"'{word}' of the action {action} is not a positive throughput")
             if match[2] is not None:
                 raise self.garbled(f"the action {action} has no mean of the whole run")
             values[action, int(source), int(target)] = float(match[1])
@@ -152,5 +152,7 @@ class _Reader:
         word = entry.get(key, "")
         found = printed(word) if _SIX.fullmatch(word) else None
         if found is None or found.value <= 0:
-            raise self.garbled(f"'{key}' of the action {action} is '{word}', no value above zero")
+            raise self.garbled(
+                f"'{key}' of the action {action} is '{word}', which is not a positive value"
+            )
         return found

@@ -89,7 +89,7 @@ def parse_p2p(
         line = reader.take(f"the matrix '{part}directional'")
         found = _MATRIX.fullmatch(line.text)
         if found is None or found[1] != part:
-            raise line.garbled(f"'{part}directional copy peak bandwidth' is not where it has to be")
+            raise line.garbled(f"'{part}directional copy peak bandwidth' is missing here")
         if (found[2] == "Remote", found[3] == "Local", found[4]) != (
             remote_read,
             remote_read,
@@ -111,7 +111,7 @@ def _matrix(
     corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
     found, *names = _words(line)
     if found != corner or not names or names != _device_names(names):
-        raise line.garbled(f"'{line.text.strip()}' are no names of columns")
+        raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     _require_commas(line, len(names) + 1 if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
     arrows = ("->",) if part == "Uni" else ("->", "<-", "<->")
@@ -148,24 +148,24 @@ def _require_sums(line: Line, rows: Mapping[str, Sequence[float | None]]) -> Non
         known = [value is not None for value in (one, other, both)]
         added = (one or 0.0) + (other or 0.0)
         if len(set(known)) > 1 or (both is not None and abs(both - added) > 0.0151):
-            raise line.garbled(f"{both} is not what both directions add up to, {added:g}")
+            raise line.garbled(f"{both} is not the sum of both directions, {added:g}")
 
 
 def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[float]]) -> None:
     line = reader.take("the names of the averages")
     if tuple(line.words) != _KINDS:
-        raise line.garbled(f"'{line.text.strip()}' are no names of averages")
+        raise line.garbled(f"'{line.text.strip()}' are not names of averages")
     line = reader.take("the averages")
     head, _, rest = line.text.partition("):")
     if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
-        raise line.garbled(f"'{line.text.strip()}' are no averages of {part}Dir")
+        raise line.garbled(f"'{line.text.strip()}' are not averages of {part}Dir")
     for word, cells in zip(rest.split(), kinds.values(), strict=True):
         told = _value(line, word, _TWO)
         mean = sum(cells) / len(cells) if cells else None
         if (told is None) != (mean is None) or (
             told is not None and mean is not None and abs(told - mean) > 0.0101
         ):
-            raise line.garbled(f"the average {word} is not that of the values, {mean}")
+            raise line.garbled(f"the average {word} is not that of its values, {mean}")
 
 
 def parse_a2a(
@@ -199,7 +199,7 @@ def parse_a2a(
     corner, *names = _words(line)
     devices = names[:-2]
     if corner != "SRC\\DST" or names[-2:] != ["STotal", "Actual"] or not devices:
-        raise line.garbled(f"'{line.text.strip()}' are no names of GPUs, STotal and Actual")
+        raise line.garbled(f"'{line.text.strip()}' are not names of GPUs, STotal and Actual")
     if devices != _device_names(devices) or devices[0][:3] != "GPU":
         raise line.garbled(f"'{line.text.strip()}' does not name the GPUs in order")
     csv = "," in line.text
@@ -235,7 +235,7 @@ def parse_a2a(
             values[place] = value
         expected = {None: added / int(match[3]), SUM: added}.get(place)
         if expected is not None and abs(value - expected) > 0.0011:
-            raise line.garbled(f"{value:g} is not {expected:g}, as the table has it")
+            raise line.garbled(f"{value:g} is not the {expected:g} of the table")
     reader.end()
     return PlacedValues(values, reader.version, tuple(devices))
 
@@ -303,12 +303,12 @@ def parse_one_to_all(
         if told != chosen:
             raise line.garbled(f"it is not the row of copies from GPU 0 to {_set(chosen)}")
         if " ".join(f"(G0 {executor}0 G{one})" for one in chosen) != f"({right}".strip():
-            raise line.garbled("what follows its values is not what it copies")
+            raise line.garbled("the text after its values does not describe its copies")
         if len(words) != len(chosen) + 2 or words[-2] != str(len(chosen)):
-            raise line.garbled(f"it has not {len(chosen)} values and their number")
+            raise line.garbled(f"it does not have {len(chosen)} values and their number")
         _require_commas(line, len(names) if csv else 0)
         if not words[-1].isdecimal():
-            raise line.garbled(f"{words[-1]} is no number of compute units")
+            raise line.garbled(f"{words[-1]} is not a number of compute units")
         for target, word in zip(chosen, words, strict=False):
             value = _value(line, word, _THREE)
             if value is None:
@@ -355,7 +355,7 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     head, *found = line.text.replace(",", " ").split()
     names = [f"{one[:3]} {one[3:]}" for one in found]
     if head != "NumCUs" or not names or names != _device_names(names):
-        raise line.garbled(f"'{line.text.strip()}' are no names of columns")
+        raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     csv = "," in line.text
     _require_commas(line, len(names) if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
@@ -406,7 +406,7 @@ def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
     if word == "N/A":
         return None
     if form.fullmatch(word) is None or float(word) <= 0:
-        raise line.garbled(f"'{word}' is no value above zero")
+        raise line.garbled(f"'{word}' is not a positive value")
     return float(word)
 
 
@@ -427,11 +427,11 @@ class _Reader:
                 if (int(match[1]), int(match[2])) < OLDEST:
                     oldest = ".".join(map(str, OLDEST))
                     raise line.other_run(
-                        f"it is of TransferBench {self.version}; read are {oldest} and newer"
+                        f"it is of TransferBench {self.version}, not of {oldest} or newer"
                     )
 
         if self.version is None:
-            raise GarbledOutput(origin, None, "it does not tell the version of TransferBench")
+            raise GarbledOutput(origin, None, "it does not state the version of TransferBench")
 
     def require_settings(self, wanted: Mapping[str, str]) -> None:
         """Refuse a run that prints another value of a requested environment variable."""
@@ -452,12 +452,14 @@ class _Reader:
             if match := form.fullmatch(line.text):
                 return line, match
         raise GarbledOutput(
-            self.origin, None, f"it has no {what}: it is cut, or of another preset or version"
+            self.origin, None, f"it has no {what}: it is cut off, or of another preset or version"
         )
 
     def take(self, what: str) -> Line:
         if self.at >= len(self.lines):
-            raise GarbledOutput(self.origin, None, f"it ends without {what}, so it is cut")
+            raise GarbledOutput(
+                self.origin, None, f"the text ends without {what}, so it is cut off"
+            )
         self.at += 1
         return self.lines[self.at - 1]
 
