@@ -50,8 +50,8 @@ def _large_enough(points: Points, below: bool, text: str) -> None:
     size = min(point.bytes for point in points.values())
     if below and size < LARGE:
         raise NotTestable(
-            f"it holds for messages of {about(LARGE)}; the session's of {about(size)} can be "
-            f"slower, as the document says itself{text} (E9)"
+            f"the claim is about messages of {about(LARGE)}; the session's of {about(size)} can be "
+            f"slower, as the document states{text} (E9)"
         )
 
 

@@ -140,8 +140,8 @@ def _below_direct_access(observed: Observed) -> Finding:
     size = min(sent[pair].bytes for pair in pairs)
     if size < _PAPER and lack >= least - DEFICIT_POINTS:
         raise NotTestable(
-            f"messages without the engine are {lack:.1f} % below reads by kernel, but those of "
-            f"{about(size)}, the largest here, lack more than those of 1 GiB, of which it is (E9)"
+            f"messages without the engine are {lack:.1f} % below reads by kernel, but the claim "
+            f"is about messages of 1 GiB; those of {about(size)}, the largest here, lose more (E9)"
         )
     return verdict(
         least - DEFICIT_POINTS <= lack <= most + DEFICIT_POINTS,
@@ -217,12 +217,12 @@ def _non_neighbours(observed: Observed) -> Finding:
     lacks = [lack for lack, _, _ in found]
     if size < _PAPER and max(lacks) > NO_DIFFERENCE:
         raise NotTestable(
-            f"from device 0 others than neighbours have {said}, but messages of {about(size)} can "
-            "lack more than those of 1 GiB, of which it is (E9)"
+            f"messages from device 0 to devices that are not neighbours have {said}, but the claim "
+            f"is about messages of 1 GiB; those of {about(size)} can lose more (E9)"
         )
     return verdict(
         all(abs(lack) <= NO_DIFFERENCE for lack in lacks),
-        f"From device 0 others than neighbours have {said}.",
+        f"Messages from device 0 to devices that are not neighbours have {said}.",
         *(one for _, _, one in found),
     )
 

@@ -146,9 +146,9 @@ def _peer_switch(observed: Observed) -> Finding:
     by_engines = [alone[pair] for pair in wide if alone[pair].engine == "copy-engine"]
     if by_engines:
         raise NotTestable(
-            f"its ROCm {by_engines[0].document['versions']['runtime']} has engines copy between "
-            f"devices {by_engines[0].devices[0]} and {by_engines[0].devices[-1]} all the same: the "
-            "document is of 5.7"
+            f"its ROCm {by_engines[0].document['versions']['runtime']} copies between devices "
+            f"{by_engines[0].devices[0]} and {by_engines[0].devices[-1]} by engines in spite of "
+            "HSA_ENABLE_PEER_SDMA=0; the document is about ROCm 5.7"
         )
     known = copies(observed)
     both = [pair for pair in wide if pair in known]

@@ -117,7 +117,7 @@ class Lost(_Section):
     @model_validator(mode="after")
     def _complete(self) -> Lost:
         if (self.above is None) == (self.within is None):
-            raise ValueError("what is lost is either above or within a bound")
+            raise ValueError("lost requires either above or within")
         return self
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.text import count
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.attempts import Attempt, Tried, together
 from fabricheck.judge.verdict.rules import Finding, finding
@@ -92,9 +93,9 @@ class Checks:
 
 def missing(names: Sequence[str], where: str) -> Finding:
     """Return the finding on checks that should have run in a partition and are missing."""
-    are, were = ("check is", "was") if len(names) == 1 else ("checks are", "were")
     listed = ", ".join(names)
-    return finding("missing", f"{len(names)} {are} not there that {were} to run {where}: {listed}.")
+    said = f"{count(len(names), 'check')} missing that should have run {where}: {listed}."
+    return finding("missing", said)
 
 
 def why_skipped(tried: Tried) -> str:
