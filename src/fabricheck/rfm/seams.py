@@ -295,9 +295,10 @@ def run_serially(runner: Any) -> bool:
 
 
 def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
-    """Start no job for which ``waits(check, running)`` is true, and keep the partition's limit.
+    """Start no job for which ``waits(check, running)`` is true.
 
-    ReFrame limits the jobs of a partition, but not those of a node.
+    ``running`` are the running checks of its partition. ReFrame limits the jobs of a partition, but
+    not those of a node.
     """
 
     def start(original: Any, policy: Any, task: Any) -> int:
