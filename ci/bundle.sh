@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prepares all that an NVIDIA machine without a network needs to run the suite: docs/install.md
+# Prepares the files for an NVIDIA machine without a network to run the suite: docs/install.md
 set -euo pipefail
 usage="bundle.sh OUT [--python 3.12] [--cuda-architecture 90] [--nccl-tests SOURCES] [--osu SOURCES]"
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Compiles every program for GPUs that are not here: compile-check.sh rocm|rocm-sid|cuda BUILD_DIR
+# Compiles every program for GPUs that this machine lacks: compile-check.sh rocm|rocm-sid|cuda BUILD_DIR
 #   rocm       for gfx90a, with the hipcc of Debian 12
 #   rocm-sid   for gfx90a and gfx942 at -O3, with that of Debian sid: compile-newest-hip.sh
 #   cuda       for sm_80 and sm_90, with the nvcc of the Python packages in .venv
-# Then starts each, which has to end with 8: a variable hides all devices. AMD's machine code has
-# to be as machine-code.py says.
+# Then starts each program with all devices hidden by a variable; it must end with 8. AMD's machine
+# code must pass machine-code.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runtime=$1
 build=$2
-# Nothing is run but to see it end, so nothing is optimized, which is half of the time, but the
-# device code that machine-code.py reads.
+# Only the device code that machine-code.py reads is optimized: the programs measure nothing here,
+# and optimizing takes half of the time.
 options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="${runtime%-sid}" -DFABRICHECK_WERROR=ON
   -DFABRICHECK_MPI=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
   "-DCMAKE_HIP_FLAGS_DEBUG=-O0 -Xarch_device -O3" -DCMAKE_CUDA_FLAGS_DEBUG=-O0)

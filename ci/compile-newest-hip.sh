@@ -2,8 +2,8 @@
 # Compiles every program at -O3 for gfx90a and gfx942 with the newest HIP of Debian, in a chroot of
 # Debian sid, and checks the machine code: compile-newest-hip.sh [FOLDER]
 # FOLDER (build/newest-hip) keeps the chroot, 1.5 GB: remove it to get newer packages.
-# Runs as root on Debian; takes six minutes on two cores. Ends with 1 what is compiled is wrong, 3 something is
-# missing on this machine, 6 disk full.
+# Runs as root on Debian; takes six minutes on two cores. Exit codes: 1 the compiled code is wrong,
+# 3 something is missing on this machine, 6 the disk is full.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build/newest-hip}

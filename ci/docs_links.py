@@ -19,7 +19,7 @@ LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<path>\.\./[^)#\s]*)(?:#[^)]*)?\)")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Return a page's text in which each link out of docs/ is its text and the file's path."""
+    """Return a page's text with each link out of docs/ replaced by its text and the file's path."""
 
     def named(link: re.Match[str]) -> str:
         path = os.path.normpath(Path("docs", page.file.src_uri).parent / link["path"])

@@ -96,7 +96,7 @@ def shortened(names: list[str]) -> list[str]:
 
 
 def measured() -> str:
-    """Return docs/measured.md with its tables written anew."""
+    """Return docs/measured.md with its generated tables."""
     text = (DOCS / "measured.md").read_text()
     return re.sub(
         r"(<!-- checks of (E\d+) -->\n).*?(<!-- end of checks of \2 -->)",
@@ -107,8 +107,8 @@ def measured() -> str:
 
 
 def commands() -> str:
-    """Return docs/commands.md: the help of each command as it is printed on 100 columns."""
-    # Typer reads them when it is imported, so they are set for a process of its own: see main.
+    """Return docs/commands.md: the help of each command, printed on 100 columns."""
+    # Typer reads these at its import, so they are set for a process of its own: see main.
     from fabricheck.cli import COMMANDS, app
     from fabricheck.core.vocabulary import COMMAND_EXITS
 
@@ -146,10 +146,10 @@ def commands() -> str:
 
 # --- drawings: a node with four MI250X, and what an experiment moves in it ------------------------
 
-#: The NUMA domain near each package, as config/nodes/mi250x.yaml has them.
+#: The NUMA domain near each package, as in config/nodes/mi250x.yaml.
 NEAR = (3, 1, 0, 2)
 
-#: By experiment the arrows as (from, to, kind); h is the host memory, d a device, c the processor.
+#: By experiment, the arrows as (from, to, kind); h is the host memory, d a device, c the processor.
 MOVED: dict[str, list[tuple[str, str, str]]] = {
     "E1": [(f"d{i}", f"d{i}", "kernel") for i in range(8)],
     "E2": [("h3", "d0", "engine"), ("d4", "h0", "engine")],
@@ -178,13 +178,13 @@ MEANS = {
 
 
 def place(end: str) -> tuple[int, int]:
-    """Return the middle of a device or of a NUMA domain."""
+    """Return the centre of a device or of a NUMA domain."""
     number = int(end[1])
     return (80 + 160 * NEAR.index(number), 60) if end[0] == "h" else (40 + 80 * number, 190)
 
 
 def drawing(experiment: str) -> str:
-    """Return a drawing in SVG of what an experiment moves in a node with four MI250X."""
+    """Return an SVG drawing of the transfers of an experiment in a node with four MI250X."""
     out = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 270" width="640" height="270" '
         f'font-family="sans-serif" font-size="13" role="img" aria-label="{experiment}">',
@@ -233,13 +233,13 @@ def drawing(experiment: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Return what each file is to hold."""
+    """Return the required content of each file."""
     drawn = {DOCS / "drawings" / f"{name}.svg": drawing(name) for name in MOVED}
     return {DOCS / "commands.md": commands(), DOCS / "measured.md": measured(), **drawn}
 
 
 def main() -> int:
-    """Write the pages, or say which differ."""
+    """Write the pages, or name those that differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     check = parser.parse_args().check

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the pictures of the README anew: the report of a simulated node without the link 0-6, and its drawing.
+# Makes the pictures of the README: the report of a simulated node without the link 0-6, and its drawing.
 # Needs env.sh, the programs of `make build`, and chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,7 +7,7 @@ source ./env.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export FABRICHECK_RESULTS=$work/results
-# Ends with 1: the checks fail.
+# Ends with 1, because the checks fail.
 reframe --system=local:sim-mi250x -c reframe_checks -n '^(p2p_engine|p2p_kernel|stream_local|memcpy_near)$' \
   -r -S overlay="$PWD/config/nodes/overlays/link-0-6-gone.yaml" > "$work/log" || true
 fabricheck report > /dev/null

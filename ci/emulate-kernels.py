@@ -37,7 +37,7 @@ MISSING = 3
 
 
 def tool(*names):
-    """The path of the first of some programs that is there, or None."""
+    """Return the path of the first of some programs that exists, or None."""
     folders = os.pathsep.join(
         [os.environ.get("PATH", ""), *map(str, sorted(Path("/usr/lib").glob("llvm-*/bin")))]
     )
@@ -45,7 +45,7 @@ def tool(*names):
 
 
 def machine_code():
-    """The module ci/machine-code.py, which names kernels."""
+    """Return the module ci/machine-code.py, which names kernels."""
     spec = importlib.util.spec_from_file_location("machine_code", ROOT / "ci/machine-code.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -53,7 +53,7 @@ def machine_code():
 
 
 def loaded(build, readobj):
-    """The kernels of a build: of each target, by name; and the compilers."""
+    """Return the kernels of a build, by target and name, and the compilers."""
     name_of = machine_code().name_of
     targets, compilers = {}, set()
     for path in sorted(build.glob("**/*-hip-amdgcn-amd-amdhsa-gfx*.out")):
@@ -69,7 +69,7 @@ def loaded(build, readobj):
 
 
 def run_case(device, kernel):
-    """A row: what the case of a kernel saw."""
+    """Return a row: the result of the case of a kernel."""
     device.start_row()
     begun, wrong = time.monotonic(), None
     try:
@@ -90,7 +90,7 @@ def run_case(device, kernel):
 
 
 def run_build(emulator, build, readobj, wrong):
-    """Runs all kernels of a build and prints a line each: what the log says of it."""
+    """Run all kernels of a build, print a line for each, and return the log's entries."""
     targets, compilers = loaded(build, readobj)
     said = {"compiler": ", ".join(compilers), "targets": {}}
     for target, kernels in sorted(targets.items()):
@@ -117,13 +117,13 @@ def run_build(emulator, build, readobj, wrong):
 
 
 def fail(sentence):
-    """Ends with a sentence: something is missing."""
+    """End with a sentence about something missing."""
     print(f"{NAME}: {sentence}", file=sys.stderr)
     sys.exit(MISSING)
 
 
 def main():
-    """Runs the kernels of all builds."""
+    """Run the kernels of all builds."""
     parser = argparse.ArgumentParser(prog=NAME, description=__doc__.partition("\n")[0])
     parser.add_argument("--emulator", type=Path, required=True, help="checkout of tinygrad")
     parser.add_argument(

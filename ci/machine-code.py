@@ -10,11 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The accesses to memory of a thread in the order of the code, as a regular expression. A store of
-# system scope needs no bits on gfx90a.
+# A thread's memory accesses in the order of the code, as a regular expression. A store of system
+# scope needs no bits on gfx90a.
 ONE, TWO = ["global_load_dwordx4"], ["global_load_dwordx4"] * 2
 PLAIN, STREAMING = ["global_store_dwordx4"], ["global_store_dwordx4 non-temporal"]
-FOUND = ["global_atomic_add_x2", "global_atomic_umin_x2"]  # what kernels that compare write
+FOUND = ["global_atomic_add_x2", "global_atomic_umin_x2"]  # the stores of kernels that compare
 KERNELS = {
     "stream_kernel<copy, false>": [*ONE, *PLAIN],
     "stream_kernel<copy, true>": [*ONE, *STREAMING],
@@ -55,7 +55,7 @@ GRANULE = 8  # registers are given out in so many
 
 
 def name_of(symbol):
-    """The name of a kernel, with its template's arguments, as the table has it."""
+    """Return the name of a kernel, with its template's arguments, as in the table."""
     text = subprocess.run(
         ["c++filt", symbol], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -66,7 +66,7 @@ def name_of(symbol):
 
 
 def in_loop(lines):
-    """The numbers of the lines between a label and a branch back to it."""
+    """Return the numbers of the lines between a label and a branch back to it."""
     labels, inside = {}, set()
     for number, line in enumerate(lines):
         if label := re.match(r"(\.L\w+):", line):
@@ -77,7 +77,7 @@ def in_loop(lines):
 
 
 def accesses(lines, target):
-    """What a kernel does with memory; loads by the scalar unit only where they are in a loop."""
+    """Return the memory accesses of a kernel; scalar loads only if they are in a loop."""
     loop = in_loop(lines)
     found = []
     for number, line in enumerate(lines):
@@ -92,7 +92,7 @@ def accesses(lines, target):
 
 
 def kernels_of(text):
-    """Of an assembly file: symbol, lines and resources of each kernel."""
+    """Return the symbol, lines and resources of each kernel of an assembly file."""
     for facts in re.split(r"\n  - (?=\.)", text.partition("\namdhsa.kernels:")[2])[1:]:
         resources = dict(re.findall(r"^ *\.(\w+): +(\S+)$", facts, re.MULTILINE))
         symbol = resources["symbol"].removesuffix(".kd")
@@ -101,7 +101,7 @@ def kernels_of(text):
 
 
 def wrong_with(name, found, resources):
-    """Why a kernel is not as it must be: sentences."""
+    """Return sentences on the differences of a kernel from the table."""
     if not re.fullmatch(", ".join(KERNELS[name]), ", ".join(found)):
         yield f"accesses memory by {', '.join(found)}, not by {', '.join(KERNELS[name])}"
     for fact in ["private_segment_fixed_size", "vgpr_spill_count"]:
@@ -113,13 +113,13 @@ def wrong_with(name, found, resources):
 
 
 def waves(resources):
-    """How many waves of a kernel have room on a SIMD."""
+    """Return the number of waves of a kernel that fit on a SIMD."""
     granules = max(1, -(-int(resources["vgpr_count"]) // GRANULE))
     return min(FULL, REGISTERS // (granules * GRANULE))
 
 
 def main(build):
-    """Checks all kernels of all targets in a build."""
+    """Check all kernels of all targets in a build."""
     wrong, seen = [], {}
     for file in sorted(Path(build).glob("**/*-hip-amdgcn-amd-amdhsa-*.s")):
         target = file.stem.rpartition("-")[2]

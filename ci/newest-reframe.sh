@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Says what another ReFrame breaks: newest-reframe.sh [WHAT]
-#   WHAT   as pip takes it: reframe-hpc==4.9.3, or a folder with ReFrame's sources; by default the
-#          newest release, pre-releases with it
-# Runs the tests of what fabricheck needs of ReFrame, and the set smoke on the simulated node, in
-# build/newest-reframe: the packages of .venv, with that ReFrame before the pinned one.
+# Tests fabricheck with another ReFrame: newest-reframe.sh [WHAT]
+#   WHAT   in the form of pip: reframe-hpc==4.9.3, or a folder with ReFrame's sources; by default
+#          the newest release, including pre-releases
+# Runs the tests of the parts of ReFrame that fabricheck needs, and the set smoke on the simulated
+# node, in build/newest-reframe: the packages of .venv, with that ReFrame before the pinned one.
 # Exit codes: 0 nothing breaks, 1 something does, 2 bad usage, 3 that ReFrame cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."

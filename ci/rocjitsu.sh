@@ -5,8 +5,8 @@
 #   CONFIG  a configuration of rocjitsu, for example gfx942_cdna3_kmd.json of its folder configs
 # stream, memcpy and, where CONFIG has several GPUs (num_gpus), p2p measure small sizes, which
 # compares all data; then each finds an injected fault. Times and bandwidths are the emulator's and
-# mean nothing. Ends with 1 where a program ends otherwise, 2 for bad usage, 3 where rocjitsu, a
-# program or CONFIG is missing.
+# mean nothing. Exit codes: 1 a program ended differently, 2 bad usage, 3 rocjitsu, a program or
+# CONFIG is missing.
 set -euo pipefail
 
 fail() {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Sets up what fabricheck needs: setup.sh [build | test]
-#   Debian packages   installed when run as root on Debian or Ubuntu, else named
-#   Python packages   the locked ones, in .venv; for test those of the site of docs/ too
+# Installs the requirements of fabricheck: setup.sh [build | test]
+#   Debian packages   installed if run as root on Debian or Ubuntu, else listed
+#   Python packages   the locked ones, in .venv; for test also those of the site of docs/
 #   env.sh            to be sourced: afterwards `reframe -c reframe_checks -r` works
 #   MPICH             for build and test: in .venv/mpich, last on the PATH of env.sh, so that it never
 #                     hides the MPI of a site
-# Does nothing that is already done. PYTHON chooses the interpreter (3.11 or newer).
+# Skips steps that are already done. PYTHON chooses the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD

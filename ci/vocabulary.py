@@ -15,7 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = "src/fabricheck/core/vocabulary.yaml"
 WIDTH = 100
-#: Members of a series, or of its places, whose words docs/result-document.md has in one table.
+#: Members of a series, or of its places, whose words are in one table of docs/result-document.md.
 FIELDS = (
     *("role", "memory", "engine", "stores", "movement", "direction", "datatype"),
     *("bytes_counted", "regime", "unit", "better", "by"),
@@ -36,7 +36,7 @@ def vocabulary():
 
 
 def identifier(word, columns):
-    """Return how a program calls a word."""
+    """Return the identifier of a word in programs."""
     return columns.get("name") or re.sub(r"\W", "_", word)
 
 
@@ -48,12 +48,12 @@ def listed(opening, items, closing):
 
 
 def comment(text, mark):
-    """Return a comment, each line of it behind a mark."""
+    """Return a comment, each line after a mark."""
     return textwrap.wrap(text, WIDTH, initial_indent=mark, subsequent_indent=mark)
 
 
 def python(kinds):
-    """Return the module: Literals of the kinds, and what they say of their words."""
+    """Return the module: Literals of the kinds, and the properties of their words."""
     out = [
         '"""The words of the suite and the exit codes.',
         "",
@@ -123,7 +123,7 @@ def header(kinds):
             continue
         out += ["", *comment(kind["meaning"], "/// "), f"namespace {kind['header']} {{"]
         for word, columns in kind["words"].items():
-            if "union" not in kind:  # a word of several kinds has as many meanings
+            if "union" not in kind:  # a word of several kinds has several meanings
                 out += comment(columns["meaning"], "/// ")
             name = identifier(word, columns)
             out.append(f'inline constexpr const char* {name} = "{word}";')
@@ -140,7 +140,7 @@ def header(kinds):
 
 
 def schema(kinds, text):
-    """Return the schema with the words, meanings and exit codes of today."""
+    """Return the schema with the present words, meanings and exit codes."""
     for kind in kinds.values():
         if "schema" not in kind:
             continue
@@ -167,7 +167,7 @@ def schema(kinds, text):
 
 
 def page(kinds, text):
-    """Return the page with the tables of today."""
+    """Return the page with the present tables."""
     apart = {"exit": exits, "series": words_of_fields}
     for name in re.findall(r"(?m)^<!-- words: (\w+) -->$", text):
         made = apart[name](kinds) if name in apart else table(kinds[name], name)

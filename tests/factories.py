@@ -157,7 +157,7 @@ def managed_copy(
 
 
 def mismatched(errors: int = 1, checked: int = 1 << 28) -> dict[str, Any]:
-    """Build a verification of so many bytes that found wrong data."""
+    """Build a verification of a number of bytes that found wrong data."""
     return {
         "bytes_checked": checked,
         "errors": errors,
@@ -186,7 +186,7 @@ def device(index: int, **changes: Any) -> dict[str, Any]:
 
 
 def device_state(index: int = 0, **changes: Any) -> dict[str, Any]:
-    """Build the state of an idle device, as NVML tells it of an H200."""
+    """Build the state of an idle device, as NVML reports it for an H200."""
     return {
         "index": index,
         "clock_mhz": 1980,
@@ -227,9 +227,9 @@ def process(pid: int = 4711, **changes: Any) -> dict[str, Any]:
 def host_use(
     busy: float = 0.1, seconds: float = 10.0, stolen: float = 0.0, loops: int = 0
 ) -> dict[str, Any]:
-    """Build what a host did besides a run.
+    """Build the use of a host besides a run.
 
-    :param loops: processes that keep a core busy each.
+    :param loops: the processes that each keep a core busy.
     """
     processes = [
         {"pid": 1440 + number, "user": "root", "command": "bash", "cores": 1.0}
@@ -275,9 +275,9 @@ def state(
     after: Sequence[dict[str, Any]] | None = None,
     others: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Build the state of a run of 10 s by its devices; nothing changes where it names no others.
+    """Build the state of a run of 10 s from its devices; nothing changes without others.
 
-    :param others: what the host did besides the run meanwhile.
+    :param others: the use of the host besides the run.
     """
     return {
         "before": snapshot(before),
@@ -422,7 +422,7 @@ def case_folder(results: Path, name: str, kind: str = "output") -> Path:
 
 
 def calibration(references: Path, partition: str, clock: str = "measured") -> Path:
-    """Write the record of a partition, of no check, in a folder of reference files."""
+    """Write the record of a partition without checks in a folder of reference files."""
     record = Record(
         partition=partition, clock=clock, rule="none", same_devices=True, device_names=[],
         device_sets={}, programs=[], versions=[], sessions=[], unused=[],

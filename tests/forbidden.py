@@ -1,4 +1,4 @@
-"""A process that the system forbids some calls, as a container's profile does."""
+"""A process without permission for some system calls, as under a container's profile."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 
 
 def forbid_memory_calls() -> None:
-    """Let calls that ask or say where memory lies fail with EPERM; for preexec_fn.
+    """Make calls that get or set the location of memory fail with EPERM; for preexec_fn.
 
-    :raises OSError: when the system takes no filter.
+    :raises OSError: when the system accepts no filter.
     """
     _forbid(_MEMORY_CALLS[platform.machine()])
 

@@ -1,4 +1,4 @@
-"""A disk that is full, as far as a test of one process needs it."""
+"""A full disk for a test of one process."""
 
 import resource
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def files_of_at_most(size):
-    """Let no file grow above a size, in bytes, as on a full disk."""
+    """Limit the size of files in bytes, as a full disk does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

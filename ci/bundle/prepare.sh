@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the .venv and the env.sh of a checkout from the bundle in which this lies: prepare.sh CHECKOUT
+# Makes the .venv and the env.sh of a checkout from the bundle of this script: prepare.sh CHECKOUT
 #   PYTHON                    the interpreter, of the version for which the bundle was made
-#   FABRICHECK_NCCL_LIBRARY   the folder of libnccl.so.2, where neither that Python nor the
+#   FABRICHECK_NCCL_LIBRARY   the folder of libnccl.so.2, if neither that Python nor the
 #                             system has it
-# Does nothing that is already done. Needs no pip and no network.
+# Skips steps that are already done. Needs no pip and no network.
 set -euo pipefail
 
 fail() {

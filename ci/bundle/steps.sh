@@ -1,6 +1,6 @@
 # The steps of ci/bundle.sh, in their order; sourced by it.
 
-# quietly NAME COMMAND...: its output goes to a log, of which a failure shows the end.
+# quietly NAME COMMAND...: writes the output to a log; after a failure, prints the end of the log.
 quietly() {
   local log=$work/logs/$1.log
   shift
@@ -10,7 +10,7 @@ quietly() {
   fi
 }
 
-# pinned LOCK PACKAGE...: these packages' entries of a lock.
+# pinned LOCK PACKAGE...: prints the entries of these packages in a lock.
 pinned() {
   local lock=$1 found
   shift

@@ -1,4 +1,4 @@
-"""What is run of each kernel, and which injected faults have to be found."""
+"""The cases that run each kernel, and the injected faults that each must detect."""
 
 import itertools
 import re
@@ -28,12 +28,12 @@ COMPARE, FLIP = "harness/pattern compare_kernel", "harness/pattern flip_kernel"
 
 
 def expected(first, second=(0.0, 0)):
-    """The bytes of harness/pattern.hpp's Expected, of two terms (factor, seed)."""
+    """Return the bytes of harness/pattern.hpp's Expected, of two terms (factor, seed)."""
     return struct.pack("<dIxxxxdIxxxx", *first, *second)
 
 
 def fill(device, kernel):
-    """Values of two seeds."""
+    """The case of the fill kernel: values of two seeds."""
     for count, seed in itertools.product(COUNTS, SEEDS):
         data = unwritten("Q", count)
         device.over(kernel, count, data, count, seed)
@@ -41,7 +41,7 @@ def fill(device, kernel):
 
 
 def poison(device, kernel):
-    """The poison, up to the last word and not behind it."""
+    """The case of the poison kernel: the poison, up to the last word and not beyond."""
     for count in COUNTS:
         data = unwritten("Q", count)
         device.over(kernel, count, data, count)
@@ -77,7 +77,7 @@ def faults_of_words(device, data, count, expectation):
 
 
 def compare(device, kernel):
-    """Nothing in right data of one term and of two; faults; and all of another seed's data."""
+    """The case of the compare kernel: correct data of one term and of two, faults, another seed."""
     for count in COUNTS:
         data = memory("Q", patterns(count, (3.0, SEEDS[0]), (2.0, SEEDS[1])))
         sides = expected((3.0, SEEDS[0]), (2.0, SEEDS[1]))
@@ -86,12 +86,12 @@ def compare(device, kernel):
     device.find("other seed", kernel, data, count, expected((1.0, SEEDS[1])), (count, 0))
 
 
-# Of each operation: factors of a and b in what it writes.
+# By operation, the factors of a and b in the value that it writes.
 OPERATIONS = {"copy": (1.0, 0.0), "scale": (3.0, 0.0), "add": (1.0, 1.0), "triad": (1.0, 3.0)}
 
 
 def stream(operation):
-    """The case of an operation of stream_kernel."""
+    """Return the case of an operation of stream_kernel."""
 
     def case(device, kernel):
         a, b = OPERATIONS[operation]
@@ -107,7 +107,7 @@ def stream(operation):
                 require("a source", array_, source)
         sides = expected((a, SEEDS[0]), (b, SEEDS[1]))
         faults_of_words(device, to, words, sides)
-        # A kernel that stops short: the poison of what it did not write is found.
+        # A kernel that stops early: the poison of the unwritten elements is found.
         to = memory("Q", [POISON] * words)
         device.launch(kernel, -(-elements // block), block, of_a, of_b, to, 3.0, elements - 7)
         device.find("stopped short", COMPARE, to, words, sides, (14, words - 14))
@@ -132,7 +132,7 @@ def multiply_add(device, kernel):
 
 
 def cycle_of(data, bits):
-    """The words of a chase's array, of which the first of each line is an address."""
+    """Return the words of a chase's array, of which the first of each line is an address."""
     guard = int.from_bytes(GUARD_BYTE * 8, "little")
     words = [guard] * (16 << bits)
     for step in range(2**bits):
@@ -145,7 +145,7 @@ CYCLE = "p2p/chase cycle_kernel"
 
 
 def cycle(device, kernel):
-    """One cycle through all lines, and nothing but the first word of each written."""
+    """The case of the cycle kernel: one cycle through all lines, only the first words written."""
     for bits in [0, 1, 5, 9]:
         data = unwritten("Q", 16 << bits)
         device.over(kernel, 2**bits, data, bits)
@@ -183,7 +183,7 @@ PATIENCE = 20_000_000_000  # cycles: kPatienceCycles of harness/gate.cpp
 
 
 def wait(device, kernel):
-    """The gate: open, opened by the host while the kernel polls, and never opened."""
+    """The case of the gate: open, opened by the host while the kernel polls, and never opened."""
     clock = device.emulator.clock
     device.elements = 1
 
@@ -201,14 +201,14 @@ def wait(device, kernel):
         raise Wrong(f"opened after 20 polls: the flags are {seen}, after {polls} polls")
     step = PATIENCE // 20
     seen, readings = waited(0, step), clock[0] // step
-    # The first reading is the start; it gives up when more than its patience has passed.
+    # The first reading is the start; the kernel gives up when more than its patience has passed.
     if seen != [0, 1] or readings != 1 + 21:
         raise Wrong(f"a gate that stays closed: flags {seen} after {readings} readings, not 22")
     device.faults += 1
 
 
 def waited_until_opened(device, kernel):
-    """Opens a gate from another thread when the kernel has polled 20 times: flags, and polls."""
+    """Open a gate from another thread after 20 polls of the kernel; return flags and polls."""
     clock, step = device.emulator.clock, 1000
     flags = memory("i", [0, 0])
     clock[:] = array("Q", [0, step])
@@ -230,7 +230,7 @@ def waited_until_opened(device, kernel):
 
 
 def contents(type_name):
-    """Contents of messages of a type; bytes have no sums over ranks."""
+    """Return the contents of messages of a type; bytes have no sums over ranks."""
     ranks = 1 if type_name == "unsigned char" else 5
     return [
         Content(type_name),
@@ -239,7 +239,7 @@ def contents(type_name):
 
 
 def fill_values(type_name):
-    """The case of ranks' fill_kernel of a type."""
+    """Return the case of ranks' fill_kernel of a type."""
 
     def case(device, kernel):
         for content, count in itertools.product(contents(type_name), [1, 255, 300]):
@@ -266,7 +266,7 @@ FLIP_BYTE = "ranks/values flip_kernel"
 
 
 def flip_byte(device, kernel):
-    """Each bit of a byte, and no other."""
+    """The case of the flip of each bit of a byte, and no other."""
     right = Content("unsigned char").elements(100)
     data = memory("B", right)
     for n in range(16):
@@ -278,7 +278,7 @@ def flip_byte(device, kernel):
 
 
 def compare_values(type_name):
-    """The case of ranks' compare_kernel of a type."""
+    """Return the case of ranks' compare_kernel of a type."""
     code = TYPES[type_name][0]
     size = array(code).itemsize
 
@@ -302,7 +302,7 @@ def compare_values(type_name):
             unset = [2 ** (8 * size) - 1] * 20
             found("unwritten range", (20, 40), [*clean[:40], *unset, *clean[60:]])
             # Elements of another rank's message, of the neighbour, and of another message: a byte
-            # may be alike by chance.
+            # may be equal by chance.
             wrong = replace(content, first_rank=content.first_rank + 1).elements(count)
             mixed = [*clean[:70], *wrong[70:90], *clean[90:]]
             found("elements of another rank", differing(mixed, clean), mixed)
@@ -315,12 +315,12 @@ def compare_values(type_name):
 
 
 def differing(data, right):
-    """How many elements differ, and the first."""
+    """Return the number of differing elements, and the first."""
     places = [i for i, (one, other) in enumerate(zip(data, right, strict=True)) if one != other]
     return len(places), places[0]
 
 
-# Every kernel: its source under src/bench and its name as ci/machine-code.py has it.
+# Every kernel: its source under src/bench, and its name in ci/machine-code.py.
 CASES = {
     "harness/gate wait_kernel": wait,
     "harness/pattern fill_kernel": fill,
@@ -344,7 +344,7 @@ CASES = {
 
 
 def source_kernels(folder):
-    """Each `__global__` of the sources in a folder, as `folder/file name`."""
+    """Return each `__global__` of the sources in a folder, as `folder/file name`."""
     for source in sorted(folder.glob("**/*.[ch]pp")):
         text = re.sub(r"__launch_bounds__\(.*?\)", "", source.read_text())
         unit = source.relative_to(folder).with_suffix("")
@@ -353,7 +353,7 @@ def source_kernels(folder):
 
 
 def not_run(folder):
-    """Sentences: kernels of the sources that no case runs, and cases of kernels that are gone."""
+    """Return sentences on kernels of the sources without a case, and on cases without a kernel."""
     run, written = {kernel.partition("<")[0] for kernel in CASES}, set(source_kernels(folder))
     yield from (f"{kernel} is run by no case" for kernel in sorted(written - run))
     yield from (f"{kernel} has a case and is not in {folder}" for kernel in sorted(run - written))

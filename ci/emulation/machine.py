@@ -21,7 +21,7 @@ class CodeObject:
 
     def __init__(self, path, readobj):
         self.blob = path.read_bytes()
-        # ROCm's library, which is linked in, names its own, older one.
+        # ROCm's linked library names its own, older one.
         compilers = re.findall(rb"clang version ([0-9.]+)", self.blob)
         self.compiler = "clang " + max(compilers, default=b"unknown").decode()
         (headers,) = struct.unpack_from("<Q", self.blob, 32)
@@ -39,11 +39,11 @@ class CodeObject:
 
     @property
     def base(self):
-        """The address it is loaded at."""
+        """The address at which it is loaded."""
         return self.image.buffer_info()[0]
 
     def offset_of(self, symbol):
-        """Where a symbol of its dynamic table is."""
+        """Return the offset of a symbol of its dynamic table."""
         (sections,) = struct.unpack_from("<Q", self.blob, 40)
         (count,) = struct.unpack_from("<H", self.blob, 60)
         headers = [
@@ -76,7 +76,7 @@ class Kernel:
         (self.properties,) = struct.unpack_from("<H", raw, 56)
 
     def arguments(self, given, grid, block):
-        """The kernel's argument segment, laid out as its metadata say."""
+        """Return the kernel's argument segment, laid out as its metadata state."""
         hidden = {
             "hidden_block_count_x": grid[0],
             "hidden_block_count_y": grid[1],
@@ -107,7 +107,7 @@ class Kernel:
         return array("B", bytes(segment))
 
     def user_registers(self, arguments, packet):
-        """What the registers hold that a launch fills."""
+        """Return the content of the registers that a launch fills."""
         registers = []
         for field, count in enumerate(USER_REGISTERS):
             if self.properties >> field & 1:
@@ -117,21 +117,21 @@ class Kernel:
 
 
 class Emulator:
-    """The emulator of a checkout, with a clock, which it lacks."""
+    """The emulator of a checkout, with an added clock."""
 
     def __init__(self, checkout):
         self.checkout = checkout
-        # The emulator is imported as `test.mockgpu`; Python has a `test` of its own.
+        # The emulator is imported as `test.mockgpu`, but Python has a `test` of its own.
         sys.path.insert(0, str(checkout))
         package = types.ModuleType("test")
         package.__path__ = [str(checkout / "test")]
         sys.modules["test"] = package
         self.module = importlib.import_module("test.mockgpu.amd.emu")
-        self.clock = array("Q", [0, 0])  # time, and what each reading adds to it
+        self.clock = array("Q", [0, 0])  # time, and the step of each reading
         self.add_clock()
 
     def add_clock(self):
-        """Makes s_memtime read a clock in memory, which each reading advances."""
+        """Make s_memtime read a clock in memory, which each reading advances."""
         emu, uop = self.module, self.module.UOp
         handlers = emu._INST_HANDLERS  # noqa: SLF001
         others = handlers[emu.irc.SMEM]
@@ -169,11 +169,11 @@ class Device:
         self.start_row()
 
     def start_row(self):
-        """Sets what a row counts to zero."""
+        """Reset the counters of a row."""
         self.blocks = self.elements = self.faults = 0
 
     def launch(self, kernel, blocks, block, *arguments):
-        """Runs a kernel with `blocks` blocks, or (x, y) of them."""
+        """Run a kernel with `blocks` blocks, or (x, y) of them."""
         grid = blocks if isinstance(blocks, tuple) else (blocks, 1)
         self.blocks += grid[0] * grid[1]
         found = self.kernels[kernel]
@@ -189,12 +189,12 @@ class Device:
         )  # fmt: skip
 
     def over(self, kernel, count, *arguments):
-        """Runs a kernel with a thread an element."""
+        """Run a kernel with one thread per element."""
         self.elements = max(self.elements, count)
         self.launch(kernel, -(-count // BLOCK), BLOCK, *arguments)
 
     def find(self, fault, kernel, data, count, expected, right):
-        """Requires that a kernel that compares finds so many, and the first, of what differs."""
+        """Require that a comparing kernel finds a number of differences, and the first one."""
         found = memory("Q", NOTHING_FOUND)
         self.over(kernel, count, data, count, expected, found)
         require("behind what is found", found[2:], [])

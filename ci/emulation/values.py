@@ -1,19 +1,19 @@
-"""What the kernels must compute, and arrays that are compared with it."""
+"""The values that the kernels must compute, and arrays to compare with them."""
 
 import itertools
 import struct
 from array import array
 from dataclasses import dataclass
 
-GUARD, GUARD_BYTE = 8, b"\xa5"  # elements behind each array, which no kernel may write
+GUARD, GUARD_BYTE = 8, b"\xa5"  # elements after each array, which no kernel may write
 
 
 class Wrong(Exception):
-    """What a kernel did wrong: a sentence without its subject."""
+    """A wrong result of a kernel: a sentence without its subject."""
 
 
 def pattern(i, seed):
-    """The value of word `i` under `seed` (harness/pattern.cpp)."""
+    """Return the value of word `i` under `seed` (harness/pattern.cpp)."""
     x = (i ^ ((i >> 32) * 0x9E3779B9) ^ seed) & 0xFFFFFFFF
     x = ((x ^ x >> 16) * 0x7FEB352D) & 0xFFFFFFFF
     x = ((x ^ x >> 15) * 0x846CA68B) & 0xFFFFFFFF
@@ -21,7 +21,7 @@ def pattern(i, seed):
 
 
 def double_bits(value):
-    """The 64 bits of a double."""
+    """Return the 64 bits of a double."""
     return struct.unpack("<Q", struct.pack("<d", value))[0]
 
 
@@ -31,7 +31,7 @@ def patterns(count, *terms):
 
 
 def line_of(step, bits):
-    """The line of a step of the chase's cycle (p2p/chase.cpp)."""
+    """Return the line of a step of the chase's cycle (p2p/chase.cpp)."""
     mask, shift, x = 2**bits - 1, (bits + 1) // 2, step & (2**bits - 1)
     for _ in range(3):
         x = (x * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & mask
@@ -40,7 +40,7 @@ def line_of(step, bits):
 
 
 def message_hash(i, rank, message):
-    """The hash of an element of a rank's message (ranks/values.cpp)."""
+    """Return the hash of an element of a rank's message (ranks/values.cpp)."""
     x = (i + 0x9E3779B97F4A7C15 * (rank + 1) + (message << 40)) & (2**64 - 1)
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & (2**64 - 1)
@@ -59,7 +59,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Content:
-    """What a message's array holds, as ranks/values.hpp has it."""
+    """The content of a message's array, as in ranks/values.hpp."""
 
     type: str
     first_rank: int = 0
@@ -68,12 +68,12 @@ class Content:
     message: int = 0
 
     def packed(self):
-        """The bytes of the structure."""
+        """Return the bytes of the structure."""
         ranks = self.first_rank, self.ranks
         return struct.pack("<iiixxxxQIxxxx", TYPES[self.type][2], *ranks, self.first, self.message)
 
     def element(self, i):
-        """The bits of element `i`."""
+        """Return the bits of element `i`."""
         _, value, _, width = TYPES[self.type]
         total = 0
         for rank in range(self.first_rank, self.first_rank + self.ranks):
@@ -82,26 +82,26 @@ class Content:
         return int.from_bytes(struct.pack("<" + value, total), "little")
 
     def elements(self, count):
-        """The bits of the first `count` elements."""
+        """Return the bits of the first `count` elements."""
         return [self.element(i) for i in range(count)]
 
 
 def memory(code, values):
-    """An array of the values, with a guard behind it."""
+    """Return an array of the values, with a guard after it."""
     made = array(code, values)
     made.frombytes(GUARD_BYTE * (GUARD * made.itemsize))
     return made
 
 
 def unwritten(code, count):
-    """An array of `count` elements that nothing has written, with a guard behind it."""
+    """Return an unwritten array of `count` elements, with a guard after it."""
     made = array(code)
     made.frombytes(GUARD_BYTE * ((count + GUARD) * made.itemsize))
     return made
 
 
 def require(what, seen, right):
-    """Throws Wrong for the first element of memory that is not right, the guard included."""
+    """Raise Wrong for the first wrong element of memory, including the guard."""
     right = memory(seen.typecode, right)
     for i, (one, other) in enumerate(itertools.zip_longest(seen, right)):
         if one != other:

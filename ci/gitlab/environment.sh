@@ -1,9 +1,9 @@
-# Sourced by the scripts beside it: checks the variables, and prepares what runs ReFrame.
+# Sourced by the scripts in this folder: checks the variables, and prepares ReFrame.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# Where the verdicts of a pipeline stay from one job to the next, which artifacts of its children do
-# not. A child has a number of its own, and its parent's in FABRICHECK_PIPELINE.
+# The folder that keeps the verdicts of a pipeline between jobs; artifacts of its children are not
+# passed on. A child has a number of its own, and its parent's number in FABRICHECK_PIPELINE.
 every_kept=${FABRICHECK_KEPT:-$PWD/pipeline/kept}
 kept=$every_kept/${FABRICHECK_PIPELINE:-${CI_PIPELINE_ID:-by-hand}}
 site=${FABRICHECK_SITE:-local}

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Measures several nodes of FABRICHECK_SITE, each for itself: every-node.sh
+# Measures several nodes of FABRICHECK_SITE, each separately: every-node.sh
 # FABRICHECK_NODES is a number or a list of names: one job over all of them, of FABRICHECK_TIME
 # minutes (fabricheck every-node); or idle, avail or all: a job of each check for each such node
 # (ReFrame's --distribute).
 source "$(dirname "$0")/environment.sh"
 [ -n "${FABRICHECK_NODES:-}" ] || fail 2 "FABRICHECK_NODES does not say which nodes"
 folder=pipeline/results/every-node
-# Nothing of an earlier try is taken for this one's, however early it ends.
+# Removes the results of an earlier try, so that they are not taken for this one's.
 rm -rf $folder pipeline/verdict/every-node "$kept/every-node"
 mkdir -p $folder
 export FABRICHECK_RESULTS=$PWD/$folder
 
-# What reaches a node, one option a line; variables such as FABRICHECK_RESERVATION are in it.
+# The options that reach a node, one per line, with variables such as FABRICHECK_RESERVATION.
 found=$(configured)
 mapfile -t reached < <(python -c '
 import json, sys

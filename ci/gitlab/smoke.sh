@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the set smoke of FABRICHECK_SITE in one session, and takes its verdict: smoke.sh
+# Runs the set smoke of FABRICHECK_SITE in one session, and judges it: smoke.sh
 source "$(dirname "$0")/environment.sh"
 folder=pipeline/results/smoke
 status=0

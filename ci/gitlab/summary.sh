@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Takes the verdicts of a pipeline together: summary.sh [NAME...]
-# NAME is that of a verdict (verdict.sh); by default those of the child pipelines that generate.sh
-# wrote, or every-node where FABRICHECK_NODES is set. Writes pipeline/summary: index.html, and the
-# page and the verdict of each. Ends with the worst of their ends, 13 where there is none.
+# Combines the verdicts of a pipeline: summary.sh [NAME...]
+# NAME is the name of a verdict (verdict.sh). The default is the child pipelines that generate.sh
+# wrote, or every-node if FABRICHECK_NODES is set. Writes pipeline/summary: index.html, and the
+# page and the verdict of each. Ends with the worst exit code of the verdicts, 13 without any.
 source "$(dirname "$0")/environment.sh"
 rm -rf pipeline/summary
 mkdir -p pipeline/summary

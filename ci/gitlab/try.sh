@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the pipeline on this machine, in a clone, by gitlab-ci-local's shell executor: try.sh [FOLDER]
-# Once as it is, and once with a link of the simulated node gone: the first must be green, the
+# Once unchanged, and once without a link of the simulated node: the first run must be green, the
 # second red, with the check, the link class and the pair in its JUnit report. FOLDER, which must
-# not be there, keeps clones and logs. Needs gitlab-ci-local (npm), rsync, fabricheck on the PATH
+# not exist, keeps clones and logs. Needs gitlab-ci-local (npm), rsync, fabricheck on the PATH
 # (env.sh) and the programs (make build).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Takes results folders of jobs together, or that of a job over many nodes: verdict.sh NAME FOLDER...
+# Judges the results folders of jobs together, or of a job over many nodes: verdict.sh NAME FOLDER...
 # Writes pipeline/verdict/NAME with one session of all, its verdicts, its page (report) and its
-# values (metrics.txt). Ends as `fabricheck verdict` does; 13 where that is good and the page or a
-# value is not whole.
+# values (metrics.txt). Ends as `fabricheck verdict` does, or with 13 if that is good but the page
+# or a value is incomplete.
 source "$(dirname "$0")/environment.sh"
 [ $# -gt 1 ] || fail 2 "use: verdict.sh NAME FOLDER..."
 name=${1//:/-}

@@ -2,15 +2,15 @@
 # A Slurm on this machine, of one node or of several, for tests:
 #   slurm.sh start DIR [CORES [GPUS [NODES]]]   configures and starts it in DIR, waits for idle nodes
 #   slurm.sh stop DIR                           ends its jobs and its daemons
-#   slurm.sh kill DIR NODE                      ends all that runs on one node, as a power failure does
+#   slurm.sh kill DIR NODE                      ends all processes of one node, as a power failure does
 # SLURM_CONF=DIR/slurm.conf directs sbatch, srun, squeue and the others to it.
 #
-# It needs no root and no systemd: its daemons run as who starts it, and run jobs of that user only.
-# Key, sockets, ports, logs and state are its own, so it never meets another Slurm of this machine.
+# It needs no root and no systemd: its daemons run as the calling user, and run only his jobs. Its
+# key, sockets, ports, logs and state are separate from any other Slurm of this machine.
 # Each node states CORES cores (64) and GPUS devices (8) whatever the machine has: tasks are not bound
 # to cores (task/none), and a device is an empty file. A single node is called localhost, several
 # node1, node2 and so on; each has a slurmd of its own, and all of them are this machine.
-# Of several nodes one that does not answer is DOWN after some 25 s, and its jobs end as NODE_FAIL.
+# If one of several nodes does not answer, it is DOWN after some 25 s, and its jobs end as NODE_FAIL.
 set -euo pipefail
 
 readonly start_seconds=60 stop_seconds=60

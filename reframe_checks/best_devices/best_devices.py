@@ -14,7 +14,7 @@ class best_devices(BestDevicesCheck):
     program = "p2p"
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+p2p"]
-    # A copy engine limits all pairs to its own peak; a kernel shows the links.
+    # Copy engines limit all pairs to their own peak; a kernel shows the links.
     where = {
         "operation": "write",
         "role": "single",

@@ -12,7 +12,7 @@ from fabricheck.results.document import load
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 
-#: By operation what moves the data, and the kinds of memory at both ends.
+#: By operation, what moves the data, and the kinds of memory at both ends.
 OPERATIONS = {
     "read": ("kernel", "managed", "device"),
     "write": ("kernel", "device", "managed"),
@@ -112,11 +112,11 @@ class managed_migration(ManagedCheck):
     def leave_out_what_stayed(self):
         """Leave out report-only metrics of host accesses and prefetches that moved no page.
 
-        Pages may stay on the device when the host accesses them, and a prefetch may do nothing:
-        both depend on kernel and driver, and neither is a fault of the node. The document states
-        which.
+        Pages may stay on the device when the host accesses them, and a prefetch may do nothing.
+        Both depend on kernel and driver and are no fault of the node. The document states which
+        happened.
         """
-        with suppress(FabricheckError):  # judged and reported by the base
+        with suppress(FabricheckError):  # the base judges and reports this
             document = load(Path(self.stagedir) / RESULT)
             said = {one["operation"]: one["reason"] for one in document.get("skipped") or ()}
             found = {(one["operation"], one["movement"]) for one in document["series"]}

@@ -9,7 +9,7 @@ from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Figure, Metric, series_of
 
-#: By operation the side that is on the host, and the role of the series of its metrics.
+#: By operation, the side that is on the host, and the role of the series of its metrics.
 OPERATIONS = {
     "h2d": ("source", "single"),
     "d2h": ("destination", "single"),
@@ -17,21 +17,22 @@ OPERATIONS = {
 }
 MEMORY = ("pinned", "pageable")
 
-#: The engine that moves the bytes, counted once: another convention is a factor of two.
+#: The engine that moves the bytes, counted once; another convention changes values by a factor of
+#: two.
 CONVENTION = {"regime": "memory", "engine": "copy-engine", "bytes_counted": "once"}
 
 
 def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **where):
     """Return a metric of one operation and kind of memory, beyond the caches.
 
-    place: near or far: of the NUMA domain, as seen from the device. ends: the pairs of device and
-    NUMA domain; ``None`` is each device with the domain it has.
+    place: near or far: the NUMA domain, as seen from the device. ends: the pairs of device and NUMA
+    domain; with ``None`` each device uses its own domain.
     """
     host, role = OPERATIONS[operation]
     other = "destination" if host == "source" else "source"
     kinds = {f"{host}.memory": f"host-{memory}", f"{other}.memory": "device"}
     fields = {**CONVENTION, **kinds, "operation": operation, "role": role, **where}
-    # A sum has no device of its own, but a set of one device.
+    # A sum has no single device, but a set of one device.
     who = ("device_set",) if role == "sum" else ("device",)
     name = name.format(operation, memory, place, reduce)
     if ends is None:
@@ -129,8 +130,8 @@ class memcpy_scan(CopyCheck):
     descr = "hipMemcpy over message sizes on the first device (E2)"
     tags = {"E2", "full"}
     devices = "0"
-    # Many series of few samples: the curve matters, and every point has its uncertainty. Of 15
-    # samples the interval leaves out the three extreme ones on either side, which other work on a
+    # Many series of few samples: the curve matters, and every point has its uncertainty. With 15
+    # samples the interval excludes the three extreme ones on either side, which other work on a
     # host causes.
     arguments = ("--max-samples", "15", "--series-time", "1", "--batch-time", "0.003")
     metrics = tuple(

@@ -1,9 +1,8 @@
-"""A computing kernel and simultaneous copies, by engine and by kernel: what each keeps of its own
-rate.
+"""A computing kernel and simultaneous copies: the rates that each keeps, in % of its rate alone.
 
-Copies to a peer belong to experiments E7 (by engine) and E8 (by kernel), copies to pinned host
-memory to E2 and E3. The advantage of engines is that compute units stay free: V.A.2 and V.C of the
-paper, and "GPU-to-GPU communication options" of AMD's lab notes.
+Copies are by engine and by kernel. Copies to a peer belong to experiments E7 (by engine) and E8 (by
+kernel), copies to pinned host memory to E2 and E3. The advantage of engines is that compute units
+stay free: V.A.2 and V.C of the paper, and "GPU-to-GPU communication options" of AMD's lab notes.
 """
 
 import reframe as rfm
@@ -20,7 +19,7 @@ COMPUTED = {"operation": "compute", "engine": "kernel"}
 class OverlapCheck(MeasuringCheck):
     """Two metrics for each way of copying: the kernel's and the copies', of the worst device.
 
-    ways: the movers of copies: experiment, operation and engine of their series. target: the
+    ways: for each way, the experiment, operation and engine of the copies' series. target: the
     options for the destination of copies.
     """
 
@@ -36,7 +35,7 @@ class OverlapCheck(MeasuringCheck):
         """
         limits = ["--size", str(self.extra("array_bytes"))]
         limits += ["--noise-limit", str(self.host_noise_limit)]
-        # Devices of the host runtime share a core between both: time slices of 4 ms.
+        # Devices of the host runtime share a core between kernel and copies: time slices of 4 ms.
         longer = ["--batch-time", "0.1"] if self.node is None else []
         return [*self.target, "--series-time", "1", *longer, *limits]
 
@@ -55,7 +54,7 @@ class OverlapCheck(MeasuringCheck):
         ]
 
     def metric(self, name, where):
-        """Return the metric of one in percent of its solo value."""
+        """Return the metric of a series in percent of its value alone."""
         unit = "us" if where["operation"] == "compute" else "GB/s"
         beside, alone = (
             Metric(name, {**where, "role": role}, unit=unit, independent=True)

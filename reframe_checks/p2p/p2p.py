@@ -10,7 +10,8 @@ from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs, pair_arguments, peers_of_the_first
 
-#: By operation its convention: another one is a factor of two (docs/result-document.md).
+#: By operation its convention of counting bytes; another one changes values by a factor of two
+#: (docs/result-document.md).
 CONVENTION = {
     "engine": ("copy-engine", "once", "device", "peer"),
     "engine-both": ("copy-engine", "once", "device", "peer"),
@@ -144,10 +145,10 @@ class p2p_kernel(PairCheck):
 
 @rfm.simple_test
 class p2p_all_to_all(PairCheck):
-    """Every ordered pair at the same time, by engine and by kernel, beside each pair alone.
+    """Every ordered pair at the same time, by engine and by kernel, and each pair alone.
 
-    Kernels are held to what the links leave the slowest pair. Copy-engine transfers are not: so
-    many leave a device that they share its engines, too.
+    A limit applies to kernels: the rate that the links leave the slowest pair. It does not apply to
+    copy-engine transfers, because so many copies also share the engines of a device.
     """
 
     descr = "Transfers between all pairs of devices at the same time (E7, E8)"
@@ -160,7 +161,7 @@ class p2p_all_to_all(PairCheck):
         return ["--pairs", "all", "--together", "all", *super().program_arguments()]
 
     def expected_metrics(self):
-        """Return the sum of each operation, those of kernels also beside what the links leave."""
+        """Return the sum of each operation; for kernels also relative to what the links leave."""
         self.skip_if(
             any(not one.links for one in self.node.link_classes),
             f"On {self.node.name} some devices have no way to each other.",

@@ -12,7 +12,7 @@ from fabricheck.rfm.pairs import one_each
 KERNELS = ("copy", "scale", "add", "triad")
 
 
-#: STREAM's count of bytes, and what moves them: another convention is a factor of two.
+#: STREAM's count of bytes, and the engine; another convention changes values by a factor of two.
 CONVENTION = {"bytes_counted": "read+write", "engine": "kernel"}
 
 

@@ -120,7 +120,7 @@ def test_every_rank_loses_or_none_does(changed, node, documents, far, rule, hold
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda one: one["lost"].update(within=0.02), "either above or within a bound"),
+        (lambda one: one["lost"].update(within=0.02), "lost requires either above or within"),
         (lambda one: one.pop("against"), "a statement with lost requires against"),
         (lambda one: one.update(near="paper-p2p-bw-hi"), "one of near, between, below and lost"),
         (

@@ -96,7 +96,7 @@ def test_every_case_says_how_the_tools_differ():
     ("fault", "launch", "code", "said"),
     [
         ("transferbench:crash", "transferbench-a2a", 4, "with exit code 1: the driver is gone"),
-        ("transferbench:garbage", "transferbench-read", 4, "does not tell the version"),
+        ("transferbench:garbage", "transferbench-read", 4, "does not state the version"),
         ("transferbench:empty", "transferbench-scaling", 4, "the text is empty"),
         ("rocm-bandwidth-test:garbage", "rocm-bandwidth-test", 4, "is not the version of"),
         ("rocm-bandwidth-test:crash", "rocm-bandwidth-test", 4, "the driver is gone"),

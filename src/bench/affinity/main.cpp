@@ -1,4 +1,4 @@
-// affinity: where each rank of a launch runs, and what it sees (experiment E15).
+// affinity: the place of each rank of a launch, and the devices that it sees (experiment E15).
 #include <cstdio>
 #include <string>
 

@@ -1,6 +1,7 @@
-// The command line of a program: its options, and what the document keeps of them.
+// The command line of a program: its options, and their record in the document.
 //
-// CLI11 is behind it, in one source: compiled into every program it takes most of the build's time.
+// CLI11 is compiled in a single source, because in every program it would take most of the build's
+// time.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace fabricheck {
 
-/// How an option is called, and what it says of itself.
+/// The name of an option, and its help.
 struct Option {
   std::string name;       ///< with its dashes: --block-size, in the document block_size
   std::string text;       ///< for --help
@@ -28,23 +29,23 @@ class CommandLine {
 
   /// Options that set `value`, which holds the default and must live as long.
   void add(const Option& option, std::string& value);
-  /// One of `choices`; an empty default stands for none of them, in the document null.
+  /// One of `choices`; an empty default means none of them, in the document null.
   void add(const Option& option, std::string& value, const std::vector<std::string>& choices);
-  /// May be given several times; what is given replaces the default.
+  /// May be given several times; the given values replace the default.
   void add(const Option& option, std::vector<std::string>& values);
   void add(const Option& option, int& value, int least, int most);
   void add(const Option& option, double& value, double least, double most);
-  /// Given or not.
+  /// A flag.
   void add(const Option& option, bool& value);
-  /// The heading of the options that follow in --help.
+  /// The heading of the following options in --help.
   void heading(const std::string& text);
 
-  /// Sets the values. Returns the exit code of a command line that asks for nothing more (--help,
-  /// --version), or is wrong: then a sentence is on standard error. Nothing is printed where
-  /// another rank speaks.
+  /// Sets the values. Returns the exit code of a command line that ends the program (--help,
+  /// --version), or that is wrong: then a sentence is on standard error. A rank other than 0 prints
+  /// nothing.
   std::optional<int> parse(int argc, char** argv, const std::string& footer, bool speaks = true);
 
-  /// The values as they are now, by the names of the document.
+  /// The present values, by the names of the document.
   [[nodiscard]] nlohmann::json values() const;
 
  private:

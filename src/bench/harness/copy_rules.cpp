@@ -8,9 +8,9 @@ namespace fabricheck {
 namespace {
 
 constexpr std::uint64_t kKib = 1024;
-/// Copies below so many bytes are by one engine.
+/// Smaller copies, in bytes, use one engine.
 constexpr std::uint64_t kLeastGanged = 4096;
-/// Before 6.3 what GPU_FORCE_BLIT_COPY_SIZE covers is by kernel from so many bytes on only.
+/// Before 6.3, GPU_FORCE_BLIT_COPY_SIZE makes copies by kernel only from this size in bytes on.
 constexpr std::uint64_t kLeastForced = 1 << 20;
 
 /// The value in effect; where a variable is set twice, the first one.
@@ -28,7 +28,7 @@ std::uint64_t bytes_of(const char* name, std::uint64_t standard_kib) {
   return kib < 0 ? UINT64_MAX : static_cast<std::uint64_t>(kib) * kKib;
 }
 
-/// A sentence for a switch that is neither 0 nor 1, or for a size that is no number.
+/// A sentence for a switch that is neither 0 nor 1, or for a size that is not a number.
 std::optional<std::string> misunderstood(const char* name, bool is_switch) {
   const auto text = value_of(name);
   const auto start = std::string(name) + " is '" + text + "', ";
@@ -64,7 +64,7 @@ enum class Ganging {
   by_width,      ///< as many as the link has
 };
 
-/// What holds from a version on, until the next row.
+/// The rules from a version on, until the next row.
 struct RocmBehaviour {
   int from;                    ///< major times 100 plus minor number
   bool peer_switch;            ///< HSA_ENABLE_PEER_SDMA exists
@@ -129,7 +129,7 @@ std::optional<int> CopyRules::ganged(std::uint64_t bytes, const std::optional<Pe
     return 1;
   }
   if (row_->ganging == Ganging::free_engines) {
-    // An indirect way counts as two links there.
+    // An indirect path counts as two links there.
     return (way->direct ? way->links : 2) > 1 ? std::nullopt : std::optional<int>(1);
   }
   if (!way->direct || way->links <= 1) {
@@ -145,7 +145,7 @@ Mover CopyRules::peer(std::uint64_t bytes, const std::optional<PeerWay>& way) co
     return kernel;
   }
   const auto engines = ganged(bytes, way);
-  // From 6.1 on a copy of several engines does not ask for this variable.
+  // From 6.1 on, a copy by several engines ignores this variable.
   const bool asks = row_->ganging != Ganging::by_width || engines == 1;
   if (row_->peer_switch && is_off(env::peer_engines) && asks) {
     return kernel;

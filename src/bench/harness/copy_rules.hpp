@@ -1,5 +1,6 @@
-// What moves the bytes of a copy on AMD's ROCm, by version, size, link and environment: the one
-// table. It is read from the sources of ROCm (docs/result-document.md), not measured.
+// What moves the bytes of a copy on AMD's ROCm, by version, size, link and environment: the only
+// table of these rules. It follows the sources of ROCm (docs/result-document.md) and is not
+// measured.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,16 @@
 
 namespace fabricheck {
 
-/// Whether an architecture is one of AMD's: of these alone the rules tell.
+/// Whether an architecture is one of AMD's; the rules apply to these only.
 inline bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; }
 
-/// What moves the bytes of a copy, in the words of the result document.
+/// What moves the bytes of a copy, in the terms of the result document.
 struct Mover {
   std::string engine = engine::copy_engine;  ///< or kernel: one of the runtime
   std::optional<int> engines;  ///< copy engines that share one copy; empty: none, or not known
 };
 
-/// The way from a device to another one, as the kernel driver tells it.
+/// The path from one device to another, as the kernel driver reports it.
 struct PeerWay {
   bool xgmi = true;    ///< over Infinity Fabric, not PCIe
   bool direct = true;  ///< without a device between them
@@ -28,8 +29,8 @@ struct PeerWay {
   int engines = 3;     ///< engines of the source's device for such ways; gfx90a has three
 };
 
-/// Copies of pageable memory of at most so many bytes go through a staging buffer, which the
-/// processor fills or empties; the pages of larger ones are pinned, in parts.
+/// The largest copy of pageable memory, in bytes, that goes through a staging buffer, which the
+/// processor fills or empties. The pages of larger copies are pinned, in parts.
 constexpr std::uint64_t kStagedBytes = 1 << 20;
 
 struct RocmBehaviour;  // a row of the table
@@ -37,18 +38,18 @@ struct RocmBehaviour;  // a row of the table
 /// The rules of one version of ROCm, in the environment of this process.
 class CopyRules {
  public:
-  /// `version` begins with major and minor number, as 6.3.42133. One that is not known counts as
-  /// the newest known one, and an older one than any as the oldest; notes() say so.
+  /// `version` begins with major and minor number, as 6.3.42133. An unknown version counts as the
+  /// newest known one, and a version older than all as the oldest; notes() state this.
   explicit CopyRules(const std::string& version);
 
-  /// Of a copy between host memory and a device.
+  /// For a copy between host memory and a device.
   [[nodiscard]] Mover host(std::uint64_t bytes) const;
-  /// Of a copy between devices; without a way it is not known.
+  /// For a copy between devices; without a path the result is unknown.
   [[nodiscard]] Mover peer(std::uint64_t bytes, const std::optional<PeerWay>& way) const;
   /// Whether the width of links decides how many engines share a copy between devices.
   [[nodiscard]] bool gangs() const;
 
-  /// What a reader of copies should know of version and environment, a sentence each.
+  /// Notes on version and environment for readers of copies, one sentence each.
   [[nodiscard]] std::vector<std::string> notes(bool between_peers) const;
 
  private:

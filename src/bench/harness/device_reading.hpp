@@ -1,4 +1,4 @@
-// What a reader (nvml.hpp, amdgpu.hpp) finds out of one device for the state of the node.
+// The results of a reader (nvml.hpp, amdgpu.hpp) about one device, for the state of the node.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct DriverProcess {
   std::optional<std::uint64_t> memory_bytes{};
 };
 
-/// For how many of its cycles a device was throttled: counters of its driver, whose cycles are of
-/// unknown length. What they are in seconds two readings tell.
+/// The number of cycles in which a device was throttled: counters of its driver, whose cycles have
+/// an unknown length. Two readings give the length in seconds.
 struct Residency {
   double at = 0;  ///< seconds, by the clock of wall_seconds()
   std::uint64_t cycles = 0;
@@ -25,12 +25,12 @@ struct Residency {
   std::string source;
 };
 
-/// The links of a device to others, as a driver tells them one by one.
+/// The links of a device to others, as a driver lists them.
 class LinkReading {
  public:
   void up(unsigned link, std::optional<std::uint64_t> errors = {});
   void down(unsigned link);
-  /// Lanes and GB/s of those that are up.
+  /// Lanes and GB/s of the active links.
   void set_speed(std::optional<std::uint64_t> width, std::optional<double> gb_per_s);
 
   [[nodiscard]] bool empty() const { return number_ == 0; }
@@ -46,27 +46,27 @@ class LinkReading {
   std::optional<double> gb_per_s_;
 };
 
-/// The members of the schema's device_state but for its index, with what told each, and why those
-/// are null that nothing told.
+/// The members of the schema's device_state except its index, with the source of each, and the
+/// reason for each null.
 class DeviceReading {
  public:
   DeviceReading();
 
-  /// Sets a member, as `clock_mhz` or `pcie.width`, that `source` told.
+  /// Sets a member, such as `clock_mhz` or `pcie.width`, with its source `source`.
   void set(const std::string& item, nlohmann::json value, const std::string& source);
-  /// Says why a member is not known; an empty item stands for all. The first reason is kept.
+  /// Sets why a member is unknown; an empty item stands for all members. The first reason is kept.
   void lack(const std::string& item, const std::string& why);
-  /// Sets the processes on the device. `of_host`: their numbers are those of the host even where
-  /// this process is in a container.
+  /// Sets the processes on the device. `of_host`: their numbers are those of the host even if this
+  /// process is in a container.
   void list(std::vector<DriverProcess> processes, const std::string& source, bool of_host);
-  /// Gives `why` for each member that is null without a reason.
+  /// Sets `why` as the reason of each member that is null without one.
   void explain_rest(const std::string& why);
 
   [[nodiscard]] const nlohmann::json& values() const { return values_; }
   [[nodiscard]] const std::map<std::string, std::string>& sources() const { return sources_; }
   [[nodiscard]] const std::map<std::string, std::string>& absent() const { return absent_; }
 
-  /// Nothing where the driver does not tell.
+  /// Empty if the driver does not report it.
   [[nodiscard]] const std::optional<std::vector<DriverProcess>>& processes() const {
     return processes_;
   }
@@ -82,10 +82,10 @@ class DeviceReading {
   std::map<std::string, std::string> absent_;
 };
 
-/// The contents of a small file, such as those of /sys; nothing where it cannot be read.
+/// The contents of a small file, such as those of /sys; empty if it cannot be read.
 std::optional<std::string> file_bytes(const std::string& path);
 
-/// The same without blanks and line ends at its end.
+/// The same without trailing blanks and line ends.
 std::optional<std::string> file_text(const std::string& path);
 
 /// The folder of a PCI device under `sys` (/sys).

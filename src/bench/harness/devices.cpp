@@ -112,7 +112,7 @@ std::uint64_t device_last_level_cache(int device) {
 }
 
 bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes) {
-  // Where the system hides its caches, half a gibibyte is assumed: above any of 2025.
+  // If the system hides its caches, half a gibibyte is assumed, more than any cache of 2025.
   constexpr std::uint64_t assumed = 1ULL << 29;
   return bytes >= 4 * (cache_bytes > 0 ? cache_bytes : assumed);
 }
@@ -158,7 +158,7 @@ int device_numa_domain(int device) {
   if (const auto address = device_pci_address(device)) {
     return numa_domain_of_pci(*address);
   }
-  // A virtual device has no PCI address, but its memory is host memory: ask where that is.
+  // A virtual device has no PCI address, but its memory is host memory, which can be located.
   const auto probe = Buffer::on_device(device, 4096);
   FABRICHECK_HIP(hipMemset(probe.as<void>(), 0, 4096));
   return numa_domain_of(probe.as<void>(), 4096);

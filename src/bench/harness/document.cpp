@@ -256,7 +256,7 @@ void Document::begin(const std::string& measurement) {
   try {
     write_whole(path_ + ".partial", dumped(json_) + "\n");
   } catch (const Failure&) {
-    // A full disk is reported by finish(), which then has somewhere else to put the document.
+    // A full disk is reported by finish(), which then writes the document elsewhere.
   }
 }
 

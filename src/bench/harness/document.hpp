@@ -13,7 +13,7 @@
 
 namespace fabricheck {
 
-/// Where an array lies. `memory` is a word of the schema; -1 stands for null.
+/// The location of an array. `memory` is a word of the schema; -1 stands for null.
 struct Place {
   std::string memory = memory::device;
   int device = -1;
@@ -21,7 +21,7 @@ struct Place {
   std::optional<std::uint64_t> huge_page_bytes = std::nullopt;  ///< of host memory, if known
 };
 
-/// The outcome of comparing a destination with what it should hold, word by word.
+/// The result of comparing a destination with its expected values, word by word.
 struct Verification {
   struct Mismatch {
     int device = 0;  ///< -1: host memory
@@ -36,7 +36,7 @@ struct Verification {
   std::optional<Mismatch> first_mismatch;
 };
 
-/// One series of the document, without what follows from its samples.
+/// One series of the document, without the values computed from its samples.
 struct Series {
   std::string experiment;
   std::string operation;
@@ -66,45 +66,43 @@ struct Series {
   Verification verification;
 };
 
-/// Whether noise of the series would make its run too noisy to judge: not where caches may hold the
-/// arrays, not that of a share where the sum is the result (experiment::judged_by_sum), and not
-/// that of what works beside something else: which of both has the device first may differ each
-/// time.
+/// Whether noise of the series makes its run too noisy to judge. It does not if caches may hold the
+/// arrays, if the series is a share whose sum is the result (experiment::judged_by_sum), or if it
+/// works beside something else, because the device may start either first.
 [[nodiscard]] bool is_judged(const Series& series);
 
-/// A series as the schema wants it: rates in GB/s or latencies in us, statistics, clock comparison.
-/// Throws std::invalid_argument for a series without samples.
+/// A series in the form of the schema: rates in GB/s or latencies in us, statistics, clock
+/// comparison. Throws std::invalid_argument for a series without samples.
 nlohmann::json series_json(const Series& series, double noise_limit);
 
-/// The text of a JSON value. Bytes that are no UTF-8, as in a variable of the environment, are
-/// replaced by U+FFFD.
+/// The text of a JSON value. Invalid UTF-8, as in an environment variable, is replaced by U+FFFD.
 std::string dumped(const nlohmann::json& value, int indent = -1);
 
 /// Writes `text` so that `path` never holds half a document: into `path`.new first, synced, then
-/// renamed. What is no regular file (a pipe, a device) is written directly; "-" is standard
-/// output. Throws Failure(runtime_error) naming the file and the system's reason.
+/// renamed. A path that is not a regular file (a pipe, a device) is written directly; "-" is
+/// standard output. Throws Failure(runtime_error) naming the file and the system's reason.
 void write_whole(const std::string& path, const std::string& text);
 
 /// The document of a run. All members may be called from the program and from the watchdog.
 class Document {
  public:
-  /// `path` is where it ends up ("-": standard output). Throws Failure(usage) when that place
-  /// cannot be written, before anything is measured.
+  /// `path` is the final path ("-": standard output). Throws Failure(usage) when it cannot be
+  /// written, before anything is measured.
   Document(std::string path, nlohmann::json head);
 
   void set(const std::string& key, nlohmann::json value);
   void add_series(nlohmann::json series);
-  /// Returns whether it was not there yet.
+  /// Returns whether the note is new.
   bool add_note(const std::string& sentence);
 
-  /// A measurement begins. What is there so far is kept in `path`.partial, at most once a second: a
-  /// killed run loses little.
+  /// Starts a measurement. The results so far are kept in `path`.partial, at most once a second, so
+  /// that a killed run loses little.
   void begin(const std::string& measurement);
-  /// The measurement that began last; empty before the first.
+  /// The last measurement that started; empty before the first.
   [[nodiscard]] std::string last_begun() const;
 
-  /// Sets the outcome and writes the document. `exit_code` as `status` says, or 128 + signal.
-  /// If the place cannot be written the document goes to standard output and Failure is thrown.
+  /// Sets the outcome and writes the document. `exit_code` as in `status`, or 128 + signal. If the
+  /// path cannot be written, the document goes to standard output and Failure is thrown.
   void finish(const std::string& status, int exit_code, const std::string& message, bool complete);
 
   [[nodiscard]] nlohmann::json content() const;

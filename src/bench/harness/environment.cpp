@@ -15,8 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-// Nothing that could hold a secret: prefixes of the runtimes and schedulers only, and of those of
-// this suite not where results are sent, and with what key.
+// Nothing that could hold a secret: only prefixes of the runtimes and schedulers, and of this suite
+// those without the address and key to which results are sent.
 constexpr std::array<const char*, 21> kAllowed{
     "HSA_",      "HIP_",       "ROCR_",       "ROC_",         "GPU_",
     "AMD_",      "DEBUG_CLR_", "DEBUG_HIP_",  "PAL_",         "CUDA_",
@@ -25,7 +25,7 @@ constexpr std::array<const char*, 21> kAllowed{
     "SLURM_GPU"};
 constexpr const char* kRefused = "FABRICHECK_HTTPJSON_";
 
-/// The entries of the allow-list, in order: a name may be there twice.
+/// The entries of the allow-list, in order; a name may occur twice.
 std::vector<std::pair<std::string, std::string>> allowed_entries() {
   std::vector<std::pair<std::string, std::string>> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {

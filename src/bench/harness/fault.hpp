@@ -1,4 +1,4 @@
-// Injected faults, to see that they are detected.
+// Injected faults, which test that the programs detect them.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct Fault {
 /// Throws Failure(usage).
 std::vector<Fault> parse_faults(const std::vector<std::string>& texts, bool host_memory = false);
 
-/// The domain that host memory is to be put on instead of the one asked for, if any.
+/// The domain for host memory that replaces the requested one, if any.
 std::optional<int> pages_on(const std::vector<Fault>& faults);
 
 /// Applies the faults to a destination of `words` words, after the last sample and before the
 /// comparison. Throws Failure(usage) when an offset lies outside.
 void inject(const std::vector<Fault>& faults, const TimedStream& stream, double* data,
             std::uint64_t words);
-/// The same by the calling thread, of memory that no device reaches.
+/// The same, by the calling thread, for memory that no device reaches.
 void inject(const std::vector<Fault>& faults, double* data, std::uint64_t words);
 
 }  // namespace fabricheck

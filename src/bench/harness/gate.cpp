@@ -8,7 +8,7 @@ namespace fabricheck {
 namespace {
 
 // About ten seconds at 2 GHz (and 20 s on the host runtime, which counts nanoseconds): long
-// against any queueing, short against a watchdog.
+// compared with any queueing, short compared with a watchdog.
 constexpr long long kPatienceCycles = 20000000000LL;
 
 // Flags are read and written past the caches of a device: relaxed accesses at system scope, which

@@ -7,28 +7,28 @@
 
 namespace fabricheck {
 
-/// Holds streams back until all of them have their work queued, then lets them go together, so
-/// that what is measured is the devices at work at the same time and not the order of launches.
+/// Holds streams back until all of them have their work queued, then starts them together, so that
+/// the measurement covers simultaneous work and not the order of launches.
 class StartGate {
  public:
   StartGate();
   StartGate(const StartGate&) = delete;
   StartGate& operator=(const StartGate&) = delete;
-  /// Opens, and waits for the streams that still look at the gate.
+  /// Opens, and waits for the streams that still poll the gate.
   ~StartGate();
 
-  /// Throws Failure(setting) naming the variable where launches or copies wait for the device: the
+  /// Throws Failure(setting) naming the variable if launches or copies wait for the device: the
   /// gate would never open.
   void close();
-  /// Queues the wait on the stream. Queue little behind it: a full queue blocks the host.
+  /// Queues the wait on the stream. Queue little after it: a full queue blocks the host.
   void wait_on(const TimedStream& stream);
   void open();
-  /// To be called when the streams have finished. Throws Failure(runtime_error) when a device
-  /// gave up waiting, because the start was then not common.
+  /// Call this when the streams have finished. Throws Failure(runtime_error) when a device gave up
+  /// waiting, because the start was then not common.
   void check() const;
 
-  /// Operations that may be queued behind a closed gate. ROCm copies by kernels where its engines
-  /// are switched off, through a queue of its own that holds 32 copies and blocks when it is full.
+  /// The most operations that may be queued behind a closed gate. ROCm with its engines switched
+  /// off copies by kernels, through a queue that holds 32 copies and blocks when it is full.
   static int max_queued();
 
  private:

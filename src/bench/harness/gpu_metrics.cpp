@@ -9,8 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A member of gpu_metrics: where it is in versions 1.3 to 1.8 (-1: it is not), and its number in
-/// the records of 1.9.
+/// A member of gpu_metrics: its offset in versions 1.3 to 1.8 (-1: missing), and its number in the
+/// records of 1.9.
 struct Member {
   const char* name;
   std::size_t bytes;
@@ -35,8 +35,8 @@ constexpr std::array<Member, 13> kMembers{{
     {"xgmi_link_status", 2, 8, {-1, -1, -1, -1, 264, 264}, 31},
 }};
 
-/// The number of so many bytes, the lowest first; nothing for all ones, which the driver leaves
-/// where it has none.
+/// The number in so many bytes, the lowest first; empty for all ones, which the driver writes for a
+/// missing value.
 std::optional<std::uint64_t> number_at(const std::string& bytes, std::size_t at, std::size_t size) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -46,8 +46,8 @@ std::optional<std::uint64_t> number_at(const std::string& bytes, std::size_t at,
   return value == none ? std::nullopt : std::optional(value);
 }
 
-/// Values that lie one after the other; those that are not given are left out, but for links, whose
-/// place is their number: there they are all ones.
+/// Consecutive values; missing ones are left out, except for links, whose index is their number:
+/// there they stay all ones.
 void put(GpuMetrics& metrics, const Member& member, const std::string& bytes, std::size_t at,
          std::size_t size, std::size_t count) {
   std::vector<std::uint64_t> values;

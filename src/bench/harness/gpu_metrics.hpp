@@ -10,17 +10,17 @@
 
 namespace fabricheck {
 
-/// The file gpu_metrics.
+/// The contents of the file gpu_metrics.
 struct GpuMetrics {
   std::string version;  ///< "1.3"
-  /// By the driver's names, those that are used and given.
+  /// The values in use, by the driver's names, as far as the version has them.
   std::map<std::string, std::vector<std::uint64_t>> values;
 
   [[nodiscard]] std::optional<std::uint64_t> value(const std::string& name) const;
 };
 
-/// Its contents, of versions 1.3 to 1.9. Nothing of another one, whose layout is not known, nor of
-/// a file that was cut.
+/// Parses the contents, of versions 1.3 to 1.9. Empty for another version, whose layout is unknown,
+/// and for a file that was cut off.
 std::optional<GpuMetrics> gpu_metrics(const std::string& bytes);
 
 /// Words of the vocabulary (throttle) for the bits of indep_throttle_status, which are the same for

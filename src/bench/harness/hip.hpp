@@ -23,10 +23,10 @@ void check_hip(hipError_t error, const char* call);
 #define FABRICHECK_HIP(call) ::fabricheck::check_hip((call), #call)
 
 /// Host memory: page-locked by the runtime, which every device reaches, coherent or not (ROCm
-/// alone), or as malloc gives it.
+/// only), or as malloc gives it.
 enum class HostMemory { pinned, noncoherent, pageable };
 
-/// What hipHostMalloc is asked for; `bound` where it has to follow the caller's memory policy.
+/// The flags for hipHostMalloc; `bound` if it has to follow the caller's memory policy.
 unsigned host_malloc_flags(HostMemory kind, bool bound);
 
 /// Memory, freed at the end of its life.
@@ -36,15 +36,14 @@ class Buffer {
   /// Memory of `device`. Throws Failure(unsupported) with both sizes when too little is free.
   static Buffer on_device(int device, std::size_t bytes);
   /// Managed memory, which the host and `device` share. Throws Failure(unsupported) with both sizes
-  /// when the device, or the host, has too little free to hold all of it.
+  /// when the device, or the host, has too little free memory for all of it.
   static Buffer managed(int device, std::size_t bytes);
-  /// Host memory of whole pages, on `numa_domain` if that is not negative; page-locked memory is
-  /// near the current device where no domain is asked for. The pages are touched,
-  /// asked where they are, and moved where the runtime put them on other domains. When they stay
-  /// there, Failure(setting) with what each domain has free where the one asked for has too little,
-  /// else Failure(runtime_error). Throws
-  /// Failure(unsupported) for memory that is not coherent, on a runtime without it. `pages_on` is
-  /// an injected fault: a domain to put them on instead.
+  /// Host memory of whole pages, on `numa_domain` if that is not negative; without a domain,
+  /// page-locked memory is near the current device. The pages are touched, located, and moved if
+  /// the runtime put them on other domains. If they stay there, throws Failure(setting) with the
+  /// free memory of each domain if the requested one has too little, else Failure(runtime_error).
+  /// Throws Failure(unsupported) for memory that is not coherent, on a runtime without it.
+  /// `pages_on` is an injected fault: a domain that replaces the requested one.
   static Buffer on_host(int numa_domain, std::size_t bytes, HostMemory kind = HostMemory::pinned,
                         std::optional<int> pages_on = std::nullopt);
 
@@ -63,15 +62,15 @@ class Buffer {
   }
   /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
   [[nodiscard]] int numa_domain() const { return numa_domain_; }
-  /// Asks again where the pages of host memory are, for a system may move them. Throws
-  /// Failure(setting) with the domains found when there are other ones than asked for, and with
-  /// NUMA balancing where that moved them.
+  /// Locates the pages of host memory again, because a system may move them. Throws
+  /// Failure(setting) with the domains found if they are not the requested ones, and names NUMA
+  /// balancing if that moved them.
   void prove_pages();
 
  private:
   static Buffer allocated(int device, std::size_t bytes,
                           const std::function<hipError_t(void**, std::size_t)>& allocate);
-  /// Asks where the pages of host memory are; returns what pages_astray says of them.
+  /// Locates the pages of host memory and returns the result of pages_astray.
   std::string ask_pages();
   void swap(Buffer& other) noexcept {
     std::swap(data_, other.data_);
@@ -89,12 +88,13 @@ class Buffer {
   HostMemory kind_ = HostMemory::pinned;
 };
 
-/// What to say of the pages of host memory that was asked for on a NUMA domain; empty: they are all
-/// there, no domain was asked for, or the system forbids to ask.
+/// A sentence on the pages of host memory requested on a NUMA domain. Empty if all of them are
+/// there, no domain was requested, or the system does not permit locating them.
 std::string pages_astray(int asked_domain, const PagePlaces& found);
 
-/// The failure of memory whose pages went astray. `free_before` is what each domain had free before
-/// `bytes` were allocated; it names them all. Where pages lie is decided by the system: a setting.
+/// The failure of memory whose pages are on other domains; it names all domains. `free_before` is
+/// the free memory of each domain before `bytes` were allocated. The system decides where pages
+/// lie, so the failure is a setting.
 Failure astray_failure(const std::string& sentence, int asked_domain, std::size_t bytes,
                        const std::map<int, std::uint64_t>& free_before);
 
@@ -120,8 +120,8 @@ class TimedStream {
   void synchronize() const { FABRICHECK_HIP(hipStreamSynchronize(stream_)); }
   /// Seconds between the two marks; the stream must have been synchronized.
   [[nodiscard]] double seconds() const;
-  /// Seconds from the other stream's mark of the start, or the stop, to this one's; negative where
-  /// this one was first. Both are of one device, and have been synchronized.
+  /// Seconds from the other stream's mark of the start, or the stop, to this one's; negative if
+  /// this one was first. Both must be of one device, and synchronized.
   [[nodiscard]] double starts_after(const TimedStream& other) const;
   [[nodiscard]] double stops_after(const TimedStream& other) const;
 

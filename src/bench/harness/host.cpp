@@ -90,7 +90,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return std::strtoull(line->c_str(), nullptr, 10);
 }
 
-/// The least that a memory limit leaves in `group` under `mount` and in the groups above it.
+/// The smallest remainder of a memory limit in `group` under `mount` and in the groups above it.
 std::uint64_t left_in(const std::filesystem::path& mount, std::filesystem::path group,
                       const char* limit_file, const char* used_file) {
   auto left = std::numeric_limits<std::uint64_t>::max();
@@ -225,7 +225,7 @@ double host_seconds() { return wall_seconds(); }
 
 void* map_pages(std::size_t bytes) {
   // A page without access at each end keeps the system from merging the mapping with others, whose
-  // pages would then be counted with these (huge_pages.hpp).
+  // pages would then be counted with it (huge_pages.hpp).
   const auto page = page_size();
   const auto whole = (bytes + page - 1) / page * page;
   void* outer = mmap(nullptr, whole + 2 * page, PROT_NONE,

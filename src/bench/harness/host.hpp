@@ -1,5 +1,5 @@
-// The host, on a simulated node the simulated one: its description in the result document, and
-// where its memory is.
+// The host, or on a simulated node the simulated host: its description in the result document, and
+// the location of its memory.
 #pragma once
 
 #include <array>
@@ -17,28 +17,28 @@ namespace fabricheck {
 /// The member `host` of the result document.
 nlohmann::json describe_host();
 
-/// The variables of the allow-list that are set: those that change what the programs measure.
-/// Of one that is set twice it is the first, which getenv finds.
+/// The variables of the allow-list that are set: those that change measured values. For a variable
+/// that is set twice, the first value, which getenv finds.
 nlohmann::json describe_environment();
 
 /// A sentence for each variable of the allow-list that is set twice, to different values.
 std::vector<std::string> environment_notes();
 
-/// The scheduler's name of the node that this process runs on; null where it told none. On machines
-/// that play several nodes all have one host name.
+/// The scheduler's name of the node that this process runs on; null without one. Machines that
+/// simulate several nodes have one host name for all.
 nlohmann::json scheduler_node();
 
-/// Bytes that can be allocated now without swapping, the control group's limit included.
+/// Bytes that can be allocated now without swapping, within the control group's limit.
 std::uint64_t host_memory_available();
 
-/// Bytes that control groups leave a process: the least of its own group's limit and of those above
-/// it, in version 1 and 2. `groups` is the text of /proc/self/cgroup, `root` where the groups are
-/// mounted. Nothing without a limit.
+/// Bytes that control groups leave a process: the smallest limit of its own group and of those
+/// above it, in version 1 and 2. `groups` is the text of /proc/self/cgroup, `root` the mount point
+/// of the groups. Empty without a limit.
 std::optional<std::uint64_t> group_memory_available(const std::string& groups,
                                                     const std::filesystem::path& root);
 
-/// Bytes of memory that each NUMA domain has free, by its meminfo under `nodes`; page cache counts
-/// as used. Empty where the system does not say.
+/// Bytes of free memory of each NUMA domain, by its meminfo under `nodes`; page cache counts as
+/// used. Empty if the system does not report it.
 std::map<int, std::uint64_t> free_memory_of_domains(
     const std::filesystem::path& nodes = "/sys/devices/system/node");
 
@@ -48,13 +48,13 @@ std::uint64_t host_last_level_cache();
 /// Pageable memory of whole pages, in a mapping of its own; null when the system refuses. Its
 /// pages exist once they are touched.
 void* map_pages(std::size_t bytes);
-/// Gives the memory of map_pages back.
+/// Unmaps the memory of map_pages.
 void unmap_pages(void* data, std::size_t bytes);
 
-/// Writes one byte to every page, so that each exists where the present binding puts it.
+/// Writes one byte to every page, so that each exists where the present binding places it.
 void touch_pages(void* data, std::size_t bytes);
 
-/// Where the system says that the pages of an array are.
+/// The location of the pages of an array, as the system reports it.
 struct PagePlaces {
   std::vector<int> domains;  ///< the NUMA domains that hold any of them, in order
   std::size_t on_host = 0;   ///< pages asked for that are in memory of the host
@@ -63,44 +63,44 @@ struct PagePlaces {
   int error = 0;             ///< why it says nothing at all, as errno has it
 };
 
-/// Pages that are asked for of one array, at most.
+/// The most pages of one array that are located.
 constexpr std::size_t kPagesAsked = 16384;
 
-/// Asks where the pages of [data, data + bytes) are: all up to kPagesAsked, else that many at even
-/// distances, the first and the last among them. All are unknown where asking is forbidden.
+/// Locates the pages of [data, data + bytes): all up to kPagesAsked, else that many at equal
+/// distances, including the first and the last. All are unknown if the system forbids the query.
 PagePlaces page_places(const void* data, std::size_t bytes);
 
-/// Why the system does not say where pages are, as a sentence; empty where it does.
+/// Why the system does not report the location of pages, as a sentence; empty if it does.
 std::string pages_obstacle();
 
-/// The NUMA domain that holds all pages asked for of [data, data + bytes); -1 when there are
-/// several or the system does not say. Pages must have been touched.
+/// The NUMA domain of all located pages of [data, data + bytes); -1 for several domains or an
+/// unknown one. Pages must have been touched.
 int numa_domain_of(const void* data, std::size_t bytes);
 
-/// Asks the system to move the pages of [data, data + bytes) to a NUMA domain. Some may stay where
-/// they are: ask page_places afterwards.
+/// Requests the system to move the pages of [data, data + bytes) to a NUMA domain. Some may stay:
+/// check page_places afterwards.
 void move_pages_to(int numa_domain, void* data, std::size_t bytes);
 
-/// Lets pages that are to come to [data, data + bytes), which starts with a page, prefer a NUMA
-/// domain, whichever thread they come for.
+/// Makes future pages of [data, data + bytes), which starts with a page, prefer a NUMA domain,
+/// whichever thread touches them.
 void prefer_domain(int numa_domain, void* data, std::size_t bytes);
 
-/// How to switch off NUMA balancing, as a sentence; nothing when it is off, or when the system does
-/// not say.
+/// How to switch off NUMA balancing, as a sentence; empty when it is off, or when the system does
+/// not report it.
 std::optional<std::string> numa_balancing_setting(
     const std::string& path = "/proc/sys/kernel/numa_balancing");
 
-/// The version of the GPU's kernel module: what an administrator updates. Neither vendor's runtime
-/// tells it by the calls in use.
+/// The version of the GPU's kernel module, which an administrator updates. The calls in use of both
+/// vendors' runtimes do not report it.
 std::optional<std::string> kernel_module_version();
 
-/// The NUMA domain a PCI device is attached to, by its address; -1 when the system does not say.
+/// The NUMA domain of a PCI device, by its address; -1 when the system does not report it.
 int numa_domain_of_pci(const std::string& address);
 
-/// Lets new memory of this thread prefer a NUMA domain for its own life time; negative: no change.
-/// The policy is the kernel's MPOL_PREFERRED, which ROCm follows, as it does MPOL_BIND; others,
-/// such as the MPOL_PREFERRED_MANY of hwloc, it ignores. Under MPOL_BIND a full domain would have
-/// the kernel end processes. What the thread's policy was before is put back.
+/// Makes new memory of this thread prefer a NUMA domain during the lifetime of this object;
+/// negative: no change. The policy is the kernel's MPOL_PREFERRED, which ROCm follows, as it does
+/// MPOL_BIND; others, such as the MPOL_PREFERRED_MANY of hwloc, it ignores. Under MPOL_BIND a full
+/// domain would make the kernel end processes. The thread's previous policy is restored.
 class HostBinding {
  public:
   /// Throws Failure(unsupported) naming the domain when this process may not use it.

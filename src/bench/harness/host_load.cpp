@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kMostProcesses = 5;
 
-/// The start of a file of `folder`, with plain calls: there may be thousands of processes, and a
-/// stream takes several times as long. Empty where it cannot be read.
+/// The start of a file of `folder`, read with plain calls: there may be thousands of processes, and
+/// a stream takes several times as long. Empty if it cannot be read.
 std::string start_of(int folder, const std::string& name) {
   const int file = openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
@@ -161,7 +161,7 @@ std::optional<OtherLoad> other_load(const HostTimes& before, const HostTimes& af
     const auto known = before.processes.find(pid);
     const bool same = known != before.processes.end() && known->second.started == process.started;
     const double ticks = grown(same ? known->second.ticks : 0, process.ticks);
-    // One tick in a short time may be a moment's work: it says nothing of a process.
+    // In a short time, one tick may stand for a moment's work and says nothing about a process.
     if (ticks > 1 && ticks >= kLeastCores * ticks_of_core) {
       load.processes.push_back({pid, process.command, ticks / ticks_of_core});
     }

@@ -1,4 +1,4 @@
-// What the host's cores did, and which processes had their time: from /proc.
+// The use of the host's cores, and the processes that used them, from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ struct CoreTimes {
 /// From the text of /proc/stat; nothing without its first line.
 std::optional<CoreTimes> core_times(const std::string& stat);
 
-/// A process, of all its threads.
+/// A process with all its threads.
 struct ProcessTime {
   int pid = 0;
   int parent = 0;
@@ -32,7 +32,7 @@ struct ProcessTime {
   std::uint64_t started = 0;      ///< ticks after the system's start: a number may come again
 };
 
-/// From the text of /proc/PID/stat; nothing where that has not the form.
+/// Parses the text of /proc/PID/stat; empty if it has another form.
 std::optional<ProcessTime> process_time(const std::string& stat);
 
 /// The host's times at one moment.
@@ -42,17 +42,17 @@ struct HostTimes {
   std::map<int, ProcessTime> processes;
 };
 
-/// Reads the times of the host and of all its processes under `proc` (/proc): some 10 us each.
+/// Reads the times of the host and of all its processes under `proc` (/proc), in some 10 us each.
 HostTimes host_times(const std::string& proc);
 
-/// Reads the times of the host, and of the processes `pids` alone.
+/// Reads the times of the host and of the processes `pids` only.
 HostTimes host_times(const std::string& proc, const std::set<int>& pids);
 
-/// Of `pids` all those that are there, and their children's children.
+/// Returns the existing processes of `pids`, and all their descendants.
 std::set<int> with_children(const std::map<int, ProcessTime>& processes,
                             const std::vector<int>& pids);
 
-/// Of less than so many cores nobody is called busy.
+/// The fewest cores that a process must use to count as busy.
 constexpr double kLeastCores = 0.2;
 
 /// A process other than those of the run that was busy.
@@ -62,7 +62,7 @@ struct BusyProcess {
   double cores = 0;
 };
 
-/// What the host did between two moments besides the processes `pids` and their children.
+/// The use of the host between two moments, without the processes `pids` and their children.
 struct OtherLoad {
   double seconds = 0;
   double busy_cores = 0;
@@ -70,15 +70,15 @@ struct OtherLoad {
   std::vector<BusyProcess> processes;  ///< at most five, the busiest first
 };
 
-/// Nothing where /proc/stat did not tell. `ticks_per_second`: of the system's clock.
+/// Empty if /proc/stat could not be read. `ticks_per_second`: of the system's clock.
 std::optional<OtherLoad> other_load(const HostTimes& before, const HostTimes& after,
                                     const std::vector<int>& pids, double ticks_per_second);
 
-/// The name of the user whose process it is, else his number as text; nothing where `proc` does not
-/// show the process.
+/// The name of the user of a process, else his number as text; empty if `proc` does not show the
+/// process.
 std::optional<std::string> user_of_process(const std::string& proc, int pid);
 
-/// The command of a process as in ProcessTime; nothing where `proc` does not show the process.
+/// The command of a process as in ProcessTime; empty if `proc` does not show the process.
 std::optional<std::string> command_of_process(const std::string& proc, int pid);
 
 }  // namespace fabricheck

@@ -1,4 +1,5 @@
-// A launch of several ranks, as the frame of programs (run.hpp) sees it; src/bench/ranks has it.
+// A launch of several ranks, as the frame of programs (run.hpp) sees it; implemented in
+// src/bench/ranks.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ namespace fabricheck {
 class CommandLine;
 class Document;
 
-/// How a run, or a rank's part of it, ended.
+/// The outcome of a run, or of a rank's part of it.
 struct Outcome {
   Status status = Status::good;
   std::string sentence;
@@ -27,31 +28,31 @@ class Launch {
   virtual ~Launch() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
-  /// Options that every program of ranks has.
+  /// The options of every program of ranks.
   virtual void define_options(CommandLine& line) = 0;
-  /// Takes this rank's place and device, as the options say, and writes ranks and devices into the
+  /// Sets this rank's place and device by the options, and writes ranks and devices into the
   /// document. Collective. Throws Failure, the same on all ranks.
   virtual void describe(Document& document, const std::vector<std::string>& faults) = 0;
-  /// The processes of the ranks that are on this rank's machine, in order of the ranks.
+  /// The processes of the ranks on this rank's machine, in the order of the ranks.
   [[nodiscard]] virtual std::vector<int> processes() const = 0;
-  /// Waits until all ranks have come here. Collective.
+  /// Waits until all ranks have called this. Collective.
   virtual void barrier() const = 0;
-  /// The outcome that all ranks end with: the failure of the lowest rank that failed, else that of
-  /// rank 0. Collective.
+  /// The common outcome of all ranks: the failure of the lowest rank that failed, else that of rank
+  /// 0. Collective.
   virtual Outcome agree(const Outcome& mine) = 0;
 
-  /// What ends the run although this rank still works or waits: another one failed or died. Unless
-  /// `now`, the ranks have some time to agree on it by themselves.
-  /// Called by the watchdog's thread, which may not use MPI.
+  /// The cause that ends the run while this rank still works or waits: another rank failed or died.
+  /// Unless `now`, the ranks have some time to agree on it by themselves. Called by the watchdog's
+  /// thread, which may not use MPI.
   virtual std::optional<Outcome> trouble(bool now) = 0;
-  /// Whether rank 0 ended or died without leaving, so that no other rank can go on. Called by the
-  /// watchdog's thread, too.
+  /// Whether rank 0 ended or died without leaving, so that no other rank can continue. Also called
+  /// by the watchdog's thread.
   [[nodiscard]] virtual bool is_abandoned() const = 0;
-  /// Which ranks the others wait for, to follow a sentence; empty when that is not known.
+  /// The ranks that the others wait for, as the end of a sentence; empty when they are unknown.
   [[nodiscard]] virtual std::string waited_for() const = 0;
 
-  /// Leaves the launch, after which nothing more is said to other ranks. Rank 0 comes back when the
-  /// others have ended: launchers kill what is left when a rank ends with an error.
+  /// Leaves the launch; no message reaches other ranks afterwards. Rank 0 returns when the others
+  /// have ended, because launchers kill the remaining ranks when a rank ends with an error.
   virtual void leave() = 0;
 };
 

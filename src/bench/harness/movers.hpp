@@ -1,4 +1,4 @@
-// What moves the bytes of copies here: the rules of ROCm asked for the devices of this runtime.
+// What moves the bytes of copies here: the rules of ROCm applied to the devices of this runtime.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace fabricheck {
 
-/// Of devices that are not AMD's nothing is known: a copy is by copy engine, of unknown number.
+/// For devices that are not AMD's nothing is known: a copy is by copy engine, of unknown number.
 class Movers {
  public:
-  /// Of the devices and the version of the runtime in use.
+  /// For the devices and the version of the runtime in use.
   Movers();
-  /// `arch` as devices.hpp tells it, `version` as the document's versions.runtime.
+  /// `arch` as in devices.hpp, `version` as the document's versions.runtime.
   Movers(std::string arch, const std::string& version);
 
   /// Writes into a series what moves a copy of `bytes` between host memory and a device.
@@ -25,11 +25,11 @@ class Movers {
   /// The same between two devices; within one of AMD a kernel of the runtime copies.
   void of_peers(Series& series, int from, int to, std::uint64_t bytes) const;
 
-  /// What a reader of copies should know, a sentence each.
+  /// Notes for readers of copies, one sentence each.
   [[nodiscard]] std::vector<std::string> notes(bool between_peers) const;
-  /// Whether so many copies that leave a device at once share its engines; empty where not.
+  /// Whether this many simultaneous copies from a device share its engines; empty if not.
   [[nodiscard]] std::string sharing_note(int copies) const;
-  /// How copies of pageable memory go; empty where that is not known.
+  /// How copies of pageable memory are done; empty if unknown.
   [[nodiscard]] std::string pageable_note() const;
 
  private:

@@ -1,4 +1,4 @@
-// Lists of names, as options take them.
+// Lists of names in the form of options.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace fabricheck {
 
 /// Values of a comma-separated list by their names; `known` holds pairs of both. `what` names the
-/// list, `kind` is what one of them is, as in "an operation". Throws Failure(usage) for a name that
-/// is not known or stands twice.
+/// list, `kind` one of its items, as in "an operation". Throws Failure(usage) for a name that is
+/// unknown or occurs twice.
 template <typename Known>
 auto parse_names(const std::string& text, const Known& known, const std::string& what,
                  const std::string& kind) {

@@ -8,7 +8,7 @@
 namespace fabricheck {
 namespace {
 
-/// The machine with what is closed to this process, loaded once.
+/// The machine with the objects closed to this process, loaded once.
 hwloc_topology_t whole_topology() {
   static const hwloc_topology_t loaded = [] {
     hwloc_topology_t fresh = nullptr;
@@ -22,8 +22,8 @@ hwloc_topology_t whole_topology() {
   return loaded;
 }
 
-/// Whether cores belong to the domain itself. hwloc gives one without any those of what it is close
-/// to, up to the whole machine; but a core belongs to one domain only.
+/// Whether cores belong to the domain itself. For a domain without cores, hwloc returns those of
+/// its surroundings, up to the whole machine; but a core belongs to one domain only.
 bool has_own_cores(hwloc_topology_t topology, const hwloc_obj* domain) {
   const int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
   for (int i = 0; i < count; ++i) {
@@ -126,7 +126,7 @@ CoreBinding::CoreBinding(int numa_domain) {
   auto* topology = whole_topology();
   before_ = hwloc_bitmap_alloc();
   auto* present = hwloc_bitmap_alloc();
-  // Where the thread is afterwards counts, not what the system said to the wish.
+  // The thread's actual place counts, not the system's answer to the request.
   const bool known = hwloc_get_cpubind(topology, before_, HWLOC_CPUBIND_THREAD) == 0;
   (void)hwloc_set_cpubind(topology, cores, HWLOC_CPUBIND_THREAD);
   const bool bound = hwloc_get_cpubind(topology, present, HWLOC_CPUBIND_THREAD) == 0 &&

@@ -1,5 +1,5 @@
-// The NUMA domains of the host, on a simulated node those of its model: which of them this process
-// may use, and the binding of a thread to one.
+// The NUMA domains of the host, or on a simulated node those of its model: the domains that this
+// process may use, and the binding of a thread to one.
 #pragma once
 
 #include <hwloc.h>
@@ -19,22 +19,22 @@ struct HostDomain {
   std::string obstacle;  ///< why it cannot be measured, as a sentence; empty: it can
 };
 
-/// All domains of the host, by index: also those without memory, without cores, or closed to this
-/// process.
+/// All domains of the host, by index, including those without memory, without cores, or closed to
+/// this process.
 std::vector<HostDomain> host_domains();
 
-/// The same of any topology, which must have been loaded with what is disallowed.
+/// The same for any topology, which must have been loaded with disallowed objects.
 std::vector<HostDomain> domains_of(hwloc_topology_t topology);
 
-/// Keeps this process on one core from now on. Throws Failure(unsupported) naming the core when the
-/// system does not let it.
+/// Binds this process to one core for the rest of its life. Throws Failure(unsupported) naming the
+/// core when the system does not permit it.
 void bind_to_core(int core);
 
-/// Keeps the calling thread, and threads that it creates, on the cores of a NUMA domain for its own
-/// life time; negative: no binding.
+/// Binds the calling thread, and threads that it creates, to the cores of a NUMA domain during the
+/// lifetime of this object; negative: no binding.
 class CoreBinding {
  public:
-  /// Throws Failure(runtime_error) naming the domain when the thread cannot be brought there.
+  /// Throws Failure(runtime_error) naming the domain when the thread cannot be bound.
   explicit CoreBinding(int numa_domain);
   CoreBinding(const CoreBinding&) = delete;
   CoreBinding& operator=(const CoreBinding&) = delete;

@@ -1,4 +1,4 @@
-// NVIDIA's management library (NVML), opened while the program runs: no build needs it.
+// NVIDIA's management library (NVML), opened at run time, so that no build needs it.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@ constexpr const char* kNvml = "libnvidia-ml.so.1";
 
 class Nvml {
  public:
-  /// Opens and initializes the library; what hinders it is in problem().
+  /// Opens and initializes the library; problem() has the obstacle, if any.
   explicit Nvml(const std::string& library = kNvml);
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
   ~Nvml();
 
-  /// Why nothing can be read, as a sentence without its stop; empty where it can.
+  /// Why nothing can be read, as a sentence without its full stop; empty if nothing is wrong.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
-  /// Reads the state of the device at a PCI address, but for the width and speed of its link to
-  /// the host: those cost less in /sys. Nothing is reset, and nothing read that reading resets.
+  /// Reads the state of the device at a PCI address, except the width and speed of its link to the
+  /// host, which cost less in /sys. Nothing is reset, and no value is read that reading resets.
   void read(const std::string& pci_address, DeviceReading& reading) const;
 
  private:
-  /// Calls a function of the library. Returns what is wrong; nothing when it answered.
+  /// Calls a function of the library. Returns the problem; empty when the call succeeded.
   template <typename... Arguments>
   std::optional<std::string> call(const char* name, Arguments... arguments) const;
   void read_power(void* device, DeviceReading& reading, const char* item,
@@ -45,8 +45,8 @@ class Nvml {
   std::string problem_;
 };
 
-/// Words of the vocabulary (throttle) for NVML's bits of reasons. That a device is idle or has the
-/// clocks that it was told to have is none.
+/// Words of the vocabulary (throttle) for NVML's bits of reasons. An idle device and requested
+/// clocks are no reasons.
 nlohmann::json throttle_words(unsigned long long reasons);
 
 }  // namespace fabricheck

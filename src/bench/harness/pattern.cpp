@@ -70,8 +70,8 @@ __global__ void compare_kernel(const double* data, std::uint64_t words, Expected
   }
 }
 
-/// Adds the comparison of the word behind `words` whole ones, of which `bytes` (1 to 7) were
-/// written.
+/// Adds the comparison of the incomplete last word after `words` whole ones; `bytes` (1 to 7) of it
+/// were written.
 void add_last(Verification& result, std::uint64_t words, std::uint64_t bytes, std::uint32_t seed,
               double found, int device) {
   auto right = kPoison;
@@ -87,8 +87,9 @@ void add_last(Verification& result, std::uint64_t words, std::uint64_t bytes, st
   }
 }
 
-/// Calls `work` for parts of [0, words) by as many threads as this one has cores, for one thread
-/// takes longer to compare a large array than a device to copy it. Small arrays are one part.
+/// Calls `work` for parts of [0, words) by as many threads as this one has cores, because one
+/// thread takes longer to compare a large array than a device to copy it. Small arrays are one
+/// part.
 void in_parts(std::uint64_t words,
               const std::function<void(std::uint64_t first, std::uint64_t last)>& work) {
   constexpr std::uint64_t least = 1 << 20;

@@ -140,7 +140,7 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
           {"faults_injected", options.faults}};
 }
 
-/// What the body, or what comes before it, ended with.
+/// The outcome of the body, or of the preparation before it.
 Outcome outcome_of(const std::function<Outcome()>& work) {
   try {
     return work();
@@ -231,8 +231,8 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
 /// The exit code of a launch is that of rank 0, the last to end.
 int own_code(int code, bool speaks) { return speaks || kSimulated ? code : 0; }
 
-/// Measures and writes the document; returns the exit code. The process then has to end, for the
-/// watchdog still refers to what was in use, except on a rank of a simulation.
+/// Measures and writes the document; returns the exit code. The process then has to end, except on
+/// a rank of a simulation, because the watchdog still refers to the objects in use.
 int run_to_the_end(const Program& program, const CommandLine& line, const CommonOptions& options,
                    int argc, char** argv) {
   auto* launch = program.launch;

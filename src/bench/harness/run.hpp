@@ -22,10 +22,10 @@ struct CommonOptions {
   std::vector<std::string> faults;
 };
 
-/// A run in progress, as the body of a program sees it.
+/// A run in progress, for the body of a program.
 class Run {
  public:
-  /// A run that does not speak says nothing on standard error.
+  /// A run of a rank other than 0 prints nothing on standard error.
   Run(const std::string& name, const CommonOptions& options, Document& document, bool speaks = true)
       : name_(name),
         options_(options),
@@ -36,11 +36,11 @@ class Run {
   [[nodiscard]] const CommonOptions& options() const { return options_; }
   Document& document() { return document_; }
 
-  /// How many measurements there will be: shown with the progress.
+  /// The number of measurements, shown with the progress.
   void plan(std::size_t measurements) { planned_ = measurements; }
-  /// A measurement starts; `what` is shown on standard error once the run takes some seconds.
+  /// Starts a measurement; `what` is shown on standard error once the run takes some seconds.
   void begin(const std::string& what);
-  /// Adds a sentence to the document's notes and says it on standard error, once however often.
+  /// Adds a sentence to the document's notes and prints it on standard error, once.
   void note(const std::string& sentence);
   /// Adds a finished series; wrong data and noise become the outcome of the run.
   void add(const Series& series);
@@ -64,7 +64,7 @@ class Run {
   std::string sentence_;
 };
 
-/// A program: its own options, and what it does once they are parsed.
+/// A program: its own options, and its work after they are parsed.
 struct Program {
   std::string name;
   std::string description;
@@ -72,17 +72,17 @@ struct Program {
   std::function<void(Run&)> body;
   std::function<void()> resolve{};  ///< what options mean together, once they are parsed
   SamplingRules rules{};            ///< defaults of the common options
-  /// Prints a finished document for people.
+  /// Prints a finished document as tables.
   std::function<void(const nlohmann::json&, std::FILE*)> table = print_series;
-  /// Of a program of several ranks, all of which run the body: rank 0 alone writes the document and
-  /// speaks. Null: one process.
+  /// Of a program of several ranks, all of which run the body: only rank 0 writes the document and
+  /// prints. Null: one process.
   Launch* launch = nullptr;
 };
 
-/// Runs a program and returns its exit code. The result document is written whatever happens
-/// after the options were parsed: by the program, or by a watchdog at the time limit or on
-/// SIGINT, SIGTERM, SIGHUP. A table for people goes to standard error.
-/// Returns only from what does not get to the options, and on a rank of a simulation.
+/// Runs a program and returns its exit code. The result document is written in any case after the
+/// options were parsed: by the program, or by a watchdog at the time limit or on SIGINT, SIGTERM,
+/// SIGHUP. Tables go to standard error. Returns only if the options end the program, and on a rank
+/// of a simulation.
 int run_program(const Program& program, int argc, char** argv);
 
 }  // namespace fabricheck

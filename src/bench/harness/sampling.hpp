@@ -1,4 +1,4 @@
-// How often an operation is repeated: the length of a batch, and the number of samples.
+// The repetition of an operation: the length of a batch, and the number of samples.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct BatchTimes {
   std::vector<double> device;  ///< per device, between its events
   double host = 0;             ///< of all together, by the host's clock
   /// The set's time: that of its last device, if the host's clock agrees within 2 %. Otherwise the
-  /// devices did not work all at once, and the time is the host's, from the common start to the
+  /// devices did not all work at once, and the time is the host's, from the common start to the
   /// last end.
   [[nodiscard]] double together() const;
 };
@@ -34,7 +34,7 @@ using RunBatch = std::function<BatchTimes(int batch)>;
 /// Seconds since some point, by the host's clock; a parameter so that tests can replace it.
 using Clock = std::function<double()>;
 
-/// Seconds of the clock that programs measure by: the host's, on a simulated node the simulated
+/// Seconds of the clock that programs measure by: the host's or, on a simulated node, the simulated
 /// one.
 double host_seconds();
 /// Seconds of the monotonic clock of this machine, for time limits and progress.
@@ -43,9 +43,9 @@ inline double wall_seconds() {
   return std::chrono::duration<double>(now.time_since_epoch()).count();
 }
 
-/// The number of operations that make a batch last rules.batch_seconds. `at_least` is a time in
-/// seconds for which operations are run in any case (warm-up).
-/// Throws Failure(runtime_error) when a time is not positive.
+/// The number of operations that make a batch last rules.batch_seconds. `at_least` is the minimum
+/// time of operations in seconds (warm-up). Throws Failure(runtime_error) when a time is not
+/// positive.
 int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
               const Clock& clock = host_seconds);
 

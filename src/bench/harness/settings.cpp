@@ -49,8 +49,8 @@ constexpr std::array<Known, 3> kVisible{{
     {"CUDA_VISIBLE_DEVICES", concern::devices, "rocm cuda"},
 }};
 
-/// How many devices a list such as "0,2" or "GPU-5ca1ab1e" names: those before the first item that
-/// is none ("-1", "NoDevFiles").
+/// The number of devices that a list such as "0,2" or "GPU-5ca1ab1e" names: those before the first
+/// invalid item ("-1", "NoDevFiles").
 int devices_named(const std::string& list) {
   int count = 0;
   std::size_t first = 0;
@@ -126,7 +126,7 @@ std::vector<Setting> hiding_settings(int visible) {
   std::vector<Setting> found;
   for (const auto& known : kVisible) {
     const auto value = variable(known.name);
-    // An empty list hides every device from CUDA, and is none to ROCm.
+    // An empty list hides every device from CUDA, and has no effect on ROCm.
     const bool given =
         value && (!value->empty() || std::string(FABRICHECK_RUNTIME) == runtime::cuda);
     if (given && known.obeyed() && devices_named(*value) <= visible) {

@@ -1,4 +1,4 @@
-// The simulated node: simulation.hpp, and what is the machine elsewhere, as that says.
+// The simulated node: implements simulation.hpp, and replaces the machine as described there.
 #include <exception>
 #include <optional>
 #include <simgrid/s4u.hpp>

@@ -1,12 +1,12 @@
-// The one interface to a simulated node: what programs tell it, and what they ask of it. In the
-// build `sim` simulated.cpp has it; in all others it is empty, and costs nothing.
+// The one interface between programs and a simulated node. The build `sim` implements it in
+// simulated.cpp; in all other builds it is empty and costs nothing.
 //
-// What is the machine elsewhere (its memory, NUMA domains, clock and drivers) is the node there:
-// simulated.cpp has the functions of host.hpp, numa.hpp, huge_pages.hpp and kfd.hpp, too. The state
-// of devices and host (state.hpp) it has none of.
+// The simulated node replaces the machine (its memory, NUMA domains, clock and drivers):
+// simulated.cpp also has the functions of host.hpp, numa.hpp, huge_pages.hpp and kfd.hpp. It has no
+// state of devices and host (state.hpp).
 //
 // A simulated node really moves and verifies a slice of a large transfer and simulates the whole:
-// a program says what each operation reads and writes in full, and moves only `moved_bytes`.
+// a program states what each operation reads and writes in full, and moves only `moved_bytes`.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -21,14 +21,14 @@
 
 namespace fabricheck {
 
-/// One array that a kernel reads or writes. Its place (device, NUMA domain) the runtime knows.
+/// One array that a kernel reads or writes. The runtime knows its place (device, NUMA domain).
 struct Traffic {
   const void* array;
   std::uint64_t bytes;
   bool write;
 };
 
-/// Where a rank was put on the node.
+/// The place of a rank on the node.
 struct SimulatedPlace {
   std::string name;  ///< device3 or domain1
   int device = -1;   ///< of device3 the number that the runtime gives it; -1: it does not see it
@@ -37,33 +37,34 @@ struct SimulatedPlace {
 
 #ifdef FABRICHECK_SIMULATED
 
-/// True when all times come from a simulation. All ranks of a launch are then one process, which
-/// none may end.
+/// True when all times come from a simulation. All ranks of a launch are then one process, which no
+/// rank may end.
 constexpr bool kSimulated = true;
-/// Says what the next kernel on the stream reads and writes.
+/// States what the next kernel on the stream reads and writes.
 void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic);
-/// Says that the next kernel on the stream is one thread that makes `loads` loads from `array`,
-/// each dependent on the one before. Throws Failure(unsupported): no node model tells the latency
-/// of a load yet.
+/// States that the next kernel on the stream is one thread that makes `loads` loads from `array`,
+/// each dependent on the one before. Throws Failure(unsupported): no node model has the latency of
+/// a load yet.
 void declare_loads(hipStream_t stream, const void* array, std::uint64_t loads);
-/// Says that the host is about to use [array, array + bytes) of managed memory, in full: waits as
-/// long as pages that lie on a device take to come.
+/// States that the host is about to use all of [array, array + bytes) of managed memory. Waits for
+/// the migration of pages that lie on a device.
 void declare_host_access(const void* array, std::uint64_t bytes);
-/// How many of `bytes` are really moved and verified: all, or a slice of a large transfer.
+/// The number of the `bytes` that are really moved and verified: all, or a slice of a large
+/// transfer.
 std::uint64_t moved_bytes(std::uint64_t bytes);
 
-/// Runs a program as an actor of the simulated node, which is all that may call the runtime.
+/// Runs a program as an actor of the simulated node; only actors may call the runtime.
 void run_simulated(const std::function<void()>& body);
 /// Throws Failure(unsupported) when there is no simulated node, with the reason.
 void require_node();
 /// The rules of sampling on a simulated node: one operation is a sample, and one sample is a
-/// series, unless there is noise; nothing has to warm up.
+/// series, unless there is noise; there is no warm-up.
 SamplingRules simulated_rules(SamplingRules rules);
 /// The member `node` of the result document.
 nlohmann::json describe_node();
-/// Where this rank was put.
+/// The place of this rank.
 SimulatedPlace simulated_place();
-/// Calls `told` when nothing in a simulation of ranks can go on, until the result is called.
+/// Calls `told` when nothing in a simulation of ranks can proceed, until the result is called.
 std::function<void()> on_simulated_halt(const std::function<void()>& told);
 
 #else

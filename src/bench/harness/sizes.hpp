@@ -1,4 +1,4 @@
-// Sizes in bytes and lists of numbers, as people write them on a command line.
+// Sizes in bytes and lists of numbers, in the form of a command line.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace fabricheck {
 /// Throws Failure(usage) naming the text when it is not a positive whole number of bytes.
 std::uint64_t parse_size(const std::string& text);
 
-/// Bytes of a comma-separated list whose items are sizes or "FIRST:LAST" ranges that double.
-/// The result is in the order written. Throws Failure(usage).
+/// Bytes of a comma-separated list whose items are sizes or "FIRST:LAST" ranges that double. The
+/// result is in the order of the list. Throws Failure(usage).
 std::vector<std::uint64_t> parse_size_list(const std::string& text);
 
 /// "1 GiB", "1.5 MiB", "100 B": binary prefixes, at most three significant decimals.

@@ -116,7 +116,7 @@ void add_throttled_seconds(const std::optional<Residency>& former, DeviceReading
   }
 }
 
-/// A number of /proc/meminfo; nothing where it has none of that name.
+/// A number of /proc/meminfo; empty if it has none of that name.
 std::optional<std::uint64_t> meminfo(const std::string& text, const std::string& name) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -127,7 +127,7 @@ std::optional<std::uint64_t> meminfo(const std::string& text, const std::string&
   return std::nullopt;
 }
 
-/// How many cores a list such as 0-63,128 has.
+/// The number of cores in a list such as 0-63,128.
 std::size_t cores_in(const std::string& list) {
   std::size_t count = 0;
   std::istringstream parts(list);
@@ -188,7 +188,7 @@ json controller_errors(const std::string& sys) {
 
 json or_null(const std::optional<std::string>& text) { return text ? json(*text) : json(nullptr); }
 
-/// Leaves those members of host or device that are not as they were before, and a device its index.
+/// Keeps those members of host or device that changed, and the index of a device.
 void keep_changes(const json& before, json& after) {
   for (const auto& [name, value] : before.items()) {
     if (name != "index" && after.contains(name) && after[name] == value) {

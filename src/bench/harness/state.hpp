@@ -1,5 +1,5 @@
-// The state of the node and its devices before and after the body of a program: what explains its
-// numbers. The member `state` of the result document; docs/result-document.md says what it means.
+// The state of the node and its devices before and after the body of a program, which can explain
+// its numbers. The member `state` of the result document; docs/result-document.md describes it.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@
 
 namespace fabricheck {
 
-/// Where the system shows itself.
+/// The roots of the system's files.
 struct StateRoots {
   std::string sys = "/sys";
   std::string proc = "/proc";
   std::string nvml = kNvml;
 };
 
-/// What a run has of this machine.
+/// The part of this machine that a run uses.
 struct StateScope {
   struct Device {
     int index = 0;  ///< as the document numbers it
@@ -34,32 +34,33 @@ struct StateScope {
   bool alone = true;           ///< one process, which did nothing with a device yet
 };
 
-/// The scope of a run by its document: the devices and cores of the machine that this process is
-/// on, where the document has ranks those of rank 0's.
+/// The scope of a run by its document: the devices and cores of the machine that this process runs
+/// on; if the document has ranks, those of rank 0's machine.
 StateScope state_scope(const nlohmann::json& document, const std::vector<int>& pids);
 
-/// The numbers of processes by which a run tells its own from others.
+/// The process numbers by which a run recognizes its own processes.
 struct ProcessNumbers {
   std::set<int> own;
   std::set<int> certain;   ///< of other runs, whatever they number
   bool comparable = true;  ///< the driver numbers processes as this one sees them
 };
 
-/// Those of the listed processes that are not of this run, each once; `unclear` is how many others
-/// there are of which that cannot be told.
+/// The listed processes that do not belong to this run, each once; `unclear` is the number of
+/// others for which that is unknown.
 std::vector<DriverProcess> foreign_processes(const std::vector<DriverProcess>& listed,
                                              const ProcessNumbers& numbers, std::size_t& unclear);
 
 /// Takes the snapshots of a run.
 class NodeState {
  public:
-  /// To be made before a program calls its runtime for the first time: whatever uses a device then
-  /// is none of this run's, if the run is one process.
+  /// Create this before a program first calls its runtime: processes that use a device then do not
+  /// belong to this run, if the run is one process.
   explicit NodeState(StateRoots roots = {});
 
-  /// Before anything is made on a device; opens NVIDIA's library where a device is NVIDIA's.
+  /// Takes the first snapshot, before anything is created on a device; opens NVIDIA's library if a
+  /// device is NVIDIA's.
   nlohmann::json before(StateScope scope);
-  /// After the body; others are counted since before().
+  /// Takes the snapshot after the body; other values are counted since before().
   nlohmann::json after();
 
  private:
@@ -78,8 +79,9 @@ class NodeState {
   HostTimes reference_;                                ///< of the last snapshot
 };
 
-/// The member `state` of the document from its snapshots; `after` may be null. What nothing told,
-/// and what told the rest, stands once for both; of host and devices `after` keeps what changed.
+/// The member `state` of the document from its snapshots; `after` may be null. Unknown items, and
+/// the sources of the others, are stored once for both; of host and devices `after` keeps the
+/// changes.
 nlohmann::json both_states(nlohmann::json before, nlohmann::json after);
 
 }  // namespace fabricheck

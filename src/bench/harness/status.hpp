@@ -1,4 +1,4 @@
-// How a run ends: the one exception the programs throw, and exit codes.
+// The end of a run: the one exception that the programs throw, and exit codes.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// The tables for people.
+// The printed tables.
 #pragma once
 
 #include <cstdio>
@@ -37,16 +37,16 @@ struct Matrix {
 /// The median of a series, marked where it is noisy (~) or holds wrong data (!).
 std::string cell_of(const nlohmann::json& series);
 
-/// Whether the data of a series are right: "verified", or how many words are wrong.
+/// Whether the data of a series is right: "verified", or the number of wrong words.
 std::string data_of(const nlohmann::json& series);
 
 /// A number in a format of printf, as "%.4g".
 std::string formatted(const char* format, double value);
 
-/// A whole number, "-" where there is none.
+/// A whole number, "-" if there is none.
 std::string number_or_dash(const nlohmann::json& value);
 
-/// The matrix of a title, a new one where there is none yet.
+/// The matrix of a title; a new one if there is none yet.
 Matrix& matrix_of(std::vector<Matrix>& matrices, const std::string& title);
 
 /// Numbers of a JSON array in short, "0-3,8"; "none" where there are none.
@@ -55,7 +55,7 @@ std::string spans_of(const nlohmann::json& numbers);
 /// Prints a matrix below its title and an empty line.
 void print_matrix(const Matrix& matrix, std::FILE* out);
 
-/// Prints matrices below a line that says what the document is; nothing when there is none.
+/// Prints matrices below a line that describes the document; nothing when there are none.
 void print_matrices(const nlohmann::json& document, const std::vector<Matrix>& matrices,
                     std::FILE* out);
 

@@ -11,23 +11,23 @@
 
 namespace fabricheck {
 
-/// Blocks the signals that the watchdog takes, for this thread and those it starts.
+/// Blocks the watchdog's signals for this thread and those it starts.
 void hold_signals();
 
-/// Says a sentence on standard error, as a program does.
+/// Prints a sentence on standard error, as a program does.
 void say(const std::string& name, const std::string& sentence);
 
-/// A thread that ends the process, with a document of what was measured: a device call that hangs
-/// cannot be interrupted otherwise. It must live as long as what it refers to.
+/// A thread that ends the process, with a document of the results so far: a hanging device call
+/// cannot be interrupted otherwise. It must live as long as the objects that it refers to.
 class Watchdog {
  public:
-  /// `launch` may be null. Only the watchdog of rank 0 speaks.
+  /// `launch` may be null. Only the watchdog of rank 0 prints.
   Watchdog(std::string name, double seconds, Document& document, Launch* launch);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  /// Nothing is left but to leave the launch: where that takes longer than `seconds`, because
+  /// Sets that only leaving the launch remains: if that takes longer than `seconds`, because
   /// another rank does not come, the process ends with `code`.
   void begin_leaving(int code, double seconds = 60);
 

@@ -26,7 +26,7 @@ struct Options {
   int block = 256;
 };
 
-/// What is measured on one kind of memory of one device.
+/// The measurements on one kind of memory of one device.
 struct Part {
   int device = 0;
   SharedMemory memory = SharedMemory::managed;
@@ -34,8 +34,8 @@ struct Part {
   std::vector<SharedOperation> operations;
 };
 
-/// Asks every device first: nothing is measured when one of them cannot, or does not do what is
-/// expected. Operations that mean nothing are left out with a note.
+/// Checks every device first: nothing is measured if one of them lacks support, or moves pages in
+/// another way than required. Operations without a meaning are left out with a note.
 std::vector<Part> plan(const Options& options, const std::vector<int>& devices, Run& run) {
   const auto memories = parse_memories(options.memory);
   const auto operations = parse_shared_operations(options.operations);
@@ -79,8 +79,8 @@ std::vector<Part> plan(const Options& options, const std::vector<int>& devices, 
   return parts;
 }
 
-/// The NUMA domain of the host that a device is measured with: its own, or any, with a note, where
-/// this process cannot use that.
+/// The host's NUMA domain for the measurements of a device: its own, or any, with a note, if this
+/// process cannot use that.
 int host_domain(int device, Run& run) {
   const int near = device_numa_domain(device);
   for (const auto& domain : host_domains()) {
@@ -93,7 +93,7 @@ int host_domain(int device, Run& run) {
   return near;
 }
 
-/// What could not be measured, in the document and as notes, each said once.
+/// Obstacles to measurements, in the document and as notes, each once.
 class LeftOut {
  public:
   explicit LeftOut(Run& run) : run_(run) {}
@@ -106,7 +106,7 @@ class LeftOut {
       run_.document().set("skipped", list_);
     }
   }
-  /// Throws Failure(unsupported) with the first of them.
+  /// Throws Failure(unsupported) with the first obstacle.
   [[noreturn]] void throw_first() const { throw Failure(Status::unsupported, list_[0]["reason"]); }
 
  private:
@@ -122,7 +122,7 @@ void measure(const Options& options, Run& run) {
     devices.insert(devices.end(), set.begin(), set.end());
   }
   const auto parts = plan(options, devices, run);
-  // From 256 MiB on, however small the caches: what an operation costs to start no longer shows.
+  // At least 256 MiB, however small the caches, so that the start-up time does not matter.
   const auto cache = std::max(host_last_level_cache(), largest_device_cache(count));
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache));
   const auto largest = *std::max_element(sizes.begin(), sizes.end());

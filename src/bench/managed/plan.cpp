@@ -46,8 +46,8 @@ std::string device_text(int device, const std::string& arch) {
   return "device " + std::to_string(device) + " (" + arch + ")";
 }
 
-/// The part of the pages that is in memory of the host; nothing where the system does not say it of
-/// all of them.
+/// The fraction of the pages that is in memory of the host; empty if the system does not report the
+/// location of all of them.
 std::optional<double> part_on_host(const PagePlaces& places) {
   const auto known = places.on_host + places.off_host;
   if (known == 0 || places.unknown > 0) {

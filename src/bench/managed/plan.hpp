@@ -1,5 +1,5 @@
-// What managed measures: operations on memory that host and device share, and how its data come to
-// who uses them.
+// The measurements of managed: operations on memory that host and device share, and the way in
+// which its data moves to its user.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace fabricheck::managed {
 
-/// Memory that kernels and the host use by the same address.
+/// Memory that kernels and the host use at the same address.
 enum class SharedMemory {
   managed,  ///< hipMallocManaged
   pinned,   ///< hipHostMalloc, mapped
@@ -43,31 +43,32 @@ std::vector<SharedOperation> parse_shared_operations(const std::string& text);
 bool is_prefetch(SharedOperation operation);
 /// Whether the CPU moves the data.
 bool by_host(SharedOperation operation);
-/// Whether the pages are to be on the device before each sample.
+/// Whether the pages must be on the device before each sample.
 bool starts_on_device(SharedOperation operation);
 
-/// How data of shared memory come to a kernel of a device of architecture `arch`. Throws
-/// Failure(unsupported) where it has no managed memory, or moves it in neither of the two ways.
+/// How data of shared memory moves to a kernel of a device of architecture `arch`. Throws
+/// Failure(unsupported) if the device has no managed memory, or moves it in neither of the two
+/// ways.
 Movement movement_of(SharedMemory memory, int device, const std::string& arch,
                      const ManagedMemory& known);
 
-/// Why a device does not do what is expected, and what would make it; nothing when it does.
+/// Why a device does not move data as required, and how to change that; empty if it does.
 std::optional<std::string> unexpected(Movement expected, Movement found, SharedMemory memory,
                                       int device, const std::string& arch);
 
-/// Whether an operation means anything: the last four need pages that can leave the host.
+/// Whether an operation has a meaning: the last four need pages that can leave the host.
 bool is_possible(SharedOperation operation, Movement movement);
 
-/// What the pages of the shared array tell of an operation that was to move them.
+/// What the pages of the shared array show about an operation that should move them.
 struct Proved {
   Movement movement = Movement::page_migration;
   std::string remark;    ///< what is other than assumed, of a series that counts; empty: nothing
   std::string obstacle;  ///< why the series does not count; empty: it does
 };
 
-/// Compares where the pages were before and after a sample with what the operation is. On
-/// AMD a page in a hundred may be elsewhere; other drivers are believed only where all pages were
-/// at one place, before and after, and where the system does not say it, what was assumed holds.
+/// Compares the location of the pages before and after a sample with the operation. On AMD, one
+/// page in a hundred may be elsewhere; other drivers are believed only if all pages were in one
+/// place, before and after. If the system does not report the location, the assumption stands.
 Proved prove_movement(SharedOperation operation, Movement assumed, const std::string& arch,
                       const PagePlaces& before, const PagePlaces& after);
 

@@ -1,4 +1,4 @@
-// An array that host and device share, and what is measured on it.
+// An array that host and device share, and the measurements on it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace fabricheck::managed {
 
-/// What was measured, and what the pages told of it.
+/// The measured values, and what the pages showed.
 struct SharedResult {
   std::optional<Series> series;  ///< nothing where it does not count
   std::string remark;            ///< why not, or what a reader should know; empty: nothing
 };
 
-/// The shared array of one device, beside one of the device alone and one of the host alone.
+/// The shared array of one device, an array of the device alone and one of the host alone.
 class SharedArray {
  public:
   struct Options {
@@ -37,12 +37,12 @@ class SharedArray {
   /// Allocates the three arrays. Throws Failure(unsupported) when memory is missing.
   SharedArray(int device, const Options& options);
 
-  /// Why pages cannot be prefetched, in the runtime's words; nothing when they can, or stay.
+  /// Why pages cannot be prefetched, in the runtime's words; empty when they can, or stay.
   [[nodiscard]] const std::optional<std::string>& prefetch_refusal() const { return refusal_; }
 
-  /// Measures one operation on the first `bytes` of the arrays. Before each sample the pages are
-  /// where the operation wants them, and the destination is poisoned. Where pages are to move, the
-  /// system is asked whether they did.
+  /// Measures one operation on the first `bytes` of the arrays. Before each sample, the pages are
+  /// put where the operation requires them, and the destination is poisoned. If pages should move,
+  /// their location is checked afterwards.
   SharedResult measure(SharedOperation operation, std::uint64_t bytes, const SamplingRules& rules,
                        double warm_up, const std::vector<Fault>& faults);
 

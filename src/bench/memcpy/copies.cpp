@@ -13,7 +13,7 @@
 namespace fabricheck::copies {
 namespace {
 
-/// The source of the host, and that of each device, all differ: data of another one are found.
+/// The source of the host and that of each device all differ, so that another one's data is found.
 constexpr std::uint32_t kHostSeed = 0x5eed0200;
 std::uint32_t seed_of(int device) { return 0x5eed0300U + static_cast<std::uint32_t>(device); }
 
@@ -24,7 +24,7 @@ std::uint64_t words_of(std::uint64_t bytes) { return moved_bytes(bytes) / sizeof
 HostSide::HostSide(int domain, HostMemory memory, const CopyArrays& arrays,
                    std::optional<int> pages_on)
     : binding_(domain), memory_(memory) {
-  // Each array is touched before the next is asked for: only then is known what is left.
+  // Each array is touched before the next is requested, because only then the free memory is known.
   if (arrays.to_device) {
     source_ = Buffer::on_host(domain, arrays.bytes, memory, pages_on);
     source_huge_ = huge_page_bytes(source_.as<void>(), arrays.bytes);
@@ -158,7 +158,7 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   const int batch = calibrate(run, bounded, warm_up);
   const auto samples = take_samples(run, batch, bounded);
 
-  // What is compared is what the last sample left, in a destination poisoned just before it.
+  // The comparison covers the last sample, in a destination poisoned just before it.
   std::vector<Series> parts;
   for (const auto& one : ways) {
     auto series = describe(one, job);

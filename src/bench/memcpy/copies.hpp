@@ -17,15 +17,16 @@
 
 namespace fabricheck::copies {
 
-/// Which arrays the operations need, and their size.
+/// The arrays that the operations need, and their size.
 struct CopyArrays {
   std::uint64_t bytes = 0;
   bool to_device = false;
   bool to_host = false;
 };
 
-/// Host memory of one kind on one NUMA domain: what is copied to devices, and what comes back. As
-/// long as it lives, the calling thread is bound to the domain: it copies or pins pageable memory.
+/// Host memory of one kind on one NUMA domain: the source of copies to devices, and the destination
+/// of copies back. During its lifetime, the calling thread is bound to the domain, because it
+/// copies or pins pageable memory.
 class HostSide {
  public:
   /// Throws as Buffer::on_host does.
@@ -38,7 +39,7 @@ class HostSide {
   [[nodiscard]] Place destination_place() const {
     return place_of(destination_, destination_huge_);
   }
-  /// Asks again where the pages are. Throws Failure(runtime_error) when they have moved away.
+  /// Locates the pages again. Throws Failure(runtime_error) when they have moved.
   void prove_pages();
 
  private:
@@ -63,7 +64,7 @@ class Copies {
                               const std::vector<Fault>& faults);
 
  private:
-  /// One direction: its arrays, and how its destination is poisoned and compared where it lies.
+  /// One direction: its arrays, and how its destination is poisoned and compared in place.
   struct Way {
     bool to_device;
     const TimedStream& stream;

@@ -29,7 +29,8 @@ struct Options {
   std::string sizes;
 };
 
-/// Throws Failure(setting) where domains are asked for and nothing says which memory is on them.
+/// Throws Failure(setting) if domains are requested and the system does not report which memory is
+/// on them.
 void check_proof(const std::string& domains) {
   if (const auto obstacle = pages_obstacle(); domains != "near" && !obstacle.empty()) {
     throw Failure(Status::setting, "--domains " + domains + " cannot be measured: " + obstacle);
@@ -46,7 +47,7 @@ int device_near(const Position& position, const std::vector<int>& nearest) {
              : static_cast<int>(first - nearest.begin());
 }
 
-/// Where memory lies for which no domain was asked, as a sentence.
+/// The location of memory without a requested domain, as a sentence.
 std::string where_put(const CopyJob& job, const HostSide& host, const std::vector<int>& nearest) {
   const auto& buffer = host.source().as<void>() != nullptr ? host.source() : host.destination();
   const auto near = nearest[static_cast<std::size_t>(job.position.device)];
@@ -58,7 +59,7 @@ std::string where_put(const CopyJob& job, const HostSide& host, const std::vecto
                    : ", and the device is attached to " + name(near));
 }
 
-/// Throws Failure(usage) for a fault that no domain asked for could show.
+/// Throws Failure(usage) for a fault that no requested domain could show.
 void check_fault(const std::optional<int>& pages_on, const std::vector<Position>& positions) {
   if (pages_on && std::all_of(positions.begin(), positions.end(), [&](const Position& position) {
         return position.domain == *pages_on || position.domain < 0;
@@ -74,8 +75,8 @@ void measure(const Options& options, Run& run) {
   const auto memory = parse_host_memory(options.memory);
   const auto operations = parse_copy_operations(options.operations);
   const auto cache = std::max(host_last_level_cache(), largest_device_cache(count));
-  // Source and destination together past the caches, and 256 MiB on, however small these are: what
-  // a copy costs to start no longer shows.
+  // Source and destination together exceed the caches and 256 MiB, so that the start-up time of a
+  // copy does not matter.
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache / 2));
   const auto faults = parse_faults(run.options().faults, true);
   std::vector<int> nearest;
@@ -118,7 +119,7 @@ void measure(const Options& options, Run& run) {
     run.begin(job.text());
     try {
       const bool other_device = i == 0 || job.position.device != jobs[i - 1].position.device;
-      // Where the runtime chooses the domain, it may do so by the current device.
+      // If the runtime chooses the domain, it may do so by the current device.
       const bool other_host = i == 0 || job.memory != jobs[i - 1].memory ||
                               job.position.domain != jobs[i - 1].position.domain ||
                               (other_device && options.domains == "any");

@@ -1,4 +1,4 @@
-// Matrices of NUMA domains and devices, for people.
+// Printed matrices of NUMA domains and devices.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// What memcpy measures: devices, NUMA domains, kinds of host memory, operations, and their order.
+// The measurements of memcpy: devices, NUMA domains, kinds of host memory, operations, and their
+// order.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,14 @@ const char* operation_name(CopyOperation operation);
 /// Whether the operation copies to the device, and whether it copies to the host.
 bool goes_to_device(CopyOperation operation);
 bool goes_to_host(CopyOperation operation);
-/// Whether each copy is waited for.
+/// Whether the program waits for each copy.
 bool is_synchronous(CopyOperation operation);
 
 /// The memory word of the schema.
 const char* memory_word(HostMemory memory);
 
-/// Operations and kinds of memory of comma-separated lists. Throw Failure(usage) for what is none
-/// or stands twice.
+/// Operations and kinds of memory of comma-separated lists. Throw Failure(usage) for an unknown or
+/// repeated name.
 std::vector<CopyOperation> parse_copy_operations(const std::string& text);
 std::vector<HostMemory> parse_host_memory(const std::string& text);
 
@@ -37,7 +38,7 @@ std::vector<HostMemory> parse_host_memory(const std::string& text);
 /// Failure(usage), and Failure(unsupported) for a device that does not exist.
 std::vector<int> parse_devices(const std::string& text, int count);
 
-/// A device and the NUMA domain of the host memory that it copies from and to; -1: any.
+/// A device and the NUMA domain of the host memory at the other end of its copies; -1: any.
 struct Position {
   int device = 0;
   int domain = -1;
@@ -48,14 +49,14 @@ struct Positions {
   std::vector<std::string> notes;   ///< what was left out and why
 };
 
-/// The domains that an option asks for: "near" takes for each device the one of `nearest` (by
+/// The domains that an option names: "near" selects for each device the domain in `nearest` (by
 /// device, -1 where unknown: the only usable one, else any), "each" all usable ones of `known`,
 /// "0,3" these, "any" none, so that the runtime chooses. Throws Failure(unsupported) with the
-/// obstacle of a domain that was named or is near, or where no domain is left, and Failure(usage).
+/// obstacle of a domain that was named or is near, or if no domain is left, and Failure(usage).
 Positions plan_positions(const std::string& domains, const std::vector<int>& devices,
                          const std::vector<int>& nearest, const std::vector<HostDomain>& known);
 
-/// One thing to measure.
+/// One measurement.
 struct CopyJob {
   Position position;
   HostMemory memory = HostMemory::pinned;
@@ -64,8 +65,8 @@ struct CopyJob {
   [[nodiscard]] std::string text() const;
 };
 
-/// Every operation at every size, for every position and kind of memory; what shares host memory
-/// follows each other, and within that what shares a device.
+/// Every operation at every size, for every position and kind of memory. Jobs that share host
+/// memory are consecutive and, among these, jobs that share a device.
 std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
                                  const std::vector<HostMemory>& memory,
                                  const std::vector<CopyOperation>& operations,

@@ -1,4 +1,4 @@
-// What MPI tells of itself.
+// What MPI reports about itself.
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>  // Open MPI

@@ -8,7 +8,7 @@ namespace fabricheck::mpi {
 
 MessageArray::MessageArray(Accessor accessor, std::uint64_t bytes, std::uint64_t moved) {
   if (kSimulated && moved == bytes && moved_bytes(bytes) < bytes) {
-    // What the simulated node allocates holds a slice; messages go by the ranks' places anyway.
+    // A Buffer of the simulated node holds only a slice; messages go by the ranks' places anyway.
     whole_ = {std::malloc(bytes), std::free};
     data_ = whole_.get();
   } else {

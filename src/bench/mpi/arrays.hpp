@@ -13,8 +13,8 @@ namespace fabricheck::mpi {
 class MessageArray {
  public:
   MessageArray() = default;
-  /// Of the stream's device, with null of the host, pageable; poisoned. Of a slice of a large array
-  /// (a simulated node has no more) only `moved` bytes at the start hold data. Throws
+  /// Memory of the stream's device, or with null pageable host memory; poisoned. Of a slice of a
+  /// large array (a simulated node has no more) only `moved` bytes at the start hold data. Throws
   /// Failure(unsupported) when memory is missing.
   MessageArray(Accessor accessor, std::uint64_t bytes, std::uint64_t moved);
 

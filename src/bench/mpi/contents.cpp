@@ -23,7 +23,7 @@ Contents of_pairs(const MpiJob& job, int rank) {
   return result;
 }
 
-/// Every message is another one, so that one that went to the wrong rank is found.
+/// Every message differs, so that a message to the wrong rank is found.
 Contents of_exchange(const MpiJob& job, int rank) {
   Contents result;
   for (int other = 0; other < job.ranks; ++other) {

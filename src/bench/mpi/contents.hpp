@@ -1,4 +1,4 @@
-// What every rank gives to an operation of MPI, and what it holds afterwards.
+// The data that every rank gives to an operation of MPI, and the data that it holds afterwards.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct Contents {
   bool in_place = false;         ///< the root of a bcast: `given` is of the destination array
 };
 
-/// Elements of reduce_scatter's result that each of `ranks` gets: equal parts, and one more for the
-/// first of them where the count is no multiple.
+/// Elements of reduce_scatter's result for each of `ranks`: equal parts, and one more for the first
+/// ranks if the count is no multiple.
 std::vector<int> scatter_counts(std::uint64_t count, int ranks);
 
-/// What `rank` gives and receives; nothing for a rank that does not take part. The root is rank 0.
+/// The data that `rank` gives and receives; none for a rank that does not take part. The root is
+/// rank 0.
 Contents contents_of(const MpiJob& job, int rank);
 
-/// Elements behind the last one of the regions.
+/// The number of elements up to the end of the last region.
 std::uint64_t extent_of(const std::vector<Region>& regions);
 
 }  // namespace fabricheck::mpi

@@ -14,7 +14,7 @@ namespace {
 enum CommandTag { kCommand = 1, kReply };
 constexpr int kVerify = 0;  // the command that follows the last batch
 
-/// Adds up; the first mismatch is that of the first rank that has one.
+/// Adds the counts; the first mismatch is that of the first rank with one.
 void add_rank(Verification& sum, const Verification& part) {
   const auto first = sum.first_mismatch;
   add(sum, part);
@@ -124,7 +124,7 @@ BatchTimes Coordinator::times(const MpiJob& job, int batch) {
     result.device = {sum / static_cast<double>(all.size())};
     return result;
   }
-  // Members are source and destination in turn, and the source has the clock.
+  // Members alternate between source and destination, and the source has the clock.
   bool one_host = true;
   double start = all.front().start;
   double end = all.front().end;

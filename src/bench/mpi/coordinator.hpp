@@ -1,5 +1,5 @@
-// Rank 0 coordinates a job, the other ranks follow: how long batches are, how many samples, what
-// they are.
+// Rank 0 coordinates a job and the other ranks follow: the length of batches, the number of
+// samples, and their collection.
 #pragma once
 
 #include <mpi.h>
@@ -16,7 +16,7 @@
 
 namespace fabricheck::mpi {
 
-/// Where the messages of each rank lie, for the document.
+/// The location of each rank's messages, for the document.
 struct RankPlace {
   std::string host;                     ///< name of the machine
   std::string memory = memory::device;  ///< word of the schema
@@ -33,13 +33,13 @@ class Coordinator {
   Coordinator& operator=(const Coordinator&) = delete;
   ~Coordinator();
 
-  /// Collective: all ranks measure the same jobs in the same order, and those that are not in a job
-  /// return at once. Only rank 0 returns series. `faults` are those of the calling rank.
+  /// Collective: all ranks measure the same jobs in the same order; a rank that is not in a job
+  /// returns at once. Only rank 0 returns series. `faults` are those of the calling rank.
   std::vector<Series> measure(const MpiJob& job, const SamplingRules& rules,
                               const std::vector<Fault>& faults);
 
  private:
-  /// What members tell rank 0.
+  /// The values that members report to rank 0.
   struct Reply {
     double seconds = 0;
     double start = 0, end = 0;  // by the machine's clock

@@ -23,7 +23,7 @@ void on_crash(int signal) {
   (void)std::signal(signal, SIG_DFL);  // elsewhere it ends the process as ever
 }
 
-/// Takes the signals of crashes for its own life time.
+/// Handles the signals of crashes during its lifetime.
 class CrashHandlers {
  public:
   CrashHandlers() {
@@ -54,7 +54,8 @@ void guarded(bool armed, const std::function<void()>& work) {
     return;
   }
   const CrashHandlers handlers;
-  // Back here from within MPI, whose state is lost: nothing but a document is written afterwards.
+  // Control returns here from within MPI, whose state is lost: afterwards only a document is
+  // written.
   const int signal = sigsetjmp(escape, 1);
   if (signal == 0) {
     guarded_thread = pthread_self();

@@ -1,4 +1,4 @@
-// MPI that crashes on memory of a device is told from MPI that gives an error.
+// Distinguishes an MPI that crashes on device memory from an MPI that returns an error.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,12 @@ class MpiCrash : public Failure {
   using Failure::Failure;
 };
 
-/// Runs `work`. Where `armed`, a crash in it (segmentation fault, bus error, abort) becomes
-/// MpiCrash (unsupported) that says so, after which MPI must not be used any more.
+/// Runs `work`. If `armed`, a crash in it (segmentation fault, bus error, abort) becomes MpiCrash
+/// (unsupported) with a sentence, after which MPI must not be used any more.
 void guarded(bool armed, const std::function<void()>& work);
 
-/// What MPI says of itself and memory of devices, as a sentence; empty when it cannot be asked.
+/// What MPI reports about its support of device memory, as a sentence; empty when it cannot be
+/// queried.
 std::string mpi_about_devices();
 
 }  // namespace fabricheck::mpi

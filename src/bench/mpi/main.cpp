@@ -23,7 +23,7 @@ using namespace fabricheck;
 using namespace fabricheck::mpi;
 using nlohmann::json;
 
-/// Where this rank's messages lie: on its device, or with null on the host.
+/// The location of this rank's messages: on its device, or with null on the host.
 std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const RankGroup& group) {
   const bool on_host = options.buffers.empty() ? group.device() < 0 : options.buffers == "host";
   if (on_host) {
@@ -53,7 +53,7 @@ std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& gro
   return places;
 }
 
-/// Whether the first two ranks, on one machine, have buffers of devices that are no virtual ones.
+/// Whether the first two ranks, on one machine, have buffers on real devices.
 bool crosses_devices(const std::vector<RankPlace>& places, const json& devices) {
   const auto real = [&devices](const RankPlace& place) {
     return place.memory == memory::device && place.device >= 0 &&

@@ -1,4 +1,4 @@
-// The options of mpi, as text and as what they ask for.
+// The options of mpi, as text and as parsed.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct MpiOptions {
   bool trial = false;
 
   void define(CommandLine& line);
-  /// What is asked of a launch of `ranks`, with the default of sizes. A trial asks for E12 alone.
-  /// Throws Failure(usage) or Failure(unsupported).
+  /// The jobs of a launch of `ranks`, with the default of sizes. A trial requests E12 only. Throws
+  /// Failure(usage) or Failure(unsupported).
   [[nodiscard]] MpiRequest request(int ranks, const std::string& default_sizes) const;
 };
 

@@ -1,4 +1,4 @@
-// Options of mpi, parsed.
+// Parsing of the options of mpi.
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +38,7 @@ MpiOperation find_name(const Names& names, const std::string& name, const std::s
   throw Failure(Status::usage, "'" + name + "' is not " + what + ": choose from " + known);
 }
 
-/// Adds what is not there yet; Failure(usage) for what is.
+/// Adds a new item; throws Failure(usage) for one that occurs twice.
 void add_once(std::vector<MpiOperation>& operations, MpiOperation one, const std::string& text) {
   if (std::find(operations.begin(), operations.end(), one) != operations.end()) {
     throw Failure(Status::usage, "'" + text + "' names " + operation_name(one) + " twice");
@@ -82,7 +82,7 @@ void check_disjoint(const std::vector<RankPair>& set, const std::string& text) {
 }
 
 /// The rounds of a tournament in which each of `ranks` meets each other one: one stays, the others
-/// go round a table; with an odd number one has a rest.
+/// rotate; with an odd number, one rests in each round.
 std::vector<std::vector<RankPair>> tournament(int ranks) {
   const int seats = ranks + ranks % 2;
   std::vector<std::vector<RankPair>> rounds;

@@ -27,7 +27,7 @@ void check_sum(MpiOperation operation, int ranks) {
   }
 }
 
-/// Whether the set, or with it reversed the same traffic both ways, is there already.
+/// Whether the set, or its reverse with the same traffic in both directions, occurs already.
 bool has_either_way(const std::vector<std::vector<RankPair>>& sets,
                     const std::vector<RankPair>& set) {
   auto reverse = set;
@@ -38,7 +38,7 @@ bool has_either_way(const std::vector<std::vector<RankPair>>& sets,
          std::find(sets.begin(), sets.end(), reverse) != sets.end();
 }
 
-/// Each pair alone, then each set; both ways at once is the same for a pair and its reverse.
+/// Each pair alone, then each set. Both directions at once are the same for a pair and its reverse.
 void plan_pairs(const MpiRequest& request, std::vector<MpiJob>& jobs) {
   for (const auto operation : request.pair_operations) {
     const bool latency = operation == MpiOperation::latency;

@@ -1,4 +1,5 @@
-// What mpi measures: pairs of ranks, collectives on the first ranks, sizes and types, in order.
+// The measurements of mpi: pairs of ranks, collectives on the first ranks, sizes and types, in
+// order.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace fabricheck::mpi {
 
-/// A message goes from one rank to another.
+/// A message from one rank to another.
 struct RankPair {
   int from = 0;
   int to = 0;
@@ -32,29 +33,29 @@ enum class MpiOperation {
   reduce_scatter,
 };
 
-/// The name of the result document.
+/// The name in the result document.
 const char* operation_name(MpiOperation operation);
-/// Between two ranks; every other operation is of all ranks of a communicator.
+/// Whether it is between two ranks; every other operation is of all ranks of a communicator.
 bool is_between_pairs(MpiOperation operation);
 /// Whether ranks' values are summed.
 bool is_reduction(MpiOperation operation);
 
 /// Operations of comma-separated lists: of pairs, and of collectives, where "reductions" stands for
-/// three of them; "none" is an empty list. Throw Failure(usage) for what is none or stands twice.
+/// three of them; "none" is an empty list. Throw Failure(usage) for an unknown or repeated name.
 std::vector<MpiOperation> parse_pair_operations(const std::string& text);
 std::vector<MpiOperation> parse_collectives(const std::string& text);
 
-/// Ordered pairs of a launch of `ranks`: "all", "none", or "0-1,1-0". Throws Failure(usage) for
-/// what is neither or stands twice, and Failure(unsupported) for a rank that does not exist.
+/// Ordered pairs of a launch of `ranks`: "all", "none", or "0-1,1-0". Throws Failure(usage) for any
+/// other text or a repeated pair, and Failure(unsupported) for a rank that does not exist.
 std::vector<RankPair> parse_rank_pairs(const std::string& text, int ranks);
 
-/// Pairs that work at the same time: no rank is in two of them. "rounds" makes sets of `pairs` as a
-/// tournament has rounds, each ordered pair in one of them; "none" makes none; "0-1,2-3" is one
-/// set. A set of fewer than two pairs is left out. Throws as parse_rank_pairs does.
+/// Pairs that work at the same time: no rank is in two of them. "rounds" makes sets of `pairs` like
+/// the rounds of a tournament, each ordered pair in one of them; "none" makes none; "0-1,2-3" is
+/// one set. A set of fewer than two pairs is left out. Throws as parse_rank_pairs does.
 std::vector<std::vector<RankPair>> parse_together(const std::string& text,
                                                   const std::vector<RankPair>& pairs, int ranks);
 
-/// On how many ranks collectives run: "each" number from 2 on, "all" of them, or "2,4". Throws as
+/// The numbers of ranks of collectives: "each" number from 2 on, "all" of them, or "2,4". Throws as
 /// parse_rank_pairs does.
 std::vector<int> parse_rank_counts(const std::string& text, int ranks);
 
@@ -64,7 +65,7 @@ std::vector<std::uint64_t> parse_counts(const std::string& text);
 /// "0 to 7", or "2".
 std::string rank_range(int first, int last);
 
-/// One thing to measure.
+/// One measurement.
 struct MpiJob {
   MpiOperation operation = MpiOperation::bandwidth;
   std::vector<RankPair> pairs;  ///< at the same time; empty for what is no operation of pairs
@@ -83,7 +84,7 @@ struct MpiJob {
   [[nodiscard]] std::string text() const;
 };
 
-/// What the options ask for.
+/// The requested measurements.
 struct MpiRequest {
   int ranks = 2;  ///< of the launch
   std::vector<MpiOperation> pair_operations;
@@ -101,15 +102,15 @@ struct MpiRequest {
   bool verify_only = false;                     ///< E12 alone
 };
 
-/// All jobs: pairs, then collectives, and whatever reduces last, because that is where an MPI that
-/// does not know devices was seen to crash. Verified for every type and count are, on all ranks,
-/// the messages of every two of them, where pairs are asked for, and the collectives on the most
-/// ranks asked for. Bytes are not reduced. Throws Failure(usage) when a size is no multiple of the
-/// element's, or more ranks are summed than values allow.
+/// All jobs: pairs, then collectives, and reductions last, because there an MPI without device
+/// support was seen to crash. For every type and count, all ranks verify the messages of every two
+/// of them, if pairs are requested, and the collectives on the largest requested number of ranks.
+/// Bytes are not reduced. Throws Failure(usage) when a size is no multiple of the element's, or
+/// more ranks are summed than values allow.
 std::vector<MpiJob> plan_mpi(const MpiRequest& request);
 
-/// How many messages a window has, so that not more than 16 MiB are under way, at least 4 and at
-/// most 64.
+/// The number of messages of a window, so that at most 16 MiB are under way: at least 4 and at most
+/// 64.
 int window_for(std::uint64_t bytes);
 
 }  // namespace fabricheck::mpi

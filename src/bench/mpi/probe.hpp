@@ -1,4 +1,4 @@
-// Whether MPI takes buffers of devices, found before anything is measured.
+// A test whether MPI accepts buffers on devices, before anything is measured.
 #pragma once
 
 #include <mpi.h>
@@ -9,15 +9,15 @@
 
 namespace fabricheck::mpi {
 
-/// How an MPI that states such a version is told to take buffers of devices, with the present
-/// values of its variables.
+/// How to make an MPI of this version accept buffers on devices, with the present values of its
+/// variables.
 std::string device_buffers_advice(const std::string& library);
 
-/// Sends some messages from rank 0 to rank 1, which both have buffers of devices; other ranks
+/// Sends some messages from rank 0 to rank 1, which both have buffers on devices; other ranks
 /// return at once. Throws Failure(setting) when MPI crashes or fails on them, or copies them by the
-/// processor: below 0.5 GB/s, where the slowest link of devices has ten times that. Ends as soon as
-/// the rate is known, which takes half a second at 10 MB/s. `armed` is that of Worker, `library`
-/// what MPI states as its version.
+/// processor: below 0.5 GB/s, a tenth of the slowest link of devices. Ends as soon as the rate is
+/// known, which takes half a second at 10 MB/s. `armed` is that of Worker, `library` the version
+/// that MPI reports.
 void require_device_messages(MPI_Comm world, Accessor accessor, bool armed,
                              const std::string& library);
 

@@ -1,4 +1,4 @@
-// The table for people: matrices over pairs of ranks, collectives by numbers of ranks.
+// The printed tables: matrices over pairs of ranks, collectives by numbers of ranks.
 #pragma once
 
 #include <cstdio>

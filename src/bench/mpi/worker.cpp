@@ -12,7 +12,7 @@ namespace {
 
 enum Tag { kMessage = 1, kReady, kAcknowledgement };
 
-/// Of messages between two ranks a simulation moves a slice; collectives are moved as a whole.
+/// A simulation moves a slice of messages between two ranks; collectives are moved as a whole.
 std::uint64_t moved_of(const MpiJob& job) {
   return job.ranks > 0 ? job.bytes() : moved_bytes(job.bytes());
 }

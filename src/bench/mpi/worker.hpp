@@ -1,4 +1,4 @@
-// What one rank does in a measurement: its arrays, its messages, its clock.
+// The part of one rank in a measurement: its arrays, its messages, its clock.
 #pragma once
 
 #include <mpi.h>
@@ -18,14 +18,14 @@ namespace fabricheck::mpi {
 /// The datatype of MPI.
 MPI_Datatype mpi_type(DataType type);
 
-/// Waits for a message without keeping the processor from others.
+/// Waits for a message without occupying the processor.
 void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm);
 
-/// What a rank does in the jobs of a launch. Every rank runs the same jobs in the same order.
+/// The work of a rank in the jobs of a launch. Every rank runs the same jobs in the same order.
 class Worker {
  public:
-  /// `world` must return errors. `accessor` null: buffers of the host. `armed`: a crash of MPI is
-  /// taken for one that does not know devices.
+  /// `world` must return errors. `accessor` null: buffers of the host. `armed`: a crash of MPI
+  /// counts as missing device support.
   Worker(MPI_Comm world, Accessor accessor, int window, bool armed);
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -34,21 +34,21 @@ class Worker {
   /// Allocates for all of the jobs at once, so that arrays stay where they are.
   void provide(const std::vector<MpiJob>& jobs);
 
-  /// Before the first batch of a job that this rank is in: fills what it gives. Collective among
-  /// the members.
+  /// Call this before the first batch of a job of this rank: fills the data that the rank gives.
+  /// Collective among the members.
   void prepare(const MpiJob& job);
 
-  /// Messages that one unit of a batch has.
+  /// The number of messages in one unit of a batch.
   [[nodiscard]] int messages_of(const MpiJob& job) const;
 
   /// Poisons, starts together with the other members, runs `batch` units. Returns this rank's
-  /// seconds: of a pair's source from its first message to the last acknowledgement, of a latency
-  /// half of the round trips, of a collective those of its calls.
+  /// seconds: for a pair's source from its first message to the last acknowledgement, for a latency
+  /// half of the round trips, for a collective those of its calls.
   double run(const MpiJob& job, int batch);
 
   /// Applies faults to the destination and compares it; errors count elements.
   Verification verify(const MpiJob& job, const std::vector<Fault>& faults);
-  /// Whether a fault was made: a byte may lie outside of every destination.
+  /// Whether a fault was injected: a byte may lie outside every destination.
   [[nodiscard]] bool made_fault() const { return made_fault_; }
 
  private:

@@ -18,14 +18,14 @@ namespace {
 constexpr std::uint32_t kSeed = 0x5eed0402;
 /// Launches of a batch; the iterations of one are calibrated.
 constexpr int kLaunches = 6;
-/// How much longer than the measured one the other one is, alone: it is to end later.
+/// How much longer the other one lasts alone than the measured one, so that it ends later.
 constexpr int kLonger = 2;
-/// Times that a sample is tried in which both start too far apart, as where a core is taken away
-/// from a device of the host runtime.
+/// The number of tries of a sample in which both start too far apart, for example when a device of
+/// the host runtime loses a core.
 constexpr int kTries = 20;
 
-/// As calibrate, and then so that the quickest of some batches is long enough: on a shared
-/// processor the one that ended calibration may have waited for a core.
+/// Like calibrate, but repeats until the fastest of some batches is long enough: on a shared
+/// processor the batch that ended calibration may have waited for a core.
 int calibrate_quickest(const RunBatch& run, const SamplingRules& rules) {
   int batch = calibrate(run, rules, rules.warm_up_seconds);
   for (;;) {

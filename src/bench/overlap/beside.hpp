@@ -27,11 +27,11 @@ struct Copy {
   [[nodiscard]] std::string text() const;
 };
 
-/// The most by which what is at work at the same time may start apart, of the time that the shorter
-/// one takes.
+/// The largest difference between the starts of simultaneous work, as a fraction of the time of the
+/// shorter one.
 constexpr double kMostSkew = 0.05;
 
-/// What proves that both were at work at the same time, of all samples the worst.
+/// The proof that both worked at the same time: the worst of all samples.
 struct Proof {
   double skew = 0;   ///< between the starts, of the shorter one's time
   double alone = 0;  ///< the part of its time in which one was measured when the other had ended
@@ -40,19 +40,19 @@ struct Proof {
 /// "2.5 %" of 0.025.
 std::string percent(double part);
 
-/// Throws Failure(runtime_error) where both started too far apart.
+/// Throws Failure(runtime_error) if both started too far apart.
 void require_together(double skew, double most = kMostSkew);
 
 class Overlap {
  public:
-  /// Allocates and fills. `host` is what copies to the host go to, and must live as long; null
-  /// where they go to a peer. Throws Failure(unsupported) when memory is missing.
+  /// Allocates and fills. `host` is the destination of copies to the host, and must live as long;
+  /// null if the destination is a peer. Throws Failure(unsupported) when memory is missing.
   Overlap(const Copy& copy, std::uint64_t bytes, int block, const copies::HostSide* host);
 
-  /// The series of the kernel alone, the copies alone, and of each beside the other. In each sample
-  /// all four are measured in turn, so that all of them have the same clocks. Throws
-  /// Failure(runtime_error) where both start more than `most_skew` apart each time, and
-  /// Failure(usage) where no queue takes as many copies as last for a batch.
+  /// The series of the kernel alone, the copies alone, and of each beside the other. Each sample
+  /// measures all four in turn, so that all of them have the same clocks. Throws
+  /// Failure(runtime_error) if both start more than `most_skew` apart each time, and Failure(usage)
+  /// if no queue takes the copies of a whole batch.
   std::vector<Series> measure(const SamplingRules& rules, const std::vector<Fault>& faults,
                               double most_skew = kMostSkew);
 

@@ -16,14 +16,15 @@ class Compute {
   /// Allocates and fills on the stream's device. Throws Failure(unsupported) without the memory.
   explicit Compute(const TimedStream& stream);
 
-  /// Multiply-adds on each value by one launch; at most kMost, up to which all results are exact.
+  /// The number of multiply-adds on each value by one launch; at most kMost, up to which all
+  /// results are exact.
   void set_iterations(int iterations) { iterations_ = iterations; }
   static constexpr int kMost = 1 << 26;
 
   void queue(const TimedStream& stream, int launches) const;
-  /// Poisons the result, and waits for it.
+  /// Poisons the result, and waits until that is done.
   void poison_result(const TimedStream& stream) const;
-  /// Compares the result: each value must have been through all of its multiply-adds.
+  /// Compares the result: each value must have all of its multiply-adds.
   [[nodiscard]] Verification check(const TimedStream& stream,
                                    const std::vector<Fault>& faults) const;
 

@@ -1,4 +1,4 @@
-// overlap: a kernel that computes beside copies, by engine (E2, E7) and by kernel (E3, E8).
+// overlap: a computing kernel and simultaneous copies, by engine (E2, E7) and by kernel (E3, E8).
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -30,7 +30,7 @@ struct Options {
   int block = 1024;
 };
 
-/// Whether copies by kernel are among those asked for, for each way in turn.
+/// Whether copies by kernel are among the requested ones, for each way in turn.
 std::vector<bool> parse_ways(const std::string& text) {
   std::vector<bool> ways;
   for (const auto& item : split_list(text, "the list of what copies")) {
@@ -61,7 +61,7 @@ std::vector<p2p::Pair> parse_next(const std::string& text, int count) {
   return pairs;
 }
 
-/// Measures, and says what is proved of it.
+/// Measures, and describes what the result proves.
 void add(Run& run, const Copy& copy, std::uint64_t bytes, int block, copies::HostSide* host) {
   run.begin(copy.text());
   try {

@@ -31,7 +31,7 @@ ExchangeArrays::ExchangeArrays(const Owner& owner, const ExchangeNeeds& needs,
     : owner_(owner), memory_(needs.memory), stream_(owner.device) {
   const auto words = whole_words(needs.bytes);
   const auto bytes = words * sizeof(double);
-  // Each array is touched before the next is asked for: only then is known what is left.
+  // Each array is touched before the next is requested, because only then the free memory is known.
   if (needs.to_device) {
     source_ = Buffer::on_host(owner.numa_domain, bytes, memory_, pages_on);
     source_huge_ = huge_page_bytes(source_.as<void>(), bytes);
@@ -44,8 +44,7 @@ ExchangeArrays::ExchangeArrays(const Owner& owner, const ExchangeNeeds& needs,
   on_device_ = Buffer::on_device(owner.device, bytes);
 }
 
-// What comes from the host, and what comes from the device, differs on all ranks: data of another
-// one are found.
+// The data from the host and from the device differs on all ranks, so that another one's is found.
 std::uint32_t ExchangeArrays::seed_of(Exchange exchange) const {
   return 0x5eed0600U + 2 * static_cast<std::uint32_t>(owner_.rank) +
          (exchange == Exchange::d2h ? 1 : 0);

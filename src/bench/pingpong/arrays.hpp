@@ -12,7 +12,7 @@
 
 namespace fabricheck::pingpong {
 
-/// What arrays are needed for: copies of up to `bytes` each.
+/// The purpose of the arrays: copies of up to `bytes` each.
 struct ExchangeNeeds {
   HostMemory memory = HostMemory::pageable;
   std::uint64_t bytes = 0;
@@ -22,7 +22,7 @@ struct ExchangeNeeds {
 
 class ExchangeArrays {
  public:
-  /// What a rank works with.
+  /// The objects that a rank works with.
   struct Owner {
     int rank = 0;
     int device = 0;        ///< as this process numbers it
@@ -32,17 +32,17 @@ class ExchangeArrays {
   /// Allocates and fills. Throws as Buffer does. `pages_on` is an injected fault.
   ExchangeArrays(const Owner& owner, const ExchangeNeeds& needs, std::optional<int> pages_on);
 
-  /// Poisons where the job's copies go, and fills where they come from.
+  /// Poisons the destinations of the job's copies, and fills their sources.
   void prepare(const ExchangeJob& job) const;
   /// Makes the job's copies, one after the other, and waits for them. Returns the seconds from the
   /// first call to the end of the device's work.
   [[nodiscard]] double run(const ExchangeJob& job) const;
-  /// Compares where the copies went, after faults were made in the last of these places.
+  /// Compares the destinations, after faults were injected into the last of them.
   [[nodiscard]] Verification check(const ExchangeJob& job, const std::vector<Fault>& faults) const;
-  /// Asks again where the pages are. Throws Failure(runtime_error) when they have moved away.
+  /// Locates the pages again. Throws Failure(runtime_error) when they have moved.
   void prove_pages();
 
-  /// Where the job's copies come from, and where they go.
+  /// The sources of the job's copies, and their destinations.
   [[nodiscard]] Place source_place(const ExchangeJob& job) const;
   [[nodiscard]] Place destination_place(const ExchangeJob& job) const;
 

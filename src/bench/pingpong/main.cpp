@@ -1,4 +1,4 @@
-// pingpong: copies between host and device by all ranks at the same time, wherever they sit (E6).
+// pingpong: simultaneous copies between host and device by all ranks, in any placement (E6).
 #include <string>
 #include <vector>
 

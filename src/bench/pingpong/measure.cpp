@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The caches that this rank has for itself: those of the host are shared by its ranks.
+/// The caches of this rank alone: the host's caches are shared by its ranks.
 std::uint64_t caches_of(const RankGroup& group, const json& ranks) {
   const auto& own = ranks[static_cast<std::size_t>(group.rank())]["host"];
   const auto neighbours = std::count_if(ranks.begin(), ranks.end(),
@@ -30,7 +30,7 @@ std::uint64_t caches_of(const RankGroup& group, const json& ranks) {
                   device_last_level_cache(group.device()));
 }
 
-/// Sentences on ranks that have to share a device.
+/// Sentences on ranks that share a device.
 std::vector<std::string> sharing_notes(const RankGroup& group) {
   std::vector<std::string> notes;
   for (const int device : group.devices_of(group.everyone())) {
@@ -53,7 +53,7 @@ bool all_agree(const RankGroup& group, bool mine) {
   return std::all_of(told.begin(), told.end(), [](const json& one) { return one.get<bool>(); });
 }
 
-/// Seconds of single copies, as many on every rank: those of the rank that needs most.
+/// Seconds of single copies, the same number on every rank: those of the slowest rank.
 std::vector<double> take_samples_together(const RankGroup& group, const ExchangeArrays& arrays,
                                           const ExchangeJob& job, const SamplingRules& rules,
                                           double warm_up) {
@@ -87,7 +87,7 @@ std::vector<double> take_samples_together(const RankGroup& group, const Exchange
   }
 }
 
-/// What a rank does, and with what.
+/// The work of a rank, and its objects.
 struct Work {
   ExchangeArrays::Owner owner;
   std::uint64_t caches = 0;
@@ -97,7 +97,7 @@ struct Work {
   std::vector<std::string> notes;
 };
 
-/// What a rank has to work with. Throws Failure.
+/// Creates the objects of a rank. Throws Failure.
 Work prepare_rank(const RankGroup& group, const json& ranks) {
   Work work;
   if (group.device() < 0) {

@@ -1,4 +1,4 @@
-// What pingpong measures: kinds of host memory, operations, sizes, and their order.
+// The measurements of pingpong: kinds of host memory, operations, sizes, and their order.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@ enum class Exchange {
 
 const char* exchange_name(Exchange exchange);
 
-/// Operations of a comma-separated list. Throws Failure(usage) for what is none or stands twice.
+/// Operations of a comma-separated list. Throws Failure(usage) for an unknown or repeated name.
 std::vector<Exchange> parse_exchanges(const std::string& text);
 
-/// The sizes that an option lists (sizes.hpp), whole bytes of any number; of an empty text one for
-/// which two arrays are past caches of `cache_bytes`, and 256 MiB together. Throws Failure(usage).
+/// The sizes that an option lists (sizes.hpp), any whole number of bytes; for an empty text one
+/// size for which two arrays together exceed caches of `cache_bytes`, and 256 MiB. Throws
+/// Failure(usage).
 std::vector<std::uint64_t> exchange_sizes(const std::string& text, std::uint64_t cache_bytes);
 
-/// How placements are called: those of node models, and "given" for any other.
+/// The names of placements: those of node models, and "given" for any other.
 const std::vector<std::string>& placement_names();
 
-/// One thing that all ranks measure at the same time.
+/// One measurement of all ranks at the same time.
 struct ExchangeJob {
   HostMemory memory = HostMemory::pageable;
   Exchange exchange = Exchange::h2d;
@@ -39,7 +40,7 @@ struct ExchangeJob {
   [[nodiscard]] std::string text() const;
 };
 
-/// Every operation at every size, for every kind of memory; those of one kind follow each other.
+/// Every operation at every size, for every kind of memory; those of one kind are consecutive.
 std::vector<ExchangeJob> plan_exchanges(const std::vector<HostMemory>& memory,
                                         const std::vector<Exchange>& exchanges,
                                         const std::vector<std::uint64_t>& sizes);

@@ -1,4 +1,4 @@
-// What each rank measured, as ranks tell each other, and the series and table of all of them.
+// The measured values of each rank, as ranks exchange them, and the series and table of all ranks.
 #pragma once
 
 #include <cstdio>
@@ -26,7 +26,7 @@ RankPart rank_part(const nlohmann::json& told);
 Series exchange_series(const ExchangeJob& job, RankPart part, int device,
                        const std::vector<int>& device_set, bool alone);
 
-/// Seconds of a copy, of one series: what its samples give.
+/// The seconds of a copy of one series, computed from its samples.
 struct CopyTimes {
   double mean = 0;
   double deviation = 0;  ///< standard deviation of the samples; 0 of a single one

@@ -1,5 +1,5 @@
-// What each rank of this machine is about, in memory that all of them see: a rank that waits for
-// another can tell which, without the other's help.
+// The step that each rank of this machine is in, in shared memory: a waiting rank can tell which
+// rank it waits for, without that rank's help.
 #pragma once
 
 #include <atomic>
@@ -22,18 +22,18 @@ struct Notice {
   char step[128] = {};            ///< the last one entered; written before `entered`
 };
 
-/// The first rank that failed or, with `processes`, whose process is no more; nothing otherwise.
-/// Null for a rank of another machine.
+/// The first rank that failed or, with `processes`, whose process does not exist any more; empty
+/// otherwise. Null for a rank of another machine.
 std::optional<Outcome> trouble_on(const std::vector<const Notice*>& board, bool processes);
 
-/// Whether a process is no more, or a zombie that its parent has not looked at yet.
+/// Whether a process has ended, including a zombie that its parent has not reaped yet.
 bool is_dead(long process);
 
-/// "; rank 1 has not come to: step 4" where ranks are not equally far, else "; at: step 4", or
-/// nothing before the first step.
+/// "; rank 1 has not come to: step 4" if ranks are at different steps, else "; at: step 4", or an
+/// empty text before the first step.
 std::string waited_for_on(const std::vector<const Notice*>& board);
 
-/// Puts down that a step begins, and that a rank cannot go on.
+/// Records that a step begins, and that a rank cannot continue.
 void enter(Notice& notice, const std::string& step);
 void fail(Notice& notice, const Outcome& outcome);
 

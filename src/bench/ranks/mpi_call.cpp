@@ -29,7 +29,7 @@ void wait_quietly(MPI_Request* request) {
   }
   constexpr useconds_t longest = 1000;
   int done = 0;
-  // A nap is an eighth longer than the one before: it never adds much to what was waited already.
+  // Each sleep is an eighth longer than the one before, so that it adds little to the time waited.
   for (useconds_t nap = 0; done == 0; nap = std::min(longest, nap + nap / 8 + 1)) {
     FABRICHECK_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
     if (done == 0) {

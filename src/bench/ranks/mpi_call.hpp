@@ -7,20 +7,20 @@
 
 namespace fabricheck {
 
-/// MPI gave an error.
+/// MPI returned an error.
 class MpiError : public Failure {
  public:
   using Failure::Failure;
 };
 
-/// Throws MpiError (runtime_error), naming the call and what MPI says, unless `code` is
+/// Throws MpiError (runtime_error), naming the call and MPI's message, unless `code` is
 /// MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
 #define FABRICHECK_MPI(call) ::fabricheck::check_mpi((call), #call)
 
-/// Waits without keeping the processor from ranks that work: it naps. Where ranks are more than
-/// cores, waiting in MPI would cost the others most of their time.
+/// Waits by sleeping, which leaves the processor to ranks that work. With more ranks than cores,
+/// waiting in MPI would cost the others most of their time.
 void wait_quietly(MPI_Request* request);
 
 }  // namespace fabricheck

@@ -1,4 +1,4 @@
-// The ranks of a launch: who this one is, and how they stay together.
+// The ranks of a launch: the identity of this rank, and their synchronization.
 #pragma once
 
 #include <functional>
@@ -13,41 +13,41 @@
 
 namespace fabricheck {
 
-/// The launch that this process is a rank of. Everything marked collective must be called by all
-/// ranks, in the same order.
+/// The launch to which this process belongs as a rank. All ranks must call everything marked
+/// collective, in the same order.
 class RankGroup : public Launch {
  public:
-  /// Initializes MPI. To be made at the start of main, and given to Program::launch.
+  /// Initializes MPI. Create this at the start of main, and pass it to Program::launch.
   RankGroup(int argc, char** argv);
   ~RankGroup() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// Takes faults of host memory on other NUMA domains too, for a program that can make them.
+  /// Also accepts faults of host memory on other NUMA domains, for a program that can make them.
   void allow_page_faults() { page_faults_ = true; }
 
-  /// What follows is known in the body of a program.
+  /// The following is known in the body of a program.
 
-  /// This rank's device as the runtime numbers it, set already; -1 where it has none.
+  /// This rank's device by the runtime's number, already set; -1 without one.
   [[nodiscard]] int device() const { return device_; }
-  /// A rank's device as the document numbers it; -1: none.
+  /// A rank's device by the document's number; -1: none.
   [[nodiscard]] int device_of(int rank) const;
-  /// Those of several ranks, each device once, in order of the ranks.
+  /// The devices of several ranks, each once, in the order of the ranks.
   [[nodiscard]] std::vector<int> devices_of(const std::vector<int>& ranks) const;
-  /// The NUMA domain that a rank's host memory is on; -1: not known.
+  /// The NUMA domain of a rank's host memory; -1: unknown.
   [[nodiscard]] int memory_domain_of(int rank) const;
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
-  /// The faults of data that this rank has to make.
+  /// The injected faults of data of this rank.
   [[nodiscard]] const std::vector<Fault>& data_faults() const { return data_faults_; }
 
-  /// Runs `work` on each rank. When it threw on one, throws on all ranks, afterwards, the failure
-  /// of the lowest such rank, its sentence with "rank 3: " before it. Where others wait in `work`
-  /// for the rank that threw, the run ends with that sentence nevertheless. Collective.
+  /// Runs `work` on each rank. If it threw on one, throws on all ranks, afterwards, the failure of
+  /// the lowest such rank, its sentence with "rank 3: " before it. If others wait in `work` for the
+  /// rank that threw, the run still ends with that sentence. Collective.
   void step(const std::string& what, const std::function<void()>& work);
 
-  /// What each rank gives, in order of ranks, on every rank. Collective.
+  /// The value that each rank gives, in the order of ranks, on every rank. Collective.
   [[nodiscard]] std::vector<nlohmann::json> gather(const nlohmann::json& mine) const;
   void define_options(CommandLine& line) override;
   void describe(Document& document, const std::vector<std::string>& faults) override;

@@ -60,8 +60,8 @@ commands = typer.Typer(rich_markup_mode=None)
 class OneSentenceGroup(TyperGroup):
     """A group of commands whose errors are one sentence on stderr and an exit code.
 
-    A command's module is imported when the command is used: all of them take most of a second, and
-    checks call `topology` and `tools` on the node that they measure.
+    A command's module is imported when the command is used: importing all takes most of a second,
+    and checks call `topology` and `tools` on the node that they measure.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -69,7 +69,7 @@ class OneSentenceGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, None where there is none of that name."""
+        """Return a command, or None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         importlib.import_module(f"fabricheck.cli.{COMMANDS[cmd_name]}")

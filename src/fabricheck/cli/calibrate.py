@@ -21,7 +21,7 @@ from fabricheck.references.calibrated import Record, read_of
 from fabricheck.references.entries import said
 from fabricheck.site import partitions
 
-#: More nodes than these are not shown side by side.
+#: The most nodes that are shown side by side.
 MOST_BESIDE = 8
 
 
@@ -133,7 +133,7 @@ def calibrate(
 
 def _nodes(names: str) -> frozenset[str]:
     """Expand a list of nodes as schedulers write it."""
-    # A package that only some commands need.
+    # Imported here: only some commands need this package.
     from ClusterShell.NodeSet import NodeSet, NodeSetException
 
     try:
@@ -202,7 +202,7 @@ def _end(
     for one in proposal.changes:
         if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
             say(f"report only: {one.check} {one.metric}: {one.why}.")
-    # All of them, accepted or not: whoever accepts one is told what else that accepts.
+    # All of them, accepted or not, so that a user who accepts one sees the others too.
     if not write or accept_looser:
         for sentence in changes.looser(proposal):
             say(f"looser: {sentence}")
@@ -244,7 +244,7 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
     right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")
     shown = table("Metric", "Link class", "Engine", *right, right=right)
     for check, metrics in found.checks.items():
-        # What is counted has neither a peak nor an engine.
+        # A count has neither a peak nor an engine.
         values = {metric: one for metric, one in metrics.items() if one.unit != "count"}
         if values:
             shown.add_row(check)

@@ -109,7 +109,7 @@ def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
 def _name(observed: Observed) -> str:
     node = f", node {observed.node.name}" if observed.node else ""
     overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
-    # Documents outside any session can have several runtimes, each judged by itself.
+    # Documents outside any session can have several runtimes, each of which is judged separately.
     where = (
         observed.where or f"documents outside any session ({', '.join(sorted(observed.runtimes))})"
     )

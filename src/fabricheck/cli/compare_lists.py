@@ -18,13 +18,13 @@ from fabricheck.results.table import Series
 
 Item = TypeVar("Item")
 
-#: Up to so many nodes are all shown, whatever the result.
+#: Up to this number of nodes, all are shown, whatever the result.
 MOST_NODES = 4
 
-#: Groups of values per judgement in Markdown.
+#: The most groups of values per judgement in Markdown.
 MOST_LINES = 10
 
-#: Differing settings, and characters of each value, in Markdown.
+#: The most differing settings, and characters of each value, in Markdown.
 MOST_DIFFERENCES = 15
 LONGEST = 60
 
@@ -267,7 +267,8 @@ def _outcomes(one: Comparison) -> Iterator[str]:
 
 
 def _rows(found: Comparison, judgement: str) -> Iterator[str]:
-    # Of undetermined values those that changed beyond noise; for the others their number is enough.
+    # Undetermined values that changed beyond noise are listed; for the others their number is
+    # enough.
     some = [one for one in groups_of(found, judgement) if _changed(one.items[0])]
     word = dict(zip(("worse", "better"), words(found), strict=True)).get(judgement, judgement)
     for one in some[:MOST_LINES]:

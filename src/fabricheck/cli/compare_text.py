@@ -1,4 +1,4 @@
-"""The tables of a comparison as text: what got worse first."""
+"""The tables of a comparison as text; worse values come first."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from fabricheck.judge.comparison.pairing import Named
 
 Item = TypeVar("Item")
 
-#: Rows of one list without --all.
+#: The most rows of one list without --all.
 MOST_ROWS = 15
 
-#: Differing values, and their characters, that are shown without --all.
+#: The most differing values, and their most characters, without --all.
 MOST_VALUES = 3
 LONGEST = 36
 

@@ -1,4 +1,4 @@
-"""What a shell completes beside commands and options: the names of partitions."""
+"""Shell completion of the names of partitions."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ COLUMNS = ("Component", "Loss", "Misses", "Odds", "Or as well")
 #: The file descriptor of standard error.
 _STDERR = 2
 
-#: Names of one kind that are printed; --json has all.
+#: The most names of one kind that are printed; --json has all.
 MOST = 6
 
 

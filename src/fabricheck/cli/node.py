@@ -25,7 +25,7 @@ from fabricheck.tools.topology import (
 )
 from fabricheck.tools.topology.render import model_json, model_text, reframe_devices, report_text
 
-#: The key in the context for what follows "--".
+#: The key in the context for the command after "--".
 _COMMAND = "fabricheck.command"
 
 Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
@@ -199,10 +199,10 @@ def reframe_devices_command(node: Node, devices: Part = None) -> None:
 
 
 class CommandAfterDashes(typer.core.TyperCommand):
-    """Keeps what follows "--" apart from the command's own arguments, unchanged."""
+    """Separates the command after "--" from the command's own arguments, unchanged."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put what follows "--" into the context, and parse the rest."""
+        """Put the arguments after "--" into the context, and parse the rest."""
         if "--" in args:
             position = args.index("--")
             ctx.meta[_COMMAND] = args[position + 1 :]

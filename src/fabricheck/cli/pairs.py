@@ -13,10 +13,10 @@ from fabricheck.core import amounts
 from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.table import Pair, Series
 
-#: More pairs of one operation than this become a matrix.
+#: The most pairs of one operation that are listed; more become a matrix.
 FEW_PAIRS = 3
 
-#: A matrix of more devices does not fit 100 columns; only its summary is shown.
+#: The most devices of a matrix within 100 columns; of larger ones only the summary is shown.
 MOST_COLUMNS = 10
 
 
@@ -44,7 +44,7 @@ class Matrix:
         if self.domains:
             found = list(self.cells.items())
         else:
-            # Both cells of a sum are the same series: the pair is named in its own order.
+            # Both cells of a sum are the same series, which names the pair in its own order.
             ordered = {id(one): one for pair, one in sorted(self.cells.items()) if len({*pair}) > 1}
             found = [((one.devices[0], one.devices[-1]), one) for one in ordered.values()]
         return sorted(found, key=lambda item: goodness(item[1]))
@@ -123,7 +123,7 @@ def _by_domains(group: Sequence[Series]) -> Matrix | None:
 
 
 def goodness(series: Series) -> float:
-    """Return the median such that more is better."""
+    """Return the median with the sign that makes larger values better."""
     return series.value if series.better == "higher" else -series.value
 
 

@@ -72,7 +72,7 @@ def references(
 
 
 def _silent(told: Sequence[dry_run.Told], chosen: Sequence[partitions.Target]) -> list[str]:
-    """Return the expected checks, with their partition, that reported nothing."""
+    """Return the expected checks, with their partition, that reported no metrics."""
     heard = {(one.check, one.partition) for one in told}
     return [
         f"{check} on {one.name}"
@@ -83,7 +83,7 @@ def _silent(told: Sequence[dry_run.Told], chosen: Sequence[partitions.Target]) -
 
 
 def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
-    """Return by partition the versions of ROCm or CUDA of its environments, where known."""
+    """Return by partition the versions of ROCm or CUDA of its environments, if known."""
     found: dict[str, dict[str, str]] = {}
     for one in chosen:
         for environment in one.environments:
@@ -124,7 +124,7 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
 
 
 def _ground(row: Row) -> str:
-    """Return what a check's metrics have in common: the reason, or the rule and its limit."""
+    """Return the common part of a check's metrics: the reason, or the rule and its limit."""
     if row.kind == RULE and row.entry is not None:
         return f"By rule {said(row.entry)} ({row.how})"
     return f"Report only ({row.how})" if row.how else "Report only"

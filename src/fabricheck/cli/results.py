@@ -187,7 +187,7 @@ def entries_of(found: Results) -> list[Entry]:
 
 
 def say_problems(found: Results, entries: Sequence[Entry]) -> int:
-    """Print what is missing or unreadable to standard error; return the exit code for it."""
+    """Print missing or unreadable results to standard error, and return their exit code."""
     problems = [problem for entry in entries for problem in entry.problems]
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
         output.say(sentence)

@@ -1,4 +1,4 @@
-"""The table of what was measured."""
+"""The table of measured values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 from fabricheck.results.table import Check, Series
 
-#: Up to so many series that differ only in size and block are shown without being asked for.
+#: The most series that differ only in size and block and are all shown without --all.
 SHORT_SCAN = 3
 
-#: A set of devices is written in full with up to so many parts.
+#: The most parts of a set of devices that are written in full.
 MOST_PARTS = 4
 
 _NUMERIC = ("Size", "Block", "Median", "95 % interval", "n")
@@ -91,7 +91,7 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
         yield f"  outcome {outcome['status']}{said}"
     if case is not None and not case.passed and case.reason:
         reason = " ".join(case.reason.split())
-        # A check mostly repeats what the program said, which the line before has.
+        # A check mostly repeats the program's message, which is in the line above.
         if outcome["message"] is None or outcome["message"] not in reason:
             yield f"  check: {reason}"
     if not document["complete"]:
@@ -129,9 +129,9 @@ def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str, str], li
 
 
 def _is_row(series: Series) -> bool:
-    """Whether a series is shown in a table: of both directions of one device only the sum is.
+    """Whether a series is shown in a table: for both directions of one device, only the sum is.
 
-    Shares of ranks have no sum, also where all ranks use one device.
+    Shares of ranks have no sum, even if all ranks use one device.
     """
     on_one = series.device_count == 1 and not series.ranks
     return not (series.role == "share" and on_one) or pairs.is_remarkable(series)
@@ -157,7 +157,7 @@ def summarise(all_series: Sequence[Series]) -> list[Series]:
 
 
 def _what(series: Series) -> tuple[object, ...]:
-    """All that tells two series of a table apart but size and block."""
+    """Return all fields that distinguish two series of a table, except size and block."""
     return (
         series.operation,
         series.in_place,
@@ -176,9 +176,9 @@ def _what(series: Series) -> tuple[object, ...]:
 
 
 def alike(all_series: Sequence[Series]) -> list[list[Series]]:
-    """Return series in rows: single devices whose intervals have a value in common share one.
+    """Return series in rows; single devices whose intervals have a value in common share a row.
 
-    What is remarkable has a row of its own.
+    A remarkable series has a row of its own.
     """
     rows: dict[tuple[object, ...], list[list[Series]]] = {}
     for series in all_series:
@@ -205,7 +205,7 @@ def _common(group: list[list[Series]]) -> list[list[Series]]:
 
 
 def _interval(series: Series) -> tuple[float, float]:
-    """Return the interval; without one all that has the same three digits."""
+    """Return the interval; without one, all values with the same three digits."""
     if series.interval is not None:
         low, high = series.interval
         return low, high
@@ -219,7 +219,7 @@ def _has(series: Series, value: float) -> bool:
 
 
 def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
-    """Return the table of rows of series; `in_full` with all digits."""
+    """Return the table of rows of series; with all digits if `in_full`."""
     columns = ("Op", "Device", "Source -> destination", *_NUMERIC, "Data")
     shown = output.table(*columns, right=_NUMERIC)
     number = amounts.number if in_full else amounts.short
@@ -249,7 +249,7 @@ def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
 
 
 def _ends(series: Series, with_device: bool) -> tuple[str, str]:
-    """Return the memory at both ends, as a table names it."""
+    """Return the memory at both ends, by its name in tables."""
     places = (
         (series.source_memory, series.source_device, series.source_domain),
         (series.destination_memory, series.destination_device, series.destination_domain),
@@ -284,7 +284,7 @@ def _devices(series: Series) -> str:
 def ranges(indices: Iterable[int]) -> str:
     """Return indices with runs of three and more joined: 0-3,6.
 
-    Of more than four parts the first two and the last are named, and how many indices there are:
+    Of more than four parts, only the first two, the last and the number of indices are given:
     0,2,..,34 (18).
     """
     runs: list[list[int]] = []

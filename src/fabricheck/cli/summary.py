@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from fabricheck.report.verdict import Verdict
     from fabricheck.report.worst import Worst
 
-#: How many findings are shown.
+#: The most findings shown.
 MOST_FINDINGS = 3
 
-#: Up to so many partitions have a table: two fit on a screen.
+#: The most partitions with a table: two fit on a screen.
 MOST_PARTITIONS = 2
 
-#: Longest sentence of a finding; the report has all of it.
+#: Longest sentence of a finding; the report has the full sentence.
 LONGEST = 290
 
 #: The widths of the columns of a table: together a line.
 WIDTHS = (3, 20, 19, 6, 10, 14, 15, 8)
 
-#: Kinds of references by another word than the references' own: shorter, or none.
+#: Kinds of references shown by another word: a shorter one, or none.
 KINDS = {"published elsewhere": "published", "report only": ""}
 
-#: How the outcome of an experiment is marked, in words and in colour.
+#: The mark of an experiment's outcome, in words and in colour.
 OUTCOMES = {"missed": ("MISSED", "red"), "within": ("within", "green")}
 
 #: Colours of statuses; all others fail.
@@ -115,7 +115,7 @@ def _table(rows: Sequence[Row]) -> None:
 def _findings(
     observed: Observed, judged: Verdict, found: Worst
 ) -> Iterator[tuple[int, float, str]]:
-    """Yield what is wrong, with its place among all findings: worst status, then worst margin."""
+    """Yield each finding with its sort key: worst status, then worst margin."""
     where = observed.where or "no partition"
     told = [one for one in judged.failures if one.status != "PERF-FAIL"]
     for failure in told:

@@ -1,4 +1,4 @@
-"""What `fabricheck` shows without a command: the commands of a day, and the latest session."""
+"""The output of `fabricheck` without a command: daily commands, and the latest session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import typer
 from fabricheck.cli import output
 from fabricheck.core.errors import FabricheckError, NotFoundError
 
-#: What a day needs; `fabricheck --help` has all commands.
+#: The daily commands; `fabricheck --help` lists all.
 COMMANDS = {
     "reframe --mode=node -r": "measure this node (smoke: the short set, full: everything)",
     "fabricheck verdict": "the status of each node, why, and nodes to drain",
@@ -18,7 +18,7 @@ COMMANDS = {
 
 
 def show() -> None:
-    """Write the commands, then what was measured last, with the status of each node."""
+    """Write the commands, then the latest session with the status of each node."""
     width = max(map(len, COMMANDS)) + 2
     for command, what in COMMANDS.items():
         typer.echo(f"{command:{width}}{what}")

@@ -1,4 +1,4 @@
-"""`fabricheck verdict`: the status of each node of a session, and what to do with it."""
+"""`fabricheck verdict`: the status of each node of a session, and the commands for a scheduler."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.results import reading
 from fabricheck.site import sets
 
-#: Up to so many passed nodes have a row of their own.
+#: The most passed nodes that have a row of their own.
 MOST_ROWS = 8
 
-#: Longest reason in the table; all are below it, and in the documents.
+#: Longest reason in the table; the full reasons are below it and in the documents.
 LONGEST_CELL = 120
 
 #: Longest reason below the table: a missing device has a sentence for each of its metrics.
 LONGEST_REASON = 400
 
-#: Printed reasons of one node; its document has all.
+#: The most printed reasons of one node; its document has all.
 MOST_REASONS = 10
 
 
@@ -76,7 +76,7 @@ def verdict(
     if set_tag is not None:
         sets.require(set_tag)
     expected = nodelists.unfolded(nodes) if nodes is not None else []
-    # Everything read is kept to the end: collecting garbage in it takes a quarter of the time.
+    # All data is kept to the end: garbage collection of it takes a quarter of the time.
     gc.disable()
     try:
         results = reading.read(what or ())
@@ -98,7 +98,7 @@ def verdict(
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
     told = [f"{len(own)} {label}" for label, own in _by_label(total.nodes).items()]
     _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
-    # Of what started last: where a session could not even begin, that is an earlier one.
+    # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
         _say(f"Began {' to '.join(times)}")
@@ -145,7 +145,7 @@ def _short(sentence: str, longest: int) -> str:
 
 
 def _show_reasons(rows: Sequence[Row]) -> None:
-    """Show why nodes did not pass, where the table does not; equal reasons once."""
+    """Show why nodes did not pass, if the table does not; equal reasons once."""
     alike: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
     for row in rows:
         if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):

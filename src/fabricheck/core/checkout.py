@@ -1,4 +1,4 @@
-"""The checkout that this package runs from, as git knows it; of an installation its copy."""
+"""The checkout that this package runs from, by git; for an installation, its copy."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fabricheck.core.vocabulary import UNKNOWN
 
-#: What a wheel has of the checkout (setup.py): node models, site files, references.
+#: The parts of the checkout that a wheel contains (setup.py): node models, site files, references.
 _INSTALLED = Path(__file__).resolve().parents[1] / "suite"
 
 ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3]
 
-#: The folder that the programs are built from.
+#: The folder of the programs' sources.
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
 
 _TIME_LIMIT_S = 10

@@ -13,7 +13,7 @@ Told = TypeVar("Told")
 Joined = TypeVar("Joined")
 Made = TypeVar("Made")
 
-#: The work on one share: it yields what it found, is sent what was joined of all, and returns.
+#: The work on one share: it yields its findings, is sent the joined findings, and returns a result.
 Work = Callable[[Share], Generator[Told, Joined, Made]]
 
 
@@ -24,11 +24,11 @@ def share_out(
 ) -> tuple[Joined, list[Made]]:
     """Work on each share in its own process; a single share is worked on in this process.
 
-    What the work yields and returns is pickled; the shares are not, since processes are forked.
-    Where a process is killed, this one does its work.
+    Yielded and returned values are pickled. The shares are not, because processes are forked. If a
+    process is killed, this one does its work.
 
-    :param join: combines what all shares yielded into what each one is sent.
-    :returns: what was joined, and what each share returned.
+    :param join: combines the values that all shares yielded into the value that each one is sent.
+    :returns: the joined value, and the value that each share returned.
     """
     if len(shares) == 1:
         own = work(shares[0])
@@ -51,7 +51,7 @@ def _made(work: Generator[Told, Joined, Made], joined: Joined) -> Made:
 
 
 class _Process(Generic[Share, Told, Joined, Made]):
-    """The work on one share in another process; in this one if that is killed."""
+    """The work on one share in another process, or in this one if that is killed."""
 
     def __init__(self, work: Work[Share, Told, Joined, Made], share: Share) -> None:
         self.work, self.share = work, share
@@ -89,7 +89,7 @@ class _Process(Generic[Share, Told, Joined, Made]):
 
 
 def _talk(work: Work[Share, Told, Joined, Made], share: Share, pipe: Connection) -> None:
-    # However the other process ended, this one does its work, and reports any error.
+    # Whatever ended the other process, this one does its work and reports any error.
     with suppress(BaseException):
         own = work(share)
         pipe.send(next(own))

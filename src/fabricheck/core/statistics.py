@@ -28,15 +28,16 @@ def mad(samples: Sequence[float]) -> float:
 
 @functools.cache
 def interval_rank(n: int, one_in: int = 20) -> int | None:
-    """Return k such that [x_(k), x_(n-k+1)] holds the median with at least 95 % confidence.
+    """Return k such that [x_(k), x_(n-k+1)] contains the median with at least 95 % confidence.
 
-    The number of samples below the median is binomial with p = 1/2, so the interval of ranks
-    k to n-k+1, counted from 1, covers the median with probability P(k <= B <= n-k). The result is
-    the largest k for which that is at least 0.95, thus the narrowest such interval. It is computed
-    in integers, hence exactly: 1 - 2 S / 2^n >= 0.95, with S the sum of the binomial coefficients
-    (n over i) for i < k, is 40 S <= 2^n. None for fewer than six samples.
+    The number of samples below the median is binomial with p = 1/2, so the interval of ranks k to
+    n-k+1, counted from 1, covers the median with probability P(k <= B <= n-k). The result is the
+    largest k for which that is at least 0.95, thus the narrowest such interval. It is computed in
+    integers, hence exactly: 1 - 2 S / 2^n >= 0.95, with S the sum of the binomial coefficients (n
+    over i) for i < k, is 40 S <= 2^n. The result is None for fewer than six samples.
 
-    :param one_in: the interval misses the median at most once in so many: 20 is 95 %, 40 is 97.5 %.
+    :param one_in: the interval misses the median at most once in this many cases: 20 is 95 %, 40 is
+        97.5 %.
     :raises ValueError: when n is negative.
     """
     if n < 0:

@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from fabricheck.core.errors import InvalidDocument
 
-#: Digits of a number that is surely finite; more are checked.
+#: The number of digits up to which a number is surely finite; longer ones are checked.
 _MANY_DIGITS = 150
 
 

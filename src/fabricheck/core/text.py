@@ -1,4 +1,4 @@
-"""Text of files and people: safe to print, counted, listed and read."""
+"""Text from files and users: made printable, counted, listed and read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Model = TypeVar("Model", bound=BaseModel)
 #: Sentences shown for one failure; a scan on a bad device has hundreds of bad series.
 MOST_SENTENCES = 8
 
-#: A longer value is not quoted in a sentence.
+#: The longest value that a sentence quotes.
 _LONGEST = 80
 
-#: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all :
-# control characters but tab and line feed, marks of direction, and what is not a character.
+#: Characters that control a terminal or reorder text, or that HTML and SVG cannot contain: all
+#: control characters but tab and line feed, direction marks, and non-characters.
 _CONTROL = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
     "\\ud800-\\udfff\\ufffe\\uffff]"

@@ -1,6 +1,7 @@
-"""Coverage: which of the experiments E1 to E15 a session ran, and why the others did not run.
+"""Coverage: the experiments E1 to E15 that a session ran, and why the others did not run.
 
-Whatever a partition cannot test is reported with its reason: it never passes and is never left out.
+Every experiment that a partition cannot test is reported with its reason. It never passes and is
+never left out.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
-#: The experiments whose results are comparisons, no series: a node with its model, and where ranks
-#: sit with where they should.
+#: The experiments whose results are comparisons without series: a node with its model, and the
+#: places of ranks with the expected ones.
 COMPARING, PLACING = "E13", "E15"
 
-#: The experiments with collectives, of which a site may leave out some (`mpi_without`), and what a
-#: document says of those.
+#: The experiments with collectives, some of which a site may leave out (`mpi_without`), and the
+#: text in documents about those.
 WITH_COLLECTIVES = frozenset({"E10", "E12"})
 LEFT_OUT = "left out by --without"
 
-#: ReFrame's variable for where checks are looked for; the repository's own folder otherwise.
+#: ReFrame's variable for the folders of checks; without it, the repository's own folder is used.
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
 
 #: The content of the site files, from `partitions.known_sites`; None where unknown.
@@ -42,7 +43,7 @@ Sites = dict[str, list[dict[str, Any]]] | None
 
 @dataclass(frozen=True)
 class Tool:
-    """A third-party tool that measures an experiment: its program name in documents, title, and how
+    """A third-party tool for an experiment: its program name in documents, its title, and how
     to get it.
     """
 
@@ -53,11 +54,11 @@ class Tool:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row of experiments.yaml; ``made_of`` is the experiment whose series it uses, if not its
-    own.
+    """One row of experiments.yaml.
 
-    ``not_without``: by feature of a partition, what cannot be tested without it and why;
-    ``skipped``: why one of its checks is skipped.
+    ``made_of``: the experiment whose series it uses, if not its own. ``not_without``: by feature of
+    a partition, what cannot be tested without the feature, and why. ``skipped``: why one of its
+    checks is skipped.
     """
 
     id: str
@@ -90,22 +91,22 @@ class Ran:
 
     @property
     def passed(self) -> int:
-        """How many of them passed."""
+        """The number of checks that passed."""
         return sum(row.result in PASSED for row in self.checks)
 
     @property
     def skipped(self) -> int:
-        """How many did not run."""
+        """The number of checks that did not run."""
         return sum(row.result in SKIPPED for row in self.checks)
 
     @property
     def failed(self) -> int:
-        """How many neither passed nor were skipped."""
+        """The number of checks that neither passed nor were skipped."""
         return self.cases - self.passed - self.skipped
 
     @property
     def unread(self) -> int:
-        """How many ran and have no document that can be used."""
+        """The number of checks that ran and have no usable document."""
         return sum(row.document is None and row.result not in SKIPPED for row in self.checks)
 
     @property
@@ -115,7 +116,7 @@ class Ran:
 
     @property
     def comparisons(self) -> int:
-        """How many documents compare a node with its model, or tell where ranks sit."""
+        """The number of documents that compare a node with its model or place ranks."""
         return sum(map(self._compares, self._documents))
 
     @property
@@ -150,7 +151,7 @@ class Ran:
 
     @property
     def sentence(self) -> str:
-        """What was done, with ``{}`` for where, and how much of it there is."""
+        """The results and their amount as a sentence, with ``{}`` for the place."""
         what = ", ".join(self.clocks) or "nothing measured"
         runtimes = f" by the {', '.join(self.runtimes)} runtime" if self.runtimes else ""
         counts = {
@@ -171,8 +172,8 @@ class Ran:
 class Coverage:
     """One experiment: where it ran, or why it did not.
 
-    ``partitions`` are those of the sites that have what its checks require; None if unknown.
-    ``not_testable`` are the reasons, by partition of the session, why the rest did not run.
+    ``partitions``: the partitions of the sites that meet the requirements of its checks; None if
+    unknown. ``not_testable``: by partition of the session, why the rest did not run.
     """
 
     experiment: Experiment
@@ -196,19 +197,19 @@ class Coverage:
 
     @property
     def only_simulated(self) -> bool:
-        """Whether all of its results are of a simulated node."""
+        """Whether all of its results are from a simulated node."""
         clocks = {clock for ran in self.ran for clock in ran.clocks}
         return self.measured_anything and clocks == {"simulated"}
 
     @property
     def sentence(self) -> str:
-        """Where the experiment ran, or why it did not and how to get it."""
+        """Where the experiment ran, or why it did not and how to run it."""
         said = [
             f"not testable here ({where}): {reason}"
             for where, reasons in self.not_testable.items()
             for reason in reasons
         ]
-        # Of checks that were all skipped the reason says everything.
+        # If all checks were skipped, the reason is the whole sentence.
         ran = [
             one for one in self.ran if one.cases > one.skipped or one.where not in self.not_testable
         ]
@@ -231,7 +232,7 @@ class Coverage:
 
 
 def _alike(ran: Iterable[Ran]) -> Iterator[str]:
-    """Yield a sentence for all nodes of a partition that have as much as one another."""
+    """Yield one sentence for all nodes of a partition with the same amount of results."""
     on: dict[tuple[str, str], list[str | None]] = {}
     for one in ran:
         on.setdefault((one.where, one.sentence), []).append(one.node)
@@ -276,7 +277,7 @@ def checks_folders() -> list[Path]:
 def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     """Return one row for each experiment.
 
-    :param results: None where there are none; what no run report names counts for nothing.
+    :param results: None without results; results that no run report names do not count.
     """
     rows = [row for row in results.checks if row.session is not None] if results else []
     able = partitions.able(sites)
@@ -307,7 +308,7 @@ def _ran(experiment: Experiment, rows: Iterable[Check]) -> list[Ran]:
     by_place: dict[tuple[str, str | None], list[Check]] = {}
     for row in rows:
         if experiment.id in _experiments_of(row):
-            # Coverage is told by the scheduler's names alone.
+            # Nodes have only the scheduler's names in coverage.
             of = row.entry or row.case
             node = of.node if of is not None else None
             by_place.setdefault((_where(row), node), []).append(row)
@@ -324,7 +325,7 @@ def _experiments_of(row: Check) -> set[str]:
 
 
 def _compared(document: ResultDocument) -> set[str]:
-    """Return the experiments of which a document is a comparison."""
+    """Return the experiments for which a document holds a comparison."""
     places = document["program"]["name"] == "affinity" and document.get("ranks")
     return {
         *([COMPARING] if document.get("differences") is not None else []),
@@ -379,7 +380,7 @@ def _not_testable(
     :param rows: the checks of the experiment in that partition.
     """
     if features is not None:
-        # The first reason that there is counts.
+        # The first reason found counts.
         yield from [why for word, why in experiment.not_without.items() if word not in features][:1]
     tagged = [row for row in rows if experiment.id in (row.experiment or "").split()]
     skipped = [row.title for row in tagged if row.result in SKIPPED]

@@ -11,16 +11,16 @@ from fabricheck.results.document import read_head
 from fabricheck.results.session import PASSED, SKIPPED, Case, Session
 from fabricheck.site import sets
 
-#: Results of a case that came to its end.
+#: Results of a case that finished.
 _ENDED = PASSED | SKIPPED | {"fail", "xpass"}
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A set on a partition: its checks, each a job of its own or a step.
+    """A set on a partition: its checks, each of which is a job or a step.
 
-    limits_s: their time limits together. predicted_s: by check what its job will take, None where
-    nothing tells. not_predicted: why.
+    limits_s: the sum of their time limits. predicted_s: by check, the predicted seconds of its job;
+    None without a prediction. not_predicted: why.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Listed:
 
     @property
     def whole_s(self) -> float | None:
-        """What all jobs will take, one after the other; None where that of one is not known."""
+        """The seconds of all jobs in sequence; None if one is unknown."""
         known = [one for one in self.predicted_s.values() if one is not None]
         return sum(known) if len(known) == len(self.predicted_s) else None
 
@@ -44,9 +44,9 @@ class Listed:
 class Took:
     """A session that ran a whole set on one node.
 
-    seconds: what its jobs took together, one after the other, in s of this world. simulated_s: of
-    a simulated node what the simulated clock says of those documents that have it, else None.
-    checks: those that ran; failed: those of them that did not pass.
+    seconds: the real time of its jobs in sequence. simulated_s: for a simulated node, the simulated
+    clock of the documents that have it, else None. checks: the checks that ran. failed: those that
+    did not pass.
     """
 
     session: str
@@ -60,17 +60,17 @@ class Took:
 
     @property
     def limit_s(self) -> float | None:
-        """What the set may take."""
+        """The time limit of the set, in s."""
         return sets.known()[self.name].limit_s
 
     @property
     def over(self) -> bool:
-        """Whether it took longer than that."""
+        """Whether the session took longer than the limit."""
         return self.limit_s is not None and self.seconds > self.limit_s
 
     @property
     def sentence(self) -> str:
-        """Say that it took longer than the set may."""
+        """Return the sentence on a session that took longer than the limit."""
         return (
             f"The set {self.name} took {self.seconds:.1f} s on {self.where}; its limit is "
             f"{self.limit_s:g} s on a node."
@@ -78,7 +78,7 @@ class Took:
 
 
 def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
-    """Return the sets of each partition, as the checks tell of themselves."""
+    """Return the sets of each partition, from the attributes of the checks."""
     by_partition: dict[str, list[Told]] = {}
     for one in told:
         by_partition.setdefault(one.partition, []).append(one)
@@ -99,10 +99,10 @@ def _listed(name: str, told: Sequence[Told]) -> Listed:
 
 
 def took(session: Session) -> list[Took]:
-    """Return how long a session took on each of its partitions.
+    """Return the time of a session on each of its partitions.
 
-    Nothing of a session that ran no whole set, was stopped, tried a check several times, or whose
-    jobs waited in a queue.
+    Sessions are skipped that ran no whole set, were stopped, repeated a check, or had jobs that
+    waited in a queue.
     """
     name = session.choice.set
     if name is None:

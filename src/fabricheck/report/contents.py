@@ -1,4 +1,4 @@
-"""The contents of a page: everything but its form."""
+"""The contents of a page, without its layout."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
 from fabricheck.site import partitions
 
-#: The most partitions with sections of their own, when several nodes are shown and none are chosen.
+#: The most partitions with sections of their own, if several nodes are shown and none are chosen.
 MOST_IN_FULL = 4
 
-#: The page's name of documents without a known partition.
+#: The page's name for documents without a known partition.
 NOWHERE = "no partition"
 
 
@@ -51,7 +51,7 @@ NOWHERE = "no partition"
 class Part:
     """One partition of the page.
 
-    slug: its part of ids and names of files. undrawn: a sentence for each figure lost by a defect.
+    slug: its part of ids and file names. undrawn: a sentence for each figure lost to a defect.
     """
 
     observed: Observed
@@ -73,17 +73,17 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """What its numbers are: measured, simulated, or none where there are none."""
+        """The kind of its numbers: measured, simulated, or none if there are none."""
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
     def unmeasured(self) -> list[Failure]:
-        """Why the status is not PASS, other than by a limit that was missed."""
+        """The reasons against PASS other than missed limits."""
         return [one for one in self.verdict.failures if one.status != "PERF-FAIL"]
 
     @property
     def glance(self) -> Iterator[str]:
-        """The worst finding, and what the status does not say, in sentences."""
+        """The worst finding, and the caveats of the status, as sentences."""
         if self.observed.overlay:
             yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
@@ -95,7 +95,7 @@ class Part:
 
     @property
     def beside(self) -> Iterator[str]:
-        """The slowest of its class, and the caveats of the verdict, in sentences."""
+        """The slowest of each class, and the caveats of the verdict, as sentences."""
         for slow in self.worst.slow[:1]:
             yield (
                 f"Farthest behind its class: {slow.what}, {slow.operation}, {number(slow.value)} "
@@ -106,7 +106,7 @@ class Part:
 
     @property
     def node(self) -> Shown | None:
-        """The drawing of the node, which stands beside the verdict."""
+        """The drawing of the node, placed beside the verdict."""
         return next((one for one in self.shown if one.figure.id == "node"), None)
 
     @property
@@ -120,7 +120,7 @@ class Part:
 
     @property
     def drawings(self) -> int:
-        """How many figures the sections have."""
+        """The number of figures in the sections."""
         return sum(len(figures) for figures in self.sections.values())
 
     @property
@@ -135,7 +135,7 @@ class Contents:
     """The contents of a page.
 
     parts: the partitions that have sections, the worst status first. nodes: the overview of all
-    nodes, None of one node; overview: its figures.
+    nodes, None for one node. overview: its figures.
     """
 
     results: Results
@@ -146,25 +146,25 @@ class Contents:
 
     @property
     def on(self) -> str | None:
-        """The node of all results; None where there are several, or no name is known."""
+        """The node of all results; None if there are several, or no name is known."""
         names = {part.observed.on for part in self.parts}
         return names.pop() if self.nodes is None and len(names) == 1 else None
 
     @property
     def left_out(self) -> int:
-        """How many partitions of nodes have no sections of their own."""
+        """The number of partitions of nodes without sections of their own."""
         return len(self.results.observed) - len(self.parts)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is missing of what was requested, in sentences."""
+        """Missing parts of what was requested, as sentences."""
         sources = self.results.sources
         without = [NO_REPORT] if sources and all(one.killed for one in sources) else []
         return (*(one.sentence for one in self.results.problems), *without)
 
     @property
     def problems(self) -> Iterator[str]:
-        """What is missing, broken or incomplete, each in one sentence."""
+        """Missing, broken or incomplete results, each as one sentence."""
         yield from self.warnings
         for entry in self.results.entries:
             yield from verdict.problems(entry)
@@ -173,7 +173,7 @@ class Contents:
 
     @property
     def entries(self) -> list[Entry]:
-        """The documents of what is shown."""
+        """The documents of the shown results."""
         return [entry for part in self.parts for entry in part.observed.entries]
 
     @property
@@ -183,7 +183,7 @@ class Contents:
 
     @property
     def told(self) -> str:
-        """That status as it is shown."""
+        """The combined status, as printed."""
         same = [bool(one.provisional) for one in self._judged
                 if one.status == self.status and not one.simulated]  # fmt: skip
         # Where one was proven slow, the others' grounds do not matter.
@@ -192,7 +192,7 @@ class Contents:
 
     @property
     def provisional(self) -> str:
-        """What to do about partitions without a calibration; empty where there is none."""
+        """The advice on partitions without a calibration; empty if there are none."""
         return provisional.sentence(where for one in self._judged for where in one.provisional)
 
     @property
@@ -208,7 +208,7 @@ class Contents:
 
     @cached_property
     def counterparts(self) -> list[Counterpart]:
-        """The documents' figures, and where each is here."""
+        """The documents' figures, and their places on this page."""
         shown = [one for part in self.parts for one in part.shown]
         return document_figures.counterparts(shown, self.coverage)
 
@@ -216,9 +216,9 @@ class Contents:
 def of(results: Results, on: Sequence[str] = ()) -> Contents:
     """Return the contents of the page of a session.
 
-    :param on: the nodes with sections of their own; where none are named those that did not pass,
-        up to MOST_IN_FULL, or the first.
-    :raises NotFoundError: when there is no result of one of them.
+    :param on: the nodes with sections of their own; if none are named, those that did not pass, up
+        to MOST_IN_FULL, or the first node.
+    :raises NotFoundError: when a node has no result.
     """
     found = nodes.of(results)
     undrawn: list[str] = []
@@ -260,7 +260,8 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
             name += "-x"
         taken.add(name)
         judged = verdict.of(one)
-        # Altair's check of each part takes a third of the time; tests of the drawers have it.
+        # Altair's validation of each part takes a third of the time; the drawers' tests run it
+        # instead.
         with schemapi.debug_mode(False):
             drawn = sections(one, judged.diagnosis)
         undrawn = list(drawn.undrawn)
@@ -309,7 +310,7 @@ def _shown(
 
 
 def _measured(observed: Observed, coverage: Iterable[Coverage]) -> Iterator[str]:
-    """Yield the experiments that a partition has series or comparisons of."""
+    """Yield the experiments of which a partition has series or comparisons."""
     yield from (point.experiment for point in observed.points)
     for row in coverage:
         for ran in row.ran:

@@ -1,4 +1,4 @@
-"""The figures of the documents, and which figures of a session show the same quantity."""
+"""The figures of the documents, and the session's figures of the same quantity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DocumentFigure:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """A figure of a document, and its counterparts here; ``why_not`` where there are none."""
+    """A figure of a document, and its counterparts here; ``why_not`` if there are none."""
 
     theirs: DocumentFigure
     ours: tuple[Shown, ...]
@@ -57,7 +57,7 @@ def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Co
     """Return a row for each figure of the documents.
 
     :param ours: the figures of the page.
-    :param coverage: the experiments; of a figure that is not here their sentence is the reason.
+    :param coverage: the experiments, whose sentence is the reason for a missing figure.
     """
     rows = {row.experiment.id: row for row in coverage}
     found = []
@@ -68,10 +68,10 @@ def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Co
 
 
 def _shows(ours: Shown, theirs: DocumentFigure) -> bool:
-    """Whether a figure is a counterpart: one with published values only is not.
+    """Whether a figure is a counterpart of a document's figure.
 
-    Nor is one that draws several experiments, and has none of those that the document's is of. A
-    node is drawn by its model.
+    A figure with published values only is no counterpart, nor is a figure of several experiments
+    without any of the document's. A drawing of a node shows its model.
     """
     figure = ours.figure
     drawn = set(theirs.experiments) <= {COMPARING} or bool(ours.measured & set(theirs.experiments))

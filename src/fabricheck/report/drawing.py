@@ -13,7 +13,7 @@ from fabricheck.core.text import printable
 
 SVG = "http://www.w3.org/2000/svg"
 
-#: Elements allowed in a drawing; a charting library writes no others, and a page accepts no others.
+#: The elements allowed in a drawing. The charting library writes no others.
 ELEMENTS = frozenset(
     {"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline",
      "polygon", "text", "tspan", "title", "desc", "linearGradient", "radialGradient", "stop",
@@ -26,9 +26,9 @@ ElementTree.register_namespace("", SVG)
 
 
 def plain(value: Any) -> Any:
-    """Return the specification of a chart with all text printable.
+    """Return the specification of a chart with only printable text.
 
-    The library that draws ends the whole process at a character that no SVG can hold.
+    The drawing library ends the whole process at a character that SVG cannot hold.
     """
     if isinstance(value, str):
         return printable(value)
@@ -40,11 +40,11 @@ def plain(value: Any) -> Any:
 def inline(svg: str, prefix: str, name: str) -> Markup:
     """Return a drawing that can be placed in a page beside others.
 
-    Two drawings may use the same ids (of clips), and the second would be cut by the first's: they
-    get a prefix. To a screen reader it is one image; what is seen in it the page says in words.
+    Ids get a prefix, because two drawings may use the same ids (of clips) and the first's clip
+    would cut the second. A screen reader sees one image; the page describes it in words.
 
-    :param name: what the image is called.
-    :raises ElementTree.ParseError: when it is no XML.
+    :param name: the name of the image.
+    :raises ElementTree.ParseError: when the drawing is not XML.
     """
     root = ElementTree.fromstring(printable(svg))
     for parent in root.iter():

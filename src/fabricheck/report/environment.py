@@ -21,10 +21,10 @@ from fabricheck.results.reading import Results
 from fabricheck.results.session import Session
 from fabricheck.site.software import record
 
-#: Sessions of a job that are named.
+#: The most sessions of a job that are named.
 MOST_SESSIONS = 20
 
-#: Up to so many checks are named when they report something other than the rest.
+#: The most checks that are named when they report something other than the rest.
 MOST_OTHERS = 3
 
 
@@ -38,7 +38,7 @@ class Fact:
 
 
 def of_sessions(results: Results) -> list[Fact]:
-    """Return what ReFrame's report states of the session, or the facts of a job over nodes."""
+    """Return the facts of the session from ReFrame's report, or the facts of a job over nodes."""
     session = results.session
     if session is None and results.requested:
         ran = [f"{one.id} in {one.report.parent.parent}" for one in results.sessions]
@@ -65,7 +65,7 @@ def of_sessions(results: Results) -> list[Fact]:
 def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
     """Return the statements about the sessions' software, and the locks and specs kept with it.
 
-    Sessions of one job say the same once.
+    Equal statements of the sessions of a job are listed once.
     """
     says: dict[str, None] = {}
     kept: list[str] = []
@@ -95,7 +95,7 @@ def _time(seconds: float) -> str:
 
 
 def of(observed: Observed) -> list[Fact]:
-    """Return what the documents of a partition report; differing reports separately."""
+    """Return the facts that the documents of a partition report; differing facts separately."""
     told: dict[str, dict[str, list[str]]] = {}
     names = []
     for entry in observed.entries:

@@ -14,7 +14,7 @@ from fabricheck.results import table
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: What stands in `Row.outcome`: words, as colour alone tells nobody.
+#: The texts of `Row.outcome`, since colour alone is not accessible.
 MISSED, WITHIN, NO_LIMIT, NOT_RUN, NO_VALUE = (
     "missed",
     "within",
@@ -26,7 +26,7 @@ MISSED, WITHIN, NO_LIMIT, NOT_RUN, NO_VALUE = (
 
 @dataclass(frozen=True)
 class Extreme:
-    """A value, and its device, pair or rank; empty where that is not known."""
+    """A value, and its device, pair or rank; empty if unknown."""
 
     value: float
     where: str
@@ -34,12 +34,12 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Row:
-    """One experiment in one partition, by one metric of it.
+    """One experiment in one partition, by one of its metrics.
 
-    shown: the metric that missed its limit by most, else the bandwidth or latency with the least
-    margin; None where the experiment has no metric here. best, worst: of the series that the metric
-    is made of, its value where these are not known. outcome: MISSED and so on. of: how many metrics
-    of the experiment have a limit, and how many of them missed it.
+    shown: the metric that missed its limit by most, else the bandwidth or latency with the smallest
+    margin; None if the experiment has no metric here. best, worst: of the series of the metric, or
+    its value if these are unknown. outcome: MISSED and so on. of: the number of metrics of the
+    experiment with a limit, and the number that missed it.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def metric(self) -> str:
-        """The metric without how its series were reduced, of its check."""
+        """The metric of a check, without the suffix of how its series were reduced."""
         return (
             f"{self.shown.of.check} {REDUCED.sub('', self.shown.of.metric)}" if self.shown else ""
         )
@@ -65,13 +65,13 @@ class Row:
 
     @property
     def reference(self) -> float | None:
-        """What the metric is compared with; None where it has no limit."""
+        """The value that the metric is compared with; None if it has no limit."""
         judged = self.shown is not None and self.shown.limits
         return self.shown.of.judged.reference if self.shown and judged else None
 
     @property
     def limit(self) -> str:
-        """The limits in a few words; empty where there is none."""
+        """The limits as a short text; empty if there is none."""
         judged = self.shown.of.judged if self.shown else None
         if judged is None or judged.reference is None:
             return ""
@@ -85,7 +85,7 @@ class Row:
 
     @property
     def differ(self) -> bool:
-        """Whether best and worst differ by more than the digits that are shown."""
+        """Whether best and worst differ in the printed digits."""
         if self.best is None or self.worst is None:
             return False
         return f"{self.best.value:.3g}" != f"{self.worst.value:.3g}"
@@ -94,7 +94,7 @@ class Row:
 def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> tuple[Row, ...]:
     """Return a row for each of E1 to E15.
 
-    :param references: those of the partition, where they are known already.
+    :param references: those of the partition, if already known.
     """
     by_experiment: dict[str, list[tuple[Reference, list[Series]]]] = {}
     made_of = _made_of(observed)
@@ -102,7 +102,7 @@ def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> t
     for one in rests_on.of(observed) if references is None else references:
         series = made_of.get((one.of.check, one.of.metric), [])
         names = {point.experiment for point in series} or tags.get(one.of.check, frozenset())
-        # Sets of devices are chosen by E14 from what E8 measures.
+        # E14 chooses sets of devices from the measurements of E8.
         own = names & tags.get(one.of.check, names) or tags.get(one.of.check, names)
         for name in own:
             by_experiment.setdefault(name, []).append((one, series))
@@ -137,7 +137,7 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
 
 
 def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:
-    """Return how early a metric is chosen: missed, with series of its unit, limited, nearest."""
+    """Return the sort key of a metric: missed, with series of its unit, limited, nearest."""
     margin = 0.0 if one.of.margin is None else one.of.margin
     own = any(point.unit == one.of.unit for point in series)
     return not missed(one.of.judged.result), not own, not one.limits, margin if one.limits else 0.0

@@ -17,15 +17,15 @@ from markupsafe import Markup
 
 from fabricheck.report.drawing import plain
 
-#: Greatest width of a figure in pixels: the page shows one beside the other on a desktop, and one
-#: below the other on a phone, without making its text smaller.
+#: Greatest width of a figure in pixels. Two figures stand side by side on a desktop, and below each
+#: other on a phone, without smaller text.
 WIDTH = 350
 
 #: Colours distinguishable with colour blindness (Okabe and Ito, 2008), always doubled by a shape, a
 #: dash or a text.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 
-#: The kind of a value, by its mark: published points never look like those of this session.
+#: The kind of a value, by its mark: published points differ from those of this session.
 SHAPES: Mapping[str, str] = {
     "measured": "circle",
     "simulated": "square",
@@ -33,7 +33,7 @@ SHAPES: Mapping[str, str] = {
     "derived": "cross",
 }
 
-#: An SVG that is being drawn.
+#: An SVG whose drawing is in progress.
 Drawing: TypeAlias = "Future[str]"
 
 
@@ -41,8 +41,8 @@ Drawing: TypeAlias = "Future[str]"
 def _pen() -> ProcessPoolExecutor:
     """Return the process that draws in parallel: drawing takes a third of a report's time.
 
-    A thread would not do, as vl-convert keeps Python's lock. Nothing has used it here before the
-    fork, so the copy begins as if it were new.
+    A thread would not help, because vl-convert holds Python's lock. Nothing in this process uses
+    vl-convert before the fork, so the copy starts in a clean state.
     """
     return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("fork"))
 
@@ -51,10 +51,10 @@ def _pen() -> ProcessPoolExecutor:
 class Figure:
     """One figure.
 
-    id: its name in links and files. title: what it shows, shortly. kind: measured or simulated;
-    of a figure without any value of this session published or derived. says: what is seen in it,
-    in sentences, for those who do not see it. rows: its data, as a table of one dictionary a row
-    with the same keys each. drawing: as SVG, or being drawn.
+    id: its name in links and files. title: a short title. kind: measured or simulated; for a figure
+    without values of this session, published or derived. says: a description in sentences, for
+    readers who do not see the drawing. rows: its data, one dictionary per row, all with the same
+    keys. drawing: the SVG, or its drawing in progress.
     """
 
     id: str
@@ -66,7 +66,7 @@ class Figure:
 
     @property
     def svg(self) -> str:
-        """The drawing, when it is done."""
+        """The drawing as SVG; waits until it is complete."""
         return self.drawing if isinstance(self.drawing, str) else self.drawing.result()
 
     @property
@@ -81,11 +81,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure shown in the page.
+    """A figure on the page.
 
-    name: its id there, and its name as a file. where: its partition. of: the node model that it is
-    of, or what is known without one. node: the name of that model; empty without one. measured: the
-    experiments that it shows, or else those that the partition has series or comparisons of.
+    name: its id on the page, and its file name. where: its partition. of: the node model that it
+    shows, or what is known without one. node: the name of that model; empty without one. measured:
+    the experiments that it shows, or else those of which the partition has series or comparisons.
     """
 
     name: str
@@ -104,19 +104,20 @@ class Shown:
 
 
 def defect(what: str, error: Exception) -> str:
-    """Return the sentence about what a defect of this suite ended."""
+    """Return the sentence about a part lost to a defect of this suite."""
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return f"{what}, a defect of fabricheck ({told})."
 
 
 def drawn(chart: alt.TopLevelMixin) -> Drawing:
     """Start drawing a chart as SVG, in the style of the report."""
-    # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
+    # Altair validates each part when it is made; validating the whole again takes as long as
+    # drawing.
     themed = chart.to_dict(validate=False) | {"config": CONFIG}
     return _pen().submit(vl_convert.vegalite_to_svg, plain(themed))
 
 
-#: The style of all charts. What is seen in one, its figure says: marks need no words of their own.
+#: The style of all charts. Marks have no labels, because the figure's text describes them.
 CONFIG: Mapping[str, Any] = {
     "font": "Liberation Sans, Arial, sans-serif",
     "aria": False,

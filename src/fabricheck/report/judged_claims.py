@@ -16,7 +16,7 @@ from fabricheck.results.observed import Observed
 class Claims:
     """The outcome of every claim on the results of a partition.
 
-    defects: a sentence for each claim whose rule a defect of the suite ended.
+    defects: a sentence for each claim whose rule failed by a defect of the suite.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -24,9 +24,7 @@ class Claims:
 
     @cached_property
     def judged(self) -> list[Verdict]:
-        """The claims that were judged: those that do not hold first, those that are no evidence
-        last.
-        """
+        """The judged claims: claims that do not hold first, claims that are no evidence last."""
         found = [one for one in self.verdicts if one.outcome != NOT_TESTABLE]
         return sorted(found, key=lambda one: (one.outcome == REPRODUCED, one.by_construction))
 
@@ -57,13 +55,13 @@ class Claims:
 
 
 def of(observed: Observed) -> Claims:
-    """Judge every claim by a partition's results; a rule with a defect costs its own claim."""
+    """Judge every claim by a partition's results; a rule with a defect loses only its own claim."""
     verdicts: list[Verdict] = []
     defects = []
     for claim in CLAIMS:
         try:
             verdicts += evaluate([claim], observed)
-        # Whatever the error: unexpected results must not hide all others.
+        # Any exception: unexpected results must not hide all other claims.
         except Exception as error:
             where = f" of {observed.where}" if observed.where else ""
             defects.append(defect(f"Claim {claim.id}{where} could not be judged", error))

@@ -25,10 +25,10 @@ from fabricheck.results.reading import Results
 class Row:
     """A row of the table of nodes.
 
-    says: the first reason for its status, or what its checks came to. nearest: the metric that is
-    farthest beyond its limit, or has the least margin. behind: the metric that is farthest behind
-    the median of all nodes, and how far, where it stands out. All of it is of what the verdict is
-    on: nothing simulated stands beside the status of a machine.
+    says: the first reason for its status, or the result of its checks. nearest: the metric that is
+    farthest beyond its limit, or has the smallest margin. behind: the metric that is farthest
+    behind the median of all nodes, and its distance, if it is an outlier. All values belong to the
+    subject of the verdict: no simulated value stands beside the status of a machine.
     """
 
     verdict: NodeVerdict
@@ -38,16 +38,16 @@ class Row:
 
     @property
     def node(self) -> str:
-        """Its name, and what is simulated on it."""
+        """The name of the node, and the name of its simulation."""
         simulated = self.verdict.simulated
         return f"{self.verdict.node}, simulating {simulated}" if simulated else self.verdict.node
 
 
 @dataclass(frozen=True)
 class Total:
-    """How many measured, or simulated, nodes there are, and how many of each status.
+    """The number of measured, or simulated, nodes in total and for each status.
 
-    counts: a status, how many have it, and the names of their nodes; those of PASS are not named.
+    counts: a status, its number, and the names of its nodes; nodes with PASS are not named.
     """
 
     simulated: bool
@@ -70,7 +70,7 @@ class Nodes:
 
     @property
     def totals(self) -> Iterator[Total]:
-        """The machines, then what is simulated on them."""
+        """The totals of machines, then of simulations."""
         for simulated in (False, True):
             rows = [row.verdict for row in self.rows if bool(row.verdict.simulated) == simulated]
             if rows:
@@ -88,7 +88,7 @@ class Nodes:
 
     @property
     def behind(self) -> list[Spread]:
-        """The metrics in which a node is behind the others, one of worst and median."""
+        """The metrics in which a node is behind the others; of worst and median, one."""
         return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
 
 
@@ -103,9 +103,10 @@ def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
 
 
 def of(results: Results) -> Nodes | None:
-    """Return the overview of several nodes, or of one that never answered.
+    """Return the overview of several nodes, or of a single node without results.
 
-    None of one with results, where no node has a name, and of documents outside of any session.
+    Returns None for one node with results, without node names, and for documents outside any
+    session.
     """
     if not any(one.session or one.killed for one in results.sources) and results.job is None:
         return None
@@ -127,9 +128,7 @@ def of(results: Results) -> Nodes | None:
 
 
 def _place(row: Row) -> tuple[int, bool, float, list[tuple[int, int, str]]]:
-    """Return where a node stands: by its status; of those that are no PASS machines first, and then
-    who is farthest off; of the others by name.
-    """
+    """Return the sort key of a node: status, machines first if failed, margin, name."""
     status = row.verdict.status
     margin = None if row.nearest is None or status == "PASS" else row.nearest.margin
     far = math.inf if margin is None else margin

@@ -26,23 +26,22 @@ from fabricheck.report.contents import Contents
 from fabricheck.results import archive, attached
 from fabricheck.results.reading import Results
 
-#: Where pages are written in a results folder: a folder for each session.
+#: The folder of pages in a results folder, with one folder for each session.
 PAGES = "reports-html"
 
 #: The page, the summary, and the folder of the figures.
 PAGE, SUMMARY, FIGURES = "index.html", "summary.md", "figures"
 
-#: How a page links to what is beside it.
+#: The links of a page to the files beside it.
 _LINK = re.compile(rf'href="({FIGURES}/[A-Za-z0-9.-]+\.(?:svg|csv))"')
 
-#: So many findings of a partition stand before the sections that are folded.
+#: The number of findings of a partition before the folded sections.
 MOST_AT_A_GLANCE = 5
 
-#: Names of measurements, components or causes in a cell of the diagnosis.
+#: The most names of measurements, components or causes in a cell of the diagnosis.
 _MOST_NAMES = 6
 
-#: Kinds of numbers, distinguished everywhere by a shape, a word and a colour, which the end of the
-#: page explains.
+#: Kinds of numbers, each with a shape, a word and a colour, which the end of the page explains.
 KINDS: Mapping[str, str] = {
     "measured": "timed by a clock while hardware moved the data",
     "simulated": (
@@ -73,7 +72,7 @@ REFERENCE_KINDS: Mapping[str, str] = {
 def files(found: Contents, folder: Path | None = None) -> dict[str, str]:
     """Return the files of a report by their path in its folder.
 
-    :param folder: that it is for, which links to attached files start from; `folder` else.
+    :param folder: the folder from which links to attached files start; the default is `folder`.
     """
     page = render("page.html.j2", found, folder)
     figures = [*found.overview, *(one for part in found.parts for one in part.shown)]
@@ -86,9 +85,9 @@ def files(found: Contents, folder: Path | None = None) -> dict[str, str]:
 
 
 def render(template: str, found: Contents, at: Path | None = None) -> str:
-    """Return a template filled in; in HTML and Markdown every text is shown as it is.
+    """Return a filled template; HTML and Markdown markup in values is escaped.
 
-    :param at: the folder of the page, as of `files`.
+    :param at: the folder of the page, as in `files`.
     """
     at = at or folder(found.results)
     says, kept = environment.software(found.results.sessions)
@@ -134,7 +133,7 @@ def _environment(html: bool) -> jinja2.Environment:
 
 
 def cell(value: Any) -> str:
-    """Format a value for a table: a number with five digits, nothing for None."""
+    """Format a value for a table: a number with five digits, an empty text for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -158,7 +157,7 @@ def _printable(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-#: Characters that Markdown, and the HTML in it, would not take literally.
+#: Characters that have a meaning in Markdown, or in HTML within it.
 _MARKS = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!@$"} | {"&": "&amp;", "\n": " "}
 )
@@ -173,7 +172,7 @@ def _markdown(value: Any) -> Any:
 def folder(results: Results) -> Path:
     """Return the default folder of a page.
 
-    Of an archive it lies beside the archive.
+    For an archive it lies beside the archive.
     """
     if results.archive is not None:
         return results.archive.parent / PAGES / archive.stem(results.archive)
@@ -181,12 +180,12 @@ def folder(results: Results) -> Path:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
-    """Write a report and return its page; figures that only the page of before had are removed.
+    """Write a report and return its page; figures that only the previous page had are removed.
 
-    Which these are its links say: other files that somebody keeps there stay.
+    The links of the previous page name them, so other files in the folder stay.
 
-    :param files: by path in the folder, as ``figures/NAME.svg``, the text.
-    :raises NotFoundError: when it cannot be written; an earlier report is then still there, whole.
+    :param files: the texts by path in the folder, such as ``figures/NAME.svg``.
+    :raises NotFoundError: when it cannot be written; an earlier report then stays complete.
     """
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)

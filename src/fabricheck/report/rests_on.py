@@ -17,7 +17,7 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 from fabricheck.site.partitions import extras
 
-#: The remark on a reference that the reference files no longer have, or have changed.
+#: The remark on a reference that the reference files no longer contain, or that changed there.
 CHANGED = "changed since"
 
 
@@ -25,7 +25,7 @@ CHANGED = "changed since"
 class Reference:
     """The reference of a metric, and its origin.
 
-    kind: as of `fabricheck references`, or ``changed since``.
+    kind: as in `fabricheck references`, or ``changed since``.
     """
 
     of: Metric
@@ -35,7 +35,7 @@ class Reference:
 
     @property
     def limits(self) -> str:
-        """The limits in words; empty where the reference has none."""
+        """The limits as text; empty if the reference has none."""
         judged = self.of.judged
         said = []
         for part, word in ((judged.lower, "at least"), (judged.upper, "at most")):
@@ -55,7 +55,7 @@ def of(observed: Observed) -> tuple[Reference, ...]:
 
 
 def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
-    """Return each document that a reference rests on, with all places in it."""
+    """Return each document that a reference depends on, with all its places."""
     found: dict[tuple[object, ...], tuple[Source, list[str]]] = {}
     for one in reference.sources:
         key = (one.title, one.system, one.inferred, one.limit)
@@ -64,7 +64,7 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
 
 
 def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
-    """Return kind, how and sources by the reference files of today."""
+    """Return kind, rule and sources from today's reference files."""
     judged = metric.judged
     try:
         found = stated.of(folder())

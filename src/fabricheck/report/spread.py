@@ -14,14 +14,15 @@ from fabricheck.report.worst import BEHIND_PERCENT, FEWEST
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import REPETITION
 
-#: Robust standard deviations from the median of the nodes beyond which one stands out, as Iglewicz
-#: and Hoaglin (How to Detect and Handle Outliers, 1993) advise; and no less than BEHIND_PERCENT.
+#: The number of robust standard deviations from the median of the nodes beyond which a node is an
+#: outlier, as advised by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993); at least
+#: BEHIND_PERCENT.
 FAR = 3.5
 
 
 @dataclass(frozen=True)
 class Far:
-    """A node that is an outlier; percent: above the median of the nodes, below it negative."""
+    """An outlier node; percent: its distance from the median of the nodes, negative below it."""
 
     node: str
     value: float
@@ -32,8 +33,8 @@ class Far:
 class Spread:
     """One metric over the nodes of a partition.
 
-    values: by node. deviation: robust standard deviation, as percent of the median. worse, better:
-    the nodes that stand out, the farthest first.
+    values: by node. deviation: robust standard deviation, in percent of the median. worse, better:
+    the outliers, the farthest first.
     """
 
     where: str
@@ -48,7 +49,7 @@ class Spread:
     better: tuple[Far, ...]
 
     def percent(self, value: float) -> float:
-        """Return how far a value is above the median, in percent of it."""
+        """Return the distance of a value from the median, in percent of the median."""
         return 100 * (value / self.median - 1)
 
     @property
@@ -64,7 +65,7 @@ class Spread:
 
 
 def of(parts: Iterable[Observed]) -> list[Spread]:
-    """Return every metric that several nodes have, first those of which one is farthest behind."""
+    """Return every metric that several nodes have, ordered by the farthest node behind."""
     return sorted(
         _spreads(parts),
         key=lambda one: (
@@ -102,7 +103,7 @@ def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
 
 
 def _far(values: Mapping[str, float], median: float, least: float) -> list[Far]:
-    """Return the nodes that are farther from the median than a least percentage."""
+    """Return the nodes farther from the median than a minimum percentage."""
     every = [Far(node, value, 100 * (value / median - 1)) for node, value in values.items()]
     far = [one for one in every if len(values) >= FEWEST and abs(one.percent) > least]
     return sorted(far, key=lambda one: -abs(one.percent))

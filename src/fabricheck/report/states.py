@@ -24,7 +24,7 @@ COLUMNS = (
     "VBIOS and firmware",
 )
 
-#: What stands for an item that nothing tells.
+#: The text of an item that no tool reports.
 UNKNOWN = "unknown"
 
 
@@ -32,9 +32,9 @@ UNKNOWN = "unknown"
 class State:
     """The snapshots of a partition, summarized; empty without any.
 
-    causes: in sentences what can explain a value, once for all checks. host: facts of the host.
-    devices: a row of texts for each device, as COLUMNS. absent: items of which nothing is known,
-    with the reason. seconds: how long the snapshots took, from to.
+    causes: sentences on states that can explain a value, once for all checks. host: facts of the
+    host. devices: a row of texts for each device, as COLUMNS. absent: items without a value, with
+    the reason. seconds: the shortest and the longest time of a snapshot.
     """
 
     causes: tuple[str, ...]
@@ -45,7 +45,7 @@ class State:
 
 
 def of(observed: Observed) -> State | None:
-    """Return the state around the checks of a partition; None where no document tells it."""
+    """Return the state around the checks of a partition; None if no document has it."""
     documents = [one for one in observed.documents if "state" in one]
     snapshots = [one for document in documents for one in _snapshots(document)]
     if not snapshots:
@@ -166,7 +166,7 @@ _CELLS: Sequence[Callable[[Sequence[DeviceState]], str]] = (
 
 
 def _range(values: Iterable[float | None], form: str) -> str:
-    """Return the least and greatest of some values; nothing where none is known."""
+    """Return the smallest and largest of some values; nothing if none is known."""
     known = [one for one in values if one is not None]
     if not known:
         return ""

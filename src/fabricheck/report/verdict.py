@@ -15,13 +15,13 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.site.sets import EVERYTHING, Choice
 
-#: Rules whose findings are told as what is missing, with the file that it should be.
+#: Rules whose findings are listed as missing, with the expected file.
 _TOLD_AS_MISSING = frozenset({"no-document", "not-judged"})
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check, or the partition, did not pass: worst status, and reasons in sentences."""
+    """Why a check, or the partition, did not pass: worst status, and reasons as sentences."""
 
     check: str
     status: NodeStatus
@@ -32,12 +32,12 @@ class Failure:
 class Verdict:
     """The verdict on a partition.
 
-    status: as a node with these results has it. provisional: the partition, where that rests on its
-    limits and it has no calibration of its own. simulated: whether it is of a simulated node. says:
-    why, in numbers. failures: why it is no PASS, the worst first. problems: what is missing or not
-    whole. skipped: checks that did not run. absent: checks that the site expects there and the
-    session has not, chosen or not. caveats: what to know beside the status, each in one sentence.
-    diagnosis: what explains the missed limits; None where none was missed.
+    status: the status of a node with these results. provisional: the partition, if the status
+    depends on its limits and it has no calibration of its own. simulated: whether the node is
+    simulated. says: the reason in numbers. failures: the reasons against PASS, the worst first.
+    problems: missing or incomplete parts. skipped: checks that did not run. absent: checks that the
+    site expects there and the session lacks, chosen or not. caveats: the limits of the status, each
+    as one sentence. diagnosis: the explanation of the missed limits; None if none was missed.
     """
 
     status: NodeStatus
@@ -53,12 +53,12 @@ class Verdict:
 
     @property
     def told(self) -> str:
-        """The status as it is shown."""
+        """The status as printed."""
         return provisional.told(self.status, self.provisional)
 
 
 def problems(entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with a document: missing, unreadable, or of an unfinished run."""
+    """Yield the problems of a document: missing, unreadable, or of an unfinished run."""
     yield from map(str, entry.problems)
     if entry.document is not None and not entry.document["complete"]:
         said = entry.document["outcome"]["message"]

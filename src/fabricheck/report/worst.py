@@ -17,25 +17,25 @@ from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.results.table import Series
 
-#: The most rows of a table; references and figures have all of them.
+#: The most rows of a table; the sections on references and figures have all rows.
 MOST = 10
 
-#: Percent behind the median of its class from which a pair, device or rank is listed: less counts
-#: as noise for the programs.
+#: The percentage behind the median of its class from which a pair, device or rank is listed; less
+#: counts as noise for the programs.
 BEHIND_PERCENT = 1.0
 
-#: A class of fewer members has no median to compare one of them with.
+#: The fewest members of a class whose median is used for comparison.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a check, and the limit that it is nearest to.
+    """A metric of a check, and its nearest limit.
 
-    limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
-    reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
-    the limit is the reference itself, as of counts and of what has to be the best one. where: what
-    the check says that it missed its limit on; empty where it did not.
+    limit: the limit that the value is nearest to. bound: ``at least`` or ``at most``; empty if the
+    reference has no limit. margin: the remaining percentage of the limit, negative if missed; None
+    if the limit is the reference itself, as for counts and for the choice of the best device.
+    where: the place at which it missed its limit, as the check reports it; empty if it did not.
     """
 
     check: str
@@ -51,7 +51,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Slow:
-    """A pair, device or rank behind the median of its class; percent: how far."""
+    """A pair, device or rank behind the median of its class; percent: the distance."""
 
     what: str
     operation: str
@@ -67,8 +67,8 @@ class Slow:
 class Noise:
     """The noisy series of a check: their number, and the widest interval in % of the median.
 
-    harmless: how many of them fail nothing: those small enough for the caches, and shares whose sum
-        is the result.
+    harmless: how many of them fail no check: those small enough for the caches, and shares whose
+    sum is the result.
     """
 
     check: str
@@ -79,7 +79,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A series with wrong data, and where the first difference is."""
+    """A series with wrong data, and the place of the first difference."""
 
     check: str
     what: str
@@ -99,17 +99,17 @@ class Worst:
 
     @property
     def nearest(self) -> tuple[Metric, ...]:
-        """The first of those that kept their limit."""
+        """The metric within its limit that is nearest to it."""
         return self.kept[:MOST]
 
     @property
     def failed_by_check(self) -> list[Metric]:
-        """The metric of each check that missed its limit, the worst first."""
+        """The metric of each check that missed its limit by most, the worst first."""
         return _of_each_check(self.failed)
 
     @property
     def nearest_by_check(self) -> list[Metric]:
-        """The metric of each check that is nearest to its limit, of those that kept it."""
+        """The metric of each check that is nearest to its limit, of those within limits."""
         return _of_each_check(self.kept)
 
 
@@ -128,7 +128,7 @@ def of(observed: Observed) -> Worst:
 
 
 def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
-    """Return the first of each metric that a check has as worst and median."""
+    """Return the first metric of each pair of worst and median of a check."""
     found: dict[tuple[str, str], Metric] = {}
     for one in metrics:
         found.setdefault((one.check, REDUCED.sub("", one.metric)), one)
@@ -136,7 +136,7 @@ def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
-    """Return the first of each check: a value in GB/s or us, before a comparison of such values."""
+    """Return the first metric of each check; GB/s and us come before comparisons of such values."""
     found: dict[str, Metric] = {}
     for one in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
         found.setdefault(one.check, one)
@@ -158,7 +158,7 @@ def metrics(cases: Iterable[Case]) -> Iterator[Metric]:
 
 
 def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:
-    """Return the limit that a value is nearest to, which one it is, and the margin in percent."""
+    """Return the limit nearest to a value, its kind, and the margin in percent."""
     if judged.reference is None:
         return None
     found = []
@@ -211,7 +211,7 @@ def _largest(points: Iterable[Series]) -> list[Series]:
 
 
 def _series_of(point: Series) -> tuple[Hashable, ...]:
-    """Return the key that two values must share to be compared."""
+    """Return the key of comparable values."""
     series = point.measured
     number_of = len(series.get("ranks") or ()), len(point.devices)
     return (
@@ -222,7 +222,7 @@ def _series_of(point: Series) -> tuple[Hashable, ...]:
 
 
 def _class(observed: Observed, point: Series) -> str:
-    """Return the values that a value is compared with: paths of the same link class."""
+    """Return the class whose values are compared: paths of the same link class."""
     node = observed.node
     if point.pair is not None:
         a, b = point.pair
@@ -239,7 +239,7 @@ def _class(observed: Observed, point: Series) -> str:
 
 
 def of_whom(point: Series) -> str:
-    """Return which device, pair or rank a series is of."""
+    """Return the device, pair or rank of a series."""
     ranks = point.ranks
     if point.pair is not None and point.role != "sum":
         name = f"pair {point.pair[0]} to {point.pair[1]}"

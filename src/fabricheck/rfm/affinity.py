@@ -1,6 +1,6 @@
-"""Checks of rank binding (E15) against the requested one; nothing is measured.
+"""Checks of rank binding (E15) against the requested binding; no time is measured.
 
-The check of ``affinity`` shows every rank all devices, as all other checks do, and binds it by
+The check ``affinity`` shows every rank all devices, as all other checks do, and binds it by
 ``--map``. The check of a site's own binding lets the launcher choose, with the options that the
 site recommends to its users: each rank sees one device and has the cores near it.
 """
@@ -37,7 +37,7 @@ def _require_ranks(document: ResultDocument) -> None:
 
 
 def _launched(document: ResultDocument, started: int) -> Iterator[str]:
-    """Yield the faults of all ranks together."""
+    """Yield the faults of all ranks of a launch."""
     ranks = document.get("ranks") or []
     if len(ranks) != started:
         node = document["host"]["hostname"]
@@ -49,7 +49,7 @@ def _launched(document: ResultDocument, started: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The binding that a launcher was asked for.
+    """The binding requested from a launcher.
 
     ranks: their number. placed: the devices and cores of the ranks; ``None`` for the launcher's
     choice. node: the node model, which gives the NUMA domain of each core and device.
@@ -130,18 +130,18 @@ def options(template: Sequence[str], node: NodeModel) -> list[str]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A device of a document: what to call it, and its number in the node model, if known."""
+    """A device of a document: its name in sentences, and its number in the node model, if known."""
 
     name: str
     number: int | None
 
 
 def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
-    """Yield one sentence for each rank without one device of its own and cores near it.
+    """Yield one sentence for each rank without a device of its own and cores near it.
 
     The document numbers devices in the order in which ranks saw them. Their numbers in the node
-    model are those of HIP and CUDA: ascending PCI addresses, so all of them must be seen; an
-    address in the model decides by itself.
+    model are those of HIP and CUDA: ascending PCI addresses. All devices must therefore be seen,
+    unless the model states their addresses.
     """
     yield from _launched(document, len(node.devices))
     yield from _unknown_devices(document, node)
@@ -262,7 +262,7 @@ class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[cal
         self.job.launcher.options = [*self.job.launcher.options, *bound]
 
     def requested(self) -> Requested:
-        """Return the devices that the ranks see together, which their findings concern."""
+        """Return the devices that the ranks see together; findings refer to them."""
         requested = super().requested()
         devices = load(Path(self.stagedir) / RESULT)["devices"]
         return replace(requested, architectures=[requested.architectures[0] for _ in devices])

@@ -1,7 +1,7 @@
 """The base of all measuring checks: run-only, and passing only with proof.
 
-A check class reads as a table: program, arguments, metrics, tags. Everything that differs between
-machines comes from the extras of partition and environment (docs/feature-words.md).
+A check class is a table: program, arguments, metrics, tags. All differences between machines come
+from the extras of partition and environment (docs/feature-words.md).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from fabricheck.rfm import bounds, exceptions, predictions, relative, run_match,
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
 
-#: The result document in the stage folder, and in the output folder of a check that passed.
+#: The result document in the stage folder, and in the output folder of a passed check.
 RESULT = "result.json"
 
 #: The command of this package, beside the Python that runs ReFrame.
 FABRICHECK = Path(sys.executable).with_name("fabricheck")
 
-#: Seconds between the program's own time limit and ReFrame's, in which it writes its document.
+#: Seconds between the program's own time limit and ReFrame's, for writing its document.
 GRACE_S = 30
 
 
@@ -56,7 +56,7 @@ def _part_of(name: str, count: int) -> NodeModel:
 
 @cache
 def _read_part(path: Path, changed_ns: int, count: int) -> NodeModel:
-    # A check asks for its node repeatedly; reading it took a fifth of a session.
+    # Cached: a check asks for its node repeatedly, and reading it took a fifth of a session.
     return load_node(str(path)).part(count)
 
 
@@ -67,10 +67,10 @@ def _for_reframe(entry: Sequence[Any]) -> Any:
 
 
 class Printed(float):
-    """A value that ReFrame prints with five digits, and keeps with all of them in its reports."""
+    """A value that ReFrame prints with five digits and stores in full in its reports."""
 
     def __str__(self) -> str:
-        """Return it as people read it: 32.272 and not 32.27216483946."""
+        """Return it with five digits: 32.272 instead of 32.27216483946."""
         return number(self)
 
 
@@ -79,9 +79,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     program: the program's name, as in the environment's folder of programs. arguments: its command
     line, without output and time limit. metrics: the metrics that the document must contain; see
-    `expected_metrics`. seconds: the least time limit of the program in s: twice the predicted time
-    if that is more, in whole minutes. overlay: a file that changes a simulated node, given as ``-S
-    overlay=FILE`` and recorded in the result.
+    `expected_metrics`. seconds: the minimum time limit of the program in s. The limit is twice the
+    predicted time if that is more, in whole minutes. overlay: a file that changes a simulated node,
+    set by ``-S overlay=FILE`` and recorded in the result.
     """
 
     overlay = variable(str, value="")
@@ -91,7 +91,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     metrics: Sequence[Metric] = ()
     seconds = 120
 
-    # Nothing is copied to where the program writes.
+    # No files are copied to the stage folder, where the program writes.
     sourcesdir = None
     require_reference = True
     num_tasks = 1
@@ -107,8 +107,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     #: The rules of metrics without another limit, by metric; set when the partition is known.
     rules_used: dict[str, Rule]
 
-    #: By metric its figure, the place of measurement, and possible causes; set when the document is
-    #: accepted.
+    #: By metric, its figure, the place of measurement, and possible causes; set when the document
+    #: is accepted.
     _figures: dict[str, tuple[Figure, str, Sequence[state.Cause]]]
 
     def expected_metrics(self) -> Sequence[Metric]:
@@ -116,7 +116,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return self.metrics
 
     def judged_metrics(self) -> Sequence[Metric]:
-        """Return these metrics, and those that compare a metric's similar members."""
+        """Return these metrics, and the metrics that compare a metric's similar members."""
         expected = self.expected_metrics()
         return [*expected, *relative.alike(expected, self.population(), self.node)]
 
@@ -128,12 +128,13 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         library: str = "mpi",
         unit: Unit = "us",
     ) -> Rule | None:
-        """Return the rule for a collective of some devices; None where no model knows their links.
+        """Return the rule for a collective of some devices; None if no node model has their links.
 
-        None also where the only path of two of them is over the host, which no node model
+        Also None if the only path between two of them is over the host, which no node model
         describes.
 
-        :param size: of the message, in bytes. library: see `rules.collective`.
+        :param size: of the message, in bytes.
+        :param library: see `rules.collective`.
         """
         if self.node is None or not devices:
             return None
@@ -149,19 +150,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return self.arguments
 
     def program_path(self) -> Path:
-        """Return the program's file; overridden where it is not one of the environment's."""
+        """Return the program's file; overridden if it is not one of the environment's."""
         return self.programs_folder / self.program
 
     def population(self) -> Mapping[str, Sequence[Any]]:
-        """Return the population: for each field of a metric's `over` the values that must be
-        measured.
-        """
+        """Return the population: for each field of a metric's `over`, the values to be measured."""
         return {"device": range(self.device_count)}
 
     def predicted_s(self) -> float:
         """Return the predicted time of the job on this partition, in s.
 
-        :raises Unpredicted: when there is no basis, with the reason.
+        :raises Unpredicted: with the reason, when there is no basis for a prediction.
         """
         node = self._timed_node()
         return predictions.of_program(self.program, self.program_arguments(), node)
@@ -176,11 +175,11 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @property
     def node(self) -> NodeModel | None:
-        """The healthy node model of the partition; ``None`` where it names none.
+        """The healthy node model of the partition; ``None`` if it names none.
 
-        For a partition with fewer devices than its model it is the part with the first of them.
+        For a partition with fewer devices than its model, the first devices of the model are used.
 
-        :raises PipelineError: when there is no such model, or no such part of it.
+        :raises PipelineError: when the model, or such a part of it, does not exist.
         """
         name = self.current_partition.extras.get("node")
         try:
@@ -190,9 +189,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @property
     def required_node(self) -> NodeModel:
-        """The node model, where the check requires one.
+        """The node model, for a check that requires one.
 
-        :raises PipelineError: also when the partition names no node model.
+        :raises PipelineError: as `node`, and when the partition names no node model.
         """
         self.extra("node")
         node = self.node
@@ -201,7 +200,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @property
     def host_noise_limit(self) -> float:
-        """The noise limit of transfers with the host's memory; by default that of all others.
+        """The noise limit of transfers with the host's memory; by default that of other transfers.
 
         :raises PipelineError: when the site file states neither.
         """
@@ -258,10 +257,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
 
     def _record_metrics(self, metrics: Sequence[Metric]) -> None:
-        """Append the check's metrics here as a line of JSON to the file that a variable names.
+        """Append the check's metrics as a line of JSON to the file named by a variable.
 
-        Only a check knows its metrics, and only when its partition is known: `fabricheck sets` and
-        `references` start a dry run for it.
+        Only a check whose partition is known can list its metrics, so `fabricheck sets` and
+        `references` start a dry run for them.
         """
         file = os.environ.get(ENV_METRICS)
         if not file:
@@ -343,7 +342,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             )
 
     def last_to_end(self) -> tuple[str, ResultDocument | None]:
-        """Return the one program."""
+        """Return the program that ended last: the only one."""
         return self.program, self.result_of(RESULT)
 
     @sanity_function  # type: ignore[untyped-decorator]
@@ -376,7 +375,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return True
 
     def _keep_series(self, document: ResultDocument, figures: Sequence[Figure]) -> None:
-        """Record which series the metrics are made of; a failure to do so fails no measurement."""
+        """Record the series of the metrics; a failure to do so does not fail a measurement."""
         series = {figure.metric.name: figure.made_of(document) for figure in figures}
         try:
             made_of.write(Path(self.stagedir), document, series)
@@ -388,7 +387,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def _refuse(self, document: ResultDocument, faults: list[str], doubts: Collection[str]) -> None:
         """Raise the error for the faults of a document and for settings that were not requested.
 
-        :param doubts: those of the faults that concern measured values only.
+        :param doubts: the faults that concern measured values only.
         """
         other_devices = list(run_match.device_faults(document, self.requested().architectures))
         fewer = len(document["devices"]) < self.device_count
@@ -405,11 +404,11 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise (exceptions.SettingError if found else kind)(said)
 
     def requested(self) -> run_match.Requested:
-        """Return what the document must contain."""
+        """Return the required content of the document."""
         return self.request_of(self.program, self._command_line())
 
     def figure(self, document: ResultDocument, metric: Metric) -> Figure:
-        """Return a metric's value and series; overridden where it is computed otherwise.
+        """Return a metric's value and series; overridden where it is computed differently.
 
         :raises MetricError: when a series is missing, duplicate, or in another unit.
         """
@@ -424,7 +423,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return bounds.Bound(**stated) if stated else None
 
     def check_performance(self) -> None:
-        """Let ReFrame judge and record the values, then state where a missed one was measured.
+        """Let ReFrame judge and record the values, then name the place of each missed value.
 
         :raises PerformanceError: as ReFrame does, and when a declared metric has no value.
         """

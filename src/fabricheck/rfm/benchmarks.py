@@ -2,9 +2,9 @@
 
 The launches are a plan (`fabricheck.tools.benchmarks`) in the stage folder. ``fabricheck tools
 run`` starts them through the partition's launcher, parses the output and writes the document, so
-that everything that applies to this suite's programs applies to the tools too. The tools are OSU
-Micro-Benchmarks: MPI between two ranks (E9) and its collectives (E10); and rccl-tests or
-nccl-tests: collectives of RCCL or NCCL (E11).
+that the tools are judged like this suite's programs. The tools are OSU Micro-Benchmarks: MPI
+between two ranks (E9) and its collectives (E10); and rccl-tests or nccl-tests: collectives of RCCL
+or NCCL (E11).
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benc
 #: The plan in the stage folder.
 PLAN = "plan.json"
 
-#: The launch that describes the node: a program of every environment, without measuring time.
+#: The launch that describes the node: a program of every environment that measures no time.
 FACTS_PROGRAM = "stream"
 FACTS_ARGUMENTS = ("--devices", "0", "--kernels", "copy", "--sizes", "64KiB", "--time-limit", "50")
 
-#: The variable that limits a process to some devices, numbered in the order of ranks.
+#: The variable that limits a process to some devices, in the order of ranks.
 VISIBLE = {"rocm": "HIP_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}
 
-#: Bytes of the messages whose latency OSU's checks judge, and of the largest in the same scan.
+#: Bytes of the messages whose latency OSU's checks judge, and of the largest message in that scan.
 LATENCY_SIZES = (16, 8192)
 
-#: Fields common to all series of OSU: another convention is a factor of two.
+#: Fields common to all series of OSU; another convention changes values by a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once", "role": "single"}
 
-#: Operations in a mean of rccl-tests, and of the warm-up before each.
+#: Operations averaged by rccl-tests for one value, and its warm-up operations before each.
 ITERATIONS, WARM_UP = 50, 5
 
 
@@ -52,7 +52,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Runs a third-party benchmark; `program` is its name in the document.
 
     launch_seconds: the time limit of one launch in s. sizes: the first and the last message size in
-    bytes; those between double. stated_sizes: their names in the partition's extras of the tool.
+    bytes; sizes double in between. stated_sizes: their names in the partition's extras of the tool.
     """
 
     launch_seconds = 120
@@ -81,7 +81,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     @property
     def benchmark(self) -> Benchmark:
-        """The entry of the tool."""
+        """The tool's entry in the table of benchmarks."""
         return BENCHMARKS[self.program]
 
     def tool_path(self, program: str) -> Path:
@@ -99,7 +99,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             ) from None
 
     def stated(self, key: str | None) -> Any:
-        """Return what the partition's extras state about the tool; None where they do not."""
+        """Return the partition's extras of the tool; None without any."""
         return self.current_partition.extras.get(self.benchmark.extra, {}).get(key)
 
     def judged_sizes(self) -> tuple[int, int]:
@@ -116,7 +116,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     def first_sets(self) -> Sequence[tuple[int, ...]]:
         """Return the sets of the first 2, 3 ... devices that are not among `growing_sets`.
 
-        Skips the check where the first devices are the best ones.
+        Skips the check if the first devices are the best ones.
         """
         best = set(self.growing_sets())
         first = [tuple(range(count)) for count in range(2, self.device_count + 1)]
@@ -144,7 +144,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return max(launch.ranks for launch in plan.launches)
 
     def _keep_to_one_node(self) -> None:
-        # Launchers are part of the plan; ReFrame starts only the process that follows it.
+        # The plan contains the launchers; ReFrame starts only ``fabricheck tools run``.
         plan = self.plan()
         self.num_tasks = self.processes(plan)
         self.num_tasks_per_node = self.num_tasks
@@ -177,7 +177,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         variable = VISIBLE.get(self.runtime)
         if variable is None or not devices:
             return ""
-        # By PCI address, in the order of the node model and the other programs.
+        # By PCI address, which is the order of the node model and of the other programs.
         order = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if self.runtime == "cuda" else []
         shown = ",".join(map(str, dict.fromkeys(devices)))
         return " ".join(["env", *settings, f"{variable}={shown}", *order])
@@ -208,7 +208,7 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     def twice(
         self, program: str, devices: Sequence[int], ranks: int, sizes: tuple[int, int]
     ) -> Iterator[Launch]:
-        """Yield the launch that measures, and the one that compares the data.
+        """Yield the launch that measures, and the launch that compares the data.
 
         :param devices: those of the ranks, in order; empty for host memory.
         :param sizes: the first and the last, in bytes.
@@ -258,7 +258,7 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         launcher = self.rank_launcher(devices)
         if isinstance(launcher, launchers.SmpirunLauncher):
             launcher.hostfile = f"{launchers.HOSTFILE}-{'-'.join(map(str, devices))}"
-        # OSU prefers the variable of a job script, 0 for all ranks, to one that a launcher may set.
+        # OSU prefers a job script's variable, 0 for all ranks, to the launcher's variable.
         foreign = launcher.registered_name != slurm.STEP_LAUNCHER
         environment = self.environment(devices, *(["-u SLURM_PROCID"] if foreign else []))
         return " ".join(filter(None, [launchers.line(self.job, launcher, ranks), environment]))
@@ -275,7 +275,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
     first_only = True
 
     def pairs(self) -> Mapping[str, Sequence[tuple[int, ...]]]:
-        """Return the ordered pairs of devices by link class; of host memory one without devices."""
+        """Return ordered pairs of devices by link class; for host memory, one without devices."""
         if self.runtime == "host":
             return {"": [()]}
         found = ordered_pairs(self.required_node)
@@ -328,7 +328,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
 
 
 class OsuOwnDeviceCheck(OsuCheck, special=True):  # type: ignore[call-arg]
-    """Bandwidth between two ranks that share a device, the only one that both see."""
+    """Bandwidth between two ranks on one device, which is the only device that they see."""
 
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each device."""
@@ -370,7 +370,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         ]
 
     def device_sets(self) -> Sequence[tuple[int, ...]]:
-        """Return the sets of devices, each of another size: the best ones."""
+        """Return the sets of devices, one of each size: the best ones."""
         return self.growing_sets()
 
     def launches(self) -> Sequence[Launch]:

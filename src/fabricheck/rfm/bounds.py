@@ -12,8 +12,8 @@ from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.metrics import Figure, where_measured
 
-#: The share of bytes that may come from caches for arrays beyond them (`regime` memory: at least
-#: four times the last-level cache).
+#: The fraction of bytes that may come from caches for larger arrays (`regime` memory: at least four
+#: times the last-level cache).
 CACHED = 0.25
 
 
@@ -24,9 +24,9 @@ class Bound:
     A bandwidth in GB/s cannot be above it, a latency in us not below it.
 
     value: in the unit of the metric. origin: published or derived. how: the source of the value, as
-    the rest of a sentence. per_device: true when each device of a sum has it to itself.
-    bytes_counted: ``read+write`` for a bound on reads and writes of one memory together, which a
-    copy within it loads twice for each byte that it counts once.
+    the rest of a sentence. per_device: true if each device of a sum has it to itself.
+    bytes_counted: ``read+write`` for a bound on reads and writes of one memory together; a copy
+    within the memory loads it twice for each byte that it counts once.
     """
 
     value: float
@@ -39,11 +39,12 @@ class Bound:
 def node_bound(node: NodeModel, series: Series) -> Bound | None:
     """Return the bound of a series from the theoretical peaks of a node.
 
-    A bandwidth between devices is bounded by the widest path of the pair, with the host by the host
-    link, locally by device memory; a sum by its members together. Where bytes are counted read plus
-    written, a link that carries each byte once bounds twice its peak: both directions, or the local
-    half of a one-way transfer. Beyond the caches a transfer with the host is also bounded by the
-    memory of the NUMA domains that it verifiably uses. A latency is bounded by zero only.
+    A bandwidth between devices is bounded by the widest path of the pair, a bandwidth with the host
+    by the host link, and a local bandwidth by device memory. A sum is bounded by the sum of the
+    bounds of its members. Where bytes are counted read plus written, a link that carries each byte
+    once allows twice its peak: both directions, or the local half of a one-way transfer. Beyond the
+    caches, a transfer with the host is also bounded by the memory of the NUMA domains that it
+    verifiably uses. A latency is bounded by zero only.
 
     :param node: the healthy node, without an overlay.
     :returns: ``None`` where the model states no peak for the path of the data.
@@ -84,7 +85,7 @@ def _between_devices(node: NodeModel, series: Series) -> Bound:
 
 
 def _within_a_device(node: NodeModel, series: Series) -> Bound:
-    """Bound a message between two ranks that share a device: its memory reads and writes it."""
+    """Bound a message between two ranks on one device: its memory reads and writes the message."""
     peak = node.device(series["device_set"][0]).memory_peak_gbs
     counted: BytesOfCopy = "read+write" if series["regime"] == "memory" else "once"
     how = f"{peak:g} GB/s of device memory, which reads and writes each byte"
@@ -136,10 +137,10 @@ def figure_faults(
 ) -> Iterator[str]:
     """Yield one sentence for each series of the metrics that exceeds its physical bound.
 
-    :param bound_of: the bound of a series; ``None`` where none is stated, which is a fault too.
+    :param bound_of: returns the bound of a series; ``None`` if none is stated, which is a fault
+        too.
     """
-    # Several metrics can be made of the same series (worst and median): one sentence for all of
-    # them.
+    # Several metrics may use the same series (worst and median): one sentence for all of them.
     metrics: dict[int, list[str]] = {}
     measured: dict[int, Series] = {}
     for figure in figures:

@@ -1,8 +1,8 @@
 """The base of the check that builds the programs: it passes only with their measurements.
 
 ``spack-env/install`` builds Spack's environments from the committed lock, with our package from the
-checkout. ReFrame's own Spack build system is not used: it would concretize anew and ignore the
-lock. Without Spack the build uses CMake, in the stage folder.
+checkout. ReFrame's own Spack build system is not used, because it would concretize again and ignore
+the lock. Without Spack the build uses CMake, in the stage folder.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.site.software import record
 
-#: CMake's option for the devices to build for, by runtime, and its name of their architecture.
+#: CMake's option for the device architectures by runtime, and its form of their name.
 ARCHITECTURES = {"rocm": ("HIP", "gfx"), "cuda": ("CUDA", "sm_")}
 
 #: Settings that hide all devices, so that build hosts with and without devices behave alike.
 NO_DEVICES = {"HIP_VISIBLE_DEVICES": "-1", "CUDA_VISIBLE_DEVICES": ""}
 
-#: Parallel jobs of a compilation: a build host is shared.
+#: Parallel jobs of a compilation, because a build host is shared.
 JOBS = 8
 
-#: A small copy, whose data must be right; its speed does not matter.
+#: A small copy, whose data must be right; its speed is not judged.
 STREAM = ("--devices", "all", "--kernels", "copy", "--sizes", "1MiB", "--noise-limit", "10")
 
 #: Exit code of a program from which a variable hides every device.
@@ -57,10 +57,11 @@ _FROM_REFRAME = "-reframe:"
 class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore[misc, call-arg]
     """Builds the programs of an environment and runs a short measurement with each.
 
-    The documents are named by program, and not as results: they are not measurements.
+    The documents are named by program and do not count as results, because they are no
+    measurements.
 
-    without_devices: ``-S build.without_devices=yes`` on a host without devices: the programs must
-    end with 8 and say so, and need no job.
+    without_devices: ``-S build.without_devices=yes`` for a host without devices. The programs must
+    then exit with code 8 and its message, and no job is needed.
     """
 
     without_devices = variable(bool, value=False)
@@ -76,7 +77,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
     @property
     def by_spack(self) -> bool:
-        """Whether Spack builds, else CMake."""
+        """Whether Spack builds the programs; otherwise CMake does."""
         return "spack" in self.current_environ.features
 
     @property
@@ -128,7 +129,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.runtime in ARCHITECTURES:
             language, prefix = ARCHITECTURES[self.runtime]
             found = {device.arch for device in self.current_partition.devices}
-            # CMake's name of sm_90 is 90; of gfx90a it is the same.
+            # CMake names sm_90 90, and gfx90a the same.
             short = prefix if language == "CUDA" else ""
             listed = ";".join(sorted(arch.removeprefix(short) for arch in found))
             options.append(f"-DCMAKE_{language}_ARCHITECTURES={listed}")
@@ -189,7 +190,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.without_devices:
             self.env_vars.update(NO_DEVICES)
             self.executable = self._command("", *self._started()[0])
-            # A program that finds a device ends with 0, and its document names it.
+            # A program that finds a device exits with 0, and its document names the device.
             self.executable_opts = ["||", "test", "$?", "-eq", str(NO_DEVICE)]
             return
         first, *others = self._started()
@@ -200,7 +201,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         ]
 
     def _started(self) -> list[tuple[str, Sequence[str]]]:
-        """Return the programs that are started, with their arguments."""
+        """Return the programs to start, with their arguments."""
         started: list[tuple[str, Sequence[str]]] = [("stream", STREAM)]
         if self.ranks:
             started.append(("affinity", ()))

@@ -1,8 +1,8 @@
 """Sessions on all nodes (``--distribute``): the requested nodes, and one job at a time on each.
 
-ReFrame makes each check once per node, each case a job that requests its node. A node that is down
-or lost leaves failed cases, or none if ``--distribute=STATE`` leaves it out: the file of the
-requested nodes names it in any case.
+ReFrame creates each check once per node. Each case is a job that requests its node. A node that is
+down or lost leaves failed cases, or none if ``--distribute=STATE`` excludes it. The file of the
+requested nodes names it in either case.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.rfm import seams, slurm
 from fabricheck.rfm.host import whole_number
 
-#: The variable with the most jobs that such a session may have in the queue, where the site limits
-#: them.
+#: The variable with the most jobs of such a session in the queue, for sites with a limit.
 LIMIT = "FABRICHECK_MAX_JOBS"
 
 #: Its default. Sites refuse jobs beyond a number per user.
@@ -45,10 +44,10 @@ class NodeMap(dict[str, list[str]]):
 
 
 def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
-    """Return the nodes of this system's partitions in a given state, and all of them.
+    """Return the nodes of this system's partitions in a given state, and all of their nodes.
 
-    Both are those that the access options of the partition and the job options of the session
-    reach; others are not requested.
+    Both lists contain the nodes that the partition's access options and the session's job options
+    reach. Other nodes are not requested.
 
     :raises ReframeError: for several partitions, inside an allocation, or without a node.
     """
@@ -128,16 +127,17 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
 
 
 def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
-    """Return whether a running check uses the node that another check is made for.
+    """Return whether a running check uses the node of another check.
 
-    The other's job would be submitted and wait, in the place of a job for another node.
+    The job of the other check would be submitted and wait, and take the place of a job for another
+    node.
     """
     node = seams.node_of(check)
     return node is not None and any(seams.node_of(one) == node for one in running)
 
 
 def _described(requested: Mapping[str, RequestedNode]) -> str:
-    """Describe nodes with their state and reason, equal ones together."""
+    """Describe nodes with their state and reason; nodes with equal text are grouped."""
     alike: dict[str, list[str]] = {}
     for name, node in requested.items():
         because = f" ({node.because})" if node.because else ""

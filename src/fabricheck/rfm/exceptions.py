@@ -1,7 +1,7 @@
-"""Reasons for a check's failure: exceptions that a node's verdict distinguishes, and ends of jobs.
+"""Exceptions that a node's verdict distinguishes, and the ends of jobs.
 
-ReFrame keeps the name of an exception's class in its report (`fail_info`), so nothing is parsed
-from sentences. ReFrame treats all subclasses of `SanityError` alike.
+ReFrame keeps the class name of an exception in its report (`fail_info`), so that no sentence has to
+be parsed. ReFrame treats all subclasses of `SanityError` alike.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reframe.core.exceptions import SanityError
 from fabricheck.core.vocabulary import EXIT_MEANING
 from fabricheck.results.model import ResultDocument
 
-#: States of a job that was ended from outside, whatever its exit code (Slurm's words).
+#: States of a job that was ended from outside, whatever its exit code (in Slurm's terms).
 ENDED_FROM_OUTSIDE = {
     "BOOT_FAIL": "was not started, because its node did not boot",
     "CANCELLED": "was ended from outside: its job was cancelled",
@@ -33,7 +33,7 @@ class OtherDevicesError(SanityError):  # type: ignore[misc]
 
 
 class SettingError(SanityError):  # type: ignore[misc]
-    """A setting of the node or the job changed what was measured, or hides devices."""
+    """A setting of the node or the job changed the measured values, or hides devices."""
 
 
 class DoubtedValueError(SanityError):  # type: ignore[misc]
@@ -45,14 +45,15 @@ class EndedBySchedulerError(SanityError):  # type: ignore[misc]
 
 
 def ended_well(job: Any) -> bool:
-    """Whether a job ended by itself with 0; a job that Slurm ended has that exit code too."""
+    """Whether a job ended by itself with code 0; a job that Slurm ended has code 0 too."""
     return job.exitcode == 0 and job.state not in ENDED_FROM_OUTSIDE
 
 
 def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityError:
     """Return the error for a failed job.
 
-    :param program: the one that ended last. document: what it left.
+    :param program: the program that ended last.
+    :param document: the document that it left.
     """
     kind = EndedBySchedulerError if job.state in ENDED_BY_SCHEDULER else SanityError
     return kind(exit_sentence(job, program, document))

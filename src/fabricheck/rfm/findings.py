@@ -1,6 +1,6 @@
-"""Checks that examine a node without measuring: their one metric is the number of findings.
+"""Checks that examine a node without measuring: their metric is the number of findings.
 
-The check of a node's topology (E13) is one of them: it counts differences from the node model.
+One of them is the check of a node's topology (E13), which counts differences from the node model.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Findings:
-    """The part of a check that counts findings and describes them."""
+    """The part of a check that counts and describes findings."""
 
     stagedir: Any
 
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return a sentence for each finding.
 
-        :raises LookupError: with the reason when the document lacks what is examined.
+        :raises LookupError: with the reason, when the document lacks the data to examine.
         """
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[cal
         return FABRICHECK
 
     def requested(self) -> Requested:
-        """Return the devices that the node has: finding them is this check's task."""
+        """Return the request with the devices that were found, because finding them is the task."""
         devices = load(Path(self.stagedir) / RESULT)["devices"]
         found = [device["arch"].split(":")[0] for device in devices]
         return replace(super().requested(), architectures=found)

@@ -2,7 +2,7 @@
 
 ReFrame makes a job of each check, with absolute paths of the generating machine, without JUnit
 among its artifacts and without the requested system. Here each job gets its own results folder and
-keeps it however it ends, and a last job joins all of them (``ci/gitlab/verdict.sh``).
+keeps it whatever its result, and a last job joins all folders (``ci/gitlab/verdict.sh``).
 docs/gitlab.md shows an example.
 """
 
@@ -32,21 +32,21 @@ MEASURE, VERDICT = "measure", "verdict"
 #: project may allow less.
 TIMEOUT_HERE, TIMEOUT_QUEUED = "1 hour", "12 hours"
 
-#: How long GitLab keeps what jobs leave.
+#: How long GitLab keeps the artifacts of jobs.
 KEPT = "4 weeks"
 
-#: What every job shares; a check's own ``ci_extras`` take precedence.
+#: The settings of every job; a check's own ``ci_extras`` take precedence.
 DEFAULT = {
     "tags": ["$FABRICHECK_RUNNER_TAG"],
-    # A failed check is not repeated until it passes.
+    # A failed check is not repeated.
     "retry": {"max": 1, "when": ["runner_system_failure", "scheduler_failure"]},
     # A measurement that is cut off is useless, and the next one would find its node busy.
     "interruptible": False,
 }
 
-#: Variables that a child pipeline has as they were when it was generated: those of
-#: ``.gitlab-ci.yml`` do not reach it. Project settings, and variables a pipeline is started with,
-#: take precedence.
+#: Variables that a child pipeline has with their values at its generation, because those of
+#: ``.gitlab-ci.yml`` do not reach it. Project settings, and variables set when a pipeline is
+#: started, take precedence.
 VARIABLES = (
     "FABRICHECK_ACCOUNT",
     "FABRICHECK_KEPT",
@@ -120,7 +120,7 @@ def child_pipeline(
     }
     names = list(dict.fromkeys(case.check.unique_name for case in cases))
     return {
-        # Whatever started the parent: a child of a merge request has no job without it.
+        # Whatever started the parent: a child of a merge request has no job without this rule.
         "workflow": {"rules": [{"when": "always"}]},
         "variables": dict(_variables(os.environ)),
         "stages": [MEASURE, VERDICT],
@@ -140,7 +140,7 @@ def results(system: str, check: str) -> Path:
 
 
 def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    # The child has its own number; whoever joins all children asks for this one.
+    # The child has its own number; the job that joins all children uses the parent's.
     yield "FABRICHECK_PIPELINE", environment.get("CI_PIPELINE_ID", "")
     for name in VARIABLES:
         if environment.get(name):
@@ -161,7 +161,7 @@ def _job(
     stated = written["artifacts"]
     report = f"{name}-report.json"
     return {
-        # Nothing else measures the runner's node at the same time, in any pipeline.
+        # No other job measures the runner's node at the same time, in any pipeline.
         **({"resource_group": "fabricheck-node-$FABRICHECK_RUNNER_TAG"} if local else {}),
         "timeout": TIMEOUT_HERE if local else TIMEOUT_QUEUED,
         **own,
@@ -182,7 +182,7 @@ def _verdict(names: Iterable[str], system: str) -> dict[str, Any]:
     folders = [results(system, name) for name in names]
     return {
         "stage": VERDICT,
-        # Also after a failure, and for jobs that never began: then it is incomplete.
+        # Also after a failure, and for jobs that never started: the result is then incomplete.
         "when": "always",
         "script": [" ".join(["ci/gitlab/verdict.sh", system, *map(str, folders)])],
         "artifacts": {
@@ -199,7 +199,7 @@ def _kept(words: Sequence[str]) -> Iterator[str]:
     rest = iter(words)
     for word in rest:
         if word == "-C":
-            next(rest)  # env.sh names the settings
+            next(rest)  # env.sh contains the settings
         elif word.split("=")[0] not in _REPLACED:
             yield word
 
@@ -223,10 +223,9 @@ def _quoted(word: str) -> str:
 def name_files(report: Any) -> None:
     """Name the files of checks in a JUnit report relative to the checkout.
 
-    GitLab uses them to tell whether a failure is new, and each of a runner's checkouts has another
-    path.
+    GitLab uses them to recognize new failures, and each of a runner's checkouts has another path.
 
-    :param report: the XML as ReFrame makes it, changed in place.
+    :param report: ReFrame's XML, changed in place.
     """
     for case in report.iter("testcase"):
         file = Path(case.get("classname"))

@@ -1,7 +1,7 @@
 """The session guard: a session that ran nothing, or less than it should, fails.
 
-ReFrame ends with status 0 when no test case is left to run, and has no hook around a session: what
-is here is called through `seams`.
+ReFrame ends with status 0 when no test case is left to run, and has no hook around a session. The
+functions here are called through `seams`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SELECTING = (
     "restore_session",
 )
 
-#: Their defaults.
+#: The defaults of these options.
 NOT_GIVEN: tuple[Any, ...] = (None, False, [], [".*"])
 
-#: Those that select checks, as they are typed.
+#: The options that select checks, as a user types them.
 CHOOSING = {
     "names": "-n",
     "exclude_names": "-x",
@@ -47,14 +47,15 @@ CHOOSING = {
     "filter_expr": "-E",
 }
 
-#: The options that request a check by its properties; a restored one was requested.
+#: The options that request a check by its properties; the checks of a restored session were
+#: requested earlier.
 REQUESTING = ("names", "tags", "failed", "restore_session")
 
 
 def install() -> None:
-    """Put the guard around ReFrame's sessions; a second call changes nothing.
+    """Install the guard around ReFrame's sessions; a second call changes nothing.
 
-    :raises ConfigError: when this ReFrame does not have what the guard needs.
+    :raises ConfigError: when this ReFrame lacks a function that the guard needs.
     """
     seams.around_run(_guard_run)
     seams.around_pipeline(_guard_pipeline)
@@ -79,7 +80,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         _require_judgement(session)
         _record_software(testcases)
     one_check_at_a_time(runner, testcases)
-    # The binding of ranks affects everything measured after it.
+    # The binding of ranks affects all later measurements.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
     with contextlib.nullcontext() if dry_run else _own_nodes(session, testcases):
@@ -97,8 +98,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
 def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     """Measure only nodes that nothing else uses at the same time.
 
-    Slurm gives a check its node exclusively: each job (exclusive_access), or the allocation around
-    the session, in which a step has it while it runs. Elsewhere the node's lock does it.
+    Slurm gives a check its node exclusively: to each job (exclusive_access), or to the allocation
+    around the session, in which a running step has it. Elsewhere the node lock does so.
     """
     used = {case.partition.fullname: case.partition for case in testcases}
     stepping = slurm.of_the_allocation(used.values())
@@ -115,7 +116,7 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
 
 
 def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
-    """Make a runner start checks one after the other where several would measure this node."""
+    """Make a runner start checks one after the other if several would measure this node."""
     # max_jobs applies within one partition; local partitions share the node they measure.
     local = local_partitions(testcases)
     together = sum(partition.max_jobs for partition in local.values())
@@ -192,7 +193,7 @@ class _Session:
         self._path = ":".join(front_end.loader.load_path)
         #: The nodes of --distribute; ``None`` without it.
         self.nodes: distributed.NodeMap | None = front_end.node_map
-        # As generated from the files, before any selection, --repeat or --distribute.
+        # The cases generated from the files, before any selection, --repeat or --distribute.
         self._found = front_end.checks_found
         self._generated = [
             case for case in seams.test_cases(self._found) if not case.check.is_fixture()
@@ -238,9 +239,7 @@ class _Session:
             raise ReframeError(f"Nothing to run: no test case was selected; {self._why_nothing()}.")
 
     def require_left(self, testcases: Iterable[Any], left: Iterable[Any]) -> None:
-        """Raise an error when an expected check among the selected ones, or all of them did not
-        end.
-        """
+        """Raise an error when a selected expected check, or every check, did not finish."""
         left = list(left)
         if not left:
             raise ReframeError(
@@ -265,7 +264,7 @@ class _Session:
         return {name: value for name, value in given.items() if value not in NOT_GIVEN}
 
     def chosen(self) -> list[str]:
-        """Return the options that select checks, as they may be typed."""
+        """Return the options that select checks, as a user may type them."""
         given = {name: self.option(name) or () for name in CHOOSING}
         return [part for name in given for one in given[name] for part in (CHOOSING[name], one)]
 

@@ -11,17 +11,17 @@ from pathlib import Path
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
 
-#: Variables with a system's name: Lmod's (OLCF and others), that of Sweden's centres, JSC's.
+#: Variables with a system's name: Lmod's (OLCF and others), that of Swedish centres, and JSC's.
 NAMED_BY = ("LMOD_SYSTEM_NAME", "SNIC_RESOURCE", "SYSTEMNAME")
 
-#: Bytes that must be free: stage, output, logs and reports of a session of all checks take some 20
+#: The minimum free bytes. Stage, output, logs and reports of a session of all checks take some 20
 #: MB, mostly the documents of the scans.
 LEAST_FREE = 64 << 20
 
 CPUS = Path("/sys/devices/system/cpu")
 
-#: The assumed frequency where the system reports no maximum; above that of any server processor of
-#: 2025.
+#: The assumed frequency in Hz if the system reports no maximum; higher than that of any server
+#: processor of 2025.
 ASSUMED_HZ = 6e9
 
 #: The most bytes that a core moves per cycle: two 64-byte loads and one 64-byte store, the widest
@@ -30,26 +30,26 @@ BYTES_PER_CYCLE = 3 * 64
 
 
 def system_name() -> str:
-    """Return the host name, and after a blank the site's own name of the system.
+    """Return the host name, a blank, and the site's own name of the system.
 
-    ReFrame selects the system whose patterns match it from the start. Machines of one maker name
-    their nodes alike (``uan01``, ``nid001234``), and login nodes may be just ``login05``: the name
-    is ``uan01 dardel``.
+    ReFrame selects the system whose patterns match this name from its start. Machines of one vendor
+    name their nodes alike (``uan01``, ``nid001234``), and a login node may be just ``login05``, so
+    the name is ``uan01 dardel``.
     """
     found = (os.environ.get(variable, "") for variable in NAMED_BY)
     return " ".join([socket.gethostname(), *dict.fromkeys(filter(None, found))])
 
 
 def results_folder(default: Path) -> Path:
-    """Return the folder that FABRICHECK_RESULTS names, or the default; it is created if needed.
+    """Return the folder in FABRICHECK_RESULTS, or the default; it is created if needed.
 
-    :raises InvalidInputError: for a relative path, one that a shell would have to quote, a folder
-        that cannot be created or written, and a disk that is nearly full.
+    :raises InvalidInputError: for a relative path, a path that a shell would have to quote, a
+        folder that cannot be created or written, and a disk that is nearly full.
     """
     text = os.environ.get(ENV_RESULTS, "")
     folder = Path(text) if text else default
     if not folder.is_absolute():
-        # ReFrame reads its settings in another working directory than the user's.
+        # ReFrame reads its settings in another working folder than the user's.
         raise InvalidInputError(
             f"{ENV_RESULTS}={text} is not an absolute path: write {ENV_RESULTS}=$PWD/{text}."
         )
@@ -90,7 +90,7 @@ def whole_number(variable: str, default: int, least: int) -> int:
 
 
 def last_level_cache_bytes(cpus: Path = CPUS) -> int:
-    """Return the size of all last-level caches together in bytes, 0 where the system hides it."""
+    """Return the size of all last-level caches together in bytes; 0 if the system hides it."""
     found: dict[tuple[int, str], int] = {}
     for index in cpus.glob("cpu[0-9]*/cache/index[0-9]*"):
         try:
@@ -105,7 +105,7 @@ def last_level_cache_bytes(cpus: Path = CPUS) -> int:
 
 
 def array_bytes(cpus: Path = CPUS, least: int = 128 << 20) -> int:
-    """Return a power of two of at least four times the last-level caches, as STREAM requires."""
+    """Return a power of two of at least four times the last-level caches, in bytes, for STREAM."""
     size = least
     while size < 4 * last_level_cache_bytes(cpus):
         size *= 2
@@ -113,11 +113,11 @@ def array_bytes(cpus: Path = CPUS, least: int = 128 << 20) -> int:
 
 
 def memory_bound(cpus: Path = CPUS) -> dict[str, object]:
-    """Return an upper bound of what all cores together load and store, as a site file states it.
+    """Return an upper bound of the rate at which all cores together load and store.
 
-    Derived, in GB/s: hardware threads x BYTES_PER_CYCLE x maximum frequency. It holds for the
-    first-level cache too, so memory stays far below it: it catches impossible values, not a slow
-    machine.
+    Derived, in GB/s, for a site file: hardware threads x BYTES_PER_CYCLE x maximum frequency. The
+    bound also covers the first-level cache, so memory stays far below it: it detects impossible
+    values, not a slow machine.
     """
     threads = os.cpu_count() or 1
     hertz = maximum_hertz(cpus)
@@ -134,10 +134,10 @@ def memory_bound(cpus: Path = CPUS) -> dict[str, object]:
 
 
 def latency_bound(cpus: Path = CPUS) -> dict[str, object]:
-    """Return a lower bound of any time between two cores in us, as a site file states it.
+    """Return a lower bound of any time between two cores in us, for a site file.
 
-    Derived: one cycle. A message takes hundreds of them: like `memory_bound` it catches impossible
-    values only.
+    Derived: one cycle. A message takes hundreds of cycles. Like `memory_bound`, the bound detects
+    impossible values only.
     """
     hertz = maximum_hertz(cpus) or ASSUMED_HZ
     how = f"one cycle at {hertz / 1e9:g} GHz"
@@ -145,7 +145,7 @@ def latency_bound(cpus: Path = CPUS) -> dict[str, object]:
 
 
 def maximum_hertz(cpus: Path = CPUS) -> float | None:
-    """Return the highest maximum frequency of any core in Hz, None where it is not reported."""
+    """Return the highest maximum frequency of any core in Hz; None if it is not reported."""
     rates = []
     for file in cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq"):
         try:

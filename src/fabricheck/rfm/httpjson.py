@@ -1,9 +1,9 @@
-"""Documents for Elasticsearch: the result of each check, sent when it ends.
+"""Documents for Elasticsearch: the result of each check, sent when the check ends.
 
 A document is a row of the table of `fabricheck export` (docs/export.md). ReFrame's own handler
 ``httpjson`` waits for a server without limit, fails the session if there is none, and is not called
-for checks that failed before their output was judged. What a server does not accept is kept in a
-file.
+for checks that failed before their output was judged. Documents that a server does not accept are
+kept in a file.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from reframe.core.exceptions import ConfigError, what
 
 from fabricheck.rfm import seams
 
-# The modules for rows and requests are imported where something is sent: no check needs them.
+# The modules for rows and requests are imported only when something is sent: checks do not need
+# them.
 if TYPE_CHECKING:
     from fabricheck.results.export.cells import Cells
 
-#: The address to send to, ending with ``/_bulk``; without it nothing is sent.
+#: The address of the server, ending with ``/_bulk``; without it nothing is sent.
 URL = "FABRICHECK_HTTPJSON_URL"
 #: The header ``Authorization``, such as ``ApiKey ...``.
 AUTHORIZATION = "FABRICHECK_HTTPJSON_AUTHORIZATION"
@@ -42,7 +43,7 @@ PATIENCE_S = 10.0
 
 _FIELD = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.+)")
 
-#: The header is removed from the environment, which the programs and jobs inherit.
+#: The header is removed from the environment, which programs and jobs inherit.
 _authorization: str | None = None
 
 #: The sender; None where no address is set.
@@ -52,7 +53,8 @@ _sender: Sender | None = None
 def install(results: Path, name: str) -> None:
     """Send the result of each check of a session, if an address is set.
 
-    :param results: the results folder; what a server does not accept is kept in its ``logs``.
+    :param results: the results folder; documents that a server does not accept are kept in its
+        ``logs``.
     :raises ConfigError: for an invalid address or fields.
     """
     global _authorization, _sender
@@ -96,9 +98,10 @@ def _fields() -> dict[str, str]:
 
 
 class Sender:
-    """Sends the documents of a check, waits briefly, and keeps what was not accepted.
+    """Sends the documents of a check, waits briefly, and keeps those that were not accepted.
 
-    labels: fields of each document besides its row. kept: the file for what was not accepted.
+    labels: fields of each document besides its row. kept: the file of documents that were not
+    accepted.
     """
 
     def __init__(self, url: str, labels: Mapping[str, str], kept: Path) -> None:
@@ -110,7 +113,7 @@ class Sender:
         self._said = False
 
     def send(self, task: Any) -> None:
-        """Send the documents of a check that ended; no failure reaches the session."""
+        """Send the documents of a check that ended; a failure does not affect the session."""
         try:
             body = documents(task, self._labels)
         except Exception as error:
@@ -183,7 +186,7 @@ def _refused(answer: Any) -> str | None:
 def documents(task: Any, labels: Mapping[str, str]) -> str:
     """Return the documents of a ReFrame task as lines for the interface ``_bulk``.
 
-    Each has an id, so that lines sent twice are stored once.
+    Each has an id, so that repeated lines are stored once.
     """
     lines = []
     for row in _rows(task):
@@ -218,7 +221,7 @@ def _rows(task: Any) -> Iterator[Cells]:
         "fail_phase": None if task.succeeded else task.failed_stage,
         "fail_reason": None if task.succeeded else what(*task.exc_info),
         "perfvalues": {key: list(value) for key, value in check.perfvalues.items()},
-        # What a passed check keeps is copied to its output folder later.
+        # The files of a passed check are copied to its output folder later.
         "outputdir": check.stagedir,
         "stagedir": check.stagedir,
         "scheduler": scheduler,

@@ -1,4 +1,4 @@
-"""Launchers that ReFrame does not have."""
+"""Launchers that ReFrame lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reframe.core.launchers import JobLauncher
 
 from fabricheck.rfm import slurm, steps
 
-#: The simulated host of each rank, a line each, in the stage folder.
+#: The file of the simulated hosts of the ranks, one per line, in the stage folder.
 HOSTFILE = "smpi-hosts"
 
 #: The platform of a simulated node for smpirun, among the programs of a simulated environment.
@@ -37,8 +37,8 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
     rank, in the order of ranks. hostfile: the name of the file that lists them, in the folder of
     the job.
 
-    After MPI_Abort smpirun ends with status 0: only a complete document proves a good run. smpirun
-    also splits a program's argument at white space, however it is quoted.
+    After MPI_Abort smpirun ends with status 0, so only a complete document proves a good run.
+    smpirun also splits a program's argument at white space, however it is quoted.
     """
 
     platform = variable(str, value="")
@@ -66,9 +66,9 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
 
 
 def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
-    """Return the command by which a launcher starts a number of ranks on the one node of a job.
+    """Return the command by which a launcher starts ranks on the one node of a job.
 
-    Empty for a launcher that starts nothing else (``local``).
+    Empty for a launcher without a command (``local``).
     """
     before = job.num_tasks
     job.num_tasks = tasks

@@ -1,4 +1,4 @@
-"""ReFrame's list of the checks of a partition, which need not be this machine's.
+"""ReFrame's list of the checks of a partition, which may belong to another machine.
 
 Checks are set up as in a session with all programs installed, and nothing is started.
 """
@@ -22,14 +22,15 @@ from fabricheck.rfm import seams
 from fabricheck.site import expected_checks, sets, sites
 from fabricheck.site.expected_checks import Check, Listed
 
-#: Variables with which a user or a job changes a site; a list is made without them.
+#: Variables by which a user or a job changes a site; a list is made without them.
 _VARIABLES = ("FABRICHECK_", "SLURM_")
 
 
 def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> dict[Path, str]:
-    """Return the text of the list of each site file, by the file that it belongs in.
+    """Return the text of the list of each site file, by the path of the list.
 
-    :param checks: the folders of checks. references: that of the reference files.
+    :param checks: the folders of checks.
+    :param references: the folder of the reference files.
     :raises InvalidInputError: when a site file cannot be read, or a check cannot be loaded.
     """
     found: dict[Path, list[Listed]] = {}
@@ -48,9 +49,10 @@ def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> d
 def independent(
     partition: str, checks: Sequence[Path], references: Path
 ) -> dict[str, frozenset[str]]:
-    """Return by check the metrics that are independent of the number of devices.
+    """Return by check the metrics that do not depend on the number of devices.
 
-    :param partition: the partition of the metrics. checks, references: as in `listed`.
+    :param partition: the partition of the metrics.
+    :param checks, references: as in `listed`.
     :raises NotFoundError: when no site has the partition.
     :raises InvalidInputError: when a check cannot be loaded.
     """
@@ -65,7 +67,7 @@ def independent(
 
 @contextmanager
 def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator[Iterator[Any]]:
-    """Set ReFrame up for a partition, and return the checks of its sets as set up there.
+    """Set up ReFrame for a partition, and return the checks of its sets, set up for it.
 
     :param checks, references: as in `listed`.
     :raises NotFoundError: when no site has the partition.
@@ -130,7 +132,7 @@ class _Checks:
     def runtime(
         self, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]
     ) -> Iterator[None]:
-        """Set ReFrame up for a system."""
+        """Set up ReFrame for a system."""
         settings = self._folder / "settings.yaml"
         settings.write_text(yaml.safe_dump(_plain(system, environments)))
         options = {"systems/prefix": str(self._folder)}
@@ -149,7 +151,7 @@ class _Checks:
             raise InvalidInputError(f"The checks cannot be loaded: {why}.") from None
 
     def set_up(self, partition: str) -> Iterator[Any]:
-        """Yield the checks of the sets that a partition has, without those that are skipped."""
+        """Yield the checks of a partition's sets, without skipped checks."""
         for case in seams.test_cases(self._loaded):
             # Checks in no set run only if requested.
             if case.partition.fullname == partition and sets.EVERYTHING in case.check.tags:
@@ -164,9 +166,7 @@ class _Checks:
 
 
 def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of a system with all programs installed, and a launcher that is not
-    called.
-    """
+    """Return a system's settings with all programs installed, and an unused launcher."""
     partitions = [
         {
             **one,

@@ -21,7 +21,7 @@ from fabricheck.rfm.metrics import WORST_AND_MEDIAN, Figure, Metric, MetricError
 from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.rfm.ranks import NearRanksCheck
 
-#: Fields common to all messages: another convention is a factor of two.
+#: Fields common to all messages; another convention changes values by a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
 
 #: Bytes of a message of collectives, the program's default.
@@ -101,7 +101,8 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         try:
             super().check_sanity()
         except SanityError as error:
-            # An MPI without the setting to accept these buffers must get it, not be spared.
+            # An MPI without the setting to accept these buffers must get the setting, not be
+            # skipped.
             told = self._not_reached() if self.job.exitcode != EXIT_CODE["setting"] else ()
             raise type(error)("\n".join([str(error), *told])) from None
 
@@ -121,9 +122,9 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
 
 
 class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
-    """All ordered pairs, alone and in rounds of disjoint pairs at once.
+    """All ordered pairs, alone and in simultaneous rounds of disjoint pairs.
 
-    operations: what is measured, by operation its unit.
+    operations: the measured operations, with the unit of each.
     """
 
     operations: Mapping[str, Unit] = {"bandwidth": "GB/s", "latency": "us"}
@@ -144,9 +145,9 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         return ordered_pairs(self.node)
 
     def expected_metrics(self) -> Sequence[Metric]:
-        """Return the worst and the median of each group, alone and with other pairs at once.
+        """Return the worst and the median of each group, alone and with simultaneous pairs.
 
-        For the latter also the worst relative to the same pair alone.
+        For simultaneous pairs also the worst relative to the same pair alone.
         """
         found = [
             self._metric(operation, role, name, pairs, reduce)
@@ -169,7 +170,7 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
                 yield relative.together(at_once, alone, self.node)
 
     def _roles(self, operation: str) -> Sequence[str]:
-        """Return how pairs are measured: latencies alone; two pairs at once need four ranks."""
+        """Return the roles: latencies only alone; simultaneous pairs need four ranks."""
         together = operation != "latency" and len(self.rank_devices) > 3
         return ("single", "share") if together else ("single",)
 
@@ -196,7 +197,7 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
 
 class MpiOwnDeviceCheck(MpiCheck, special=True):  # type: ignore[call-arg]
-    """Two ranks on each device, near it; those of a device send to each other alone."""
+    """Two ranks on each device, near it, which send to each other while the other ranks wait."""
 
     valid_systems = ["+devices +several_devices +peers +ranks +placements"]
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
@@ -205,7 +206,7 @@ class MpiOwnDeviceCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
     @property
     def placed(self) -> Placement:
-        """Two ranks near each device; skips where a device has only one core to itself."""
+        """Two ranks near each device; skips if a device has only one core to itself."""
         node = self.required_node
         few = placement.cores_per_device(node) < 2
         self.skip_if(few, f"On {node.name} a device has one core to itself; two ranks need two.")
@@ -270,7 +271,7 @@ class BestFirstCheck(MpiCollectivesCheck, special=True):  # type: ignore[call-ar
 
 
 def best_first(sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the device order in which each next device makes the next set; empty without one.
+    """Return the device order whose first k devices are each of the sets; empty if there is none.
 
     :param sets: of 2, 3 ... all devices.
     """

@@ -1,8 +1,8 @@
 """Metrics of a check: the series of a result document that they are made of.
 
 A metric is declared before the run. It names the series by the values of their fields (`where`) and
-by the field that distinguishes them (`over`, for instance one series per device), so that a missing
-or duplicate series is an error and never a smaller or larger set.
+by the field that distinguishes them (`over`, for instance one series per device). A missing or
+duplicate series is therefore an error, and never changes the set.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fabricheck.results.model import ResultDocument, Series
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"
 
-#: How a check reduces the values of all devices or pairs.
+#: The ways in which a check reduces the values of all devices or pairs.
 WORST_AND_MEDIAN: tuple[Reduction, Reduction] = ("worst", "median")
 
 Population = Mapping[str, Sequence[Any]]
@@ -38,15 +38,15 @@ class Metric:
     """One figure of a check.
 
     name: as in the reference file. where: values of the series' fields, dotted where nested
-    (``source.memory``); LARGEST too. over: the fields that distinguish the series; exactly one
-    series must exist for each combination of the values in the check's population. Empty: exactly
-    one series. among: the combinations of values of `over`, where not all are included: the pairs
-    of one link class. reduce: worst and best follow the series' own ``better``; median is that of
-    the medians. unit: GB/s (1e9 bytes per second) or us; count and % for metrics that override
-    `figure`. independent: whether it means the same on any number of devices: of one device, or one
-    pair of a link class, that works alone. Sums, shares, ranks that all work together and
-    collectives do not. alike: whether its members are compared with each other; by default if it is
-    independent. rule: the limit where no reference requires anything.
+    (``source.memory``), or LARGEST. over: the fields that distinguish the series; exactly one
+    series must exist for each combination of the values in the check's population, or exactly one
+    in total if empty. among: the combinations of values of `over`, if not all are included: the
+    pairs of one link class. reduce: worst and best follow the series' own ``better``; median is the
+    median of the medians. unit: GB/s (1e9 bytes per second) or us; count and % for metrics that
+    override `figure`. independent: whether it has the same meaning on any number of devices: it is
+    of one device, or of one pair of a link class, that works alone. Sums, shares, ranks that all
+    work together and collectives are not. alike: whether its members are compared with each other;
+    by default if it is independent. rule: the limit if no reference requires anything.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Metric:
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Compute the figure; overridden where it is not the value of one of the series.
 
-        :param population: for each field in `over` the required values.
+        :param population: for each field in `over`, the required values.
         :raises MetricError: when a series is missing, duplicate, in another unit, or a share of
             which only the sum is judged.
         """
@@ -81,9 +81,9 @@ class Metric:
 
 @dataclass(frozen=True)
 class Figure:
-    """The value of a metric in its unit, all series it was made of, and those that decided it.
+    """The value of a metric in its unit, all of its series, and the series that decided it.
 
-    said: the value in a sentence, where that is more than the value and its unit.
+    said: the value in a sentence, if that is more than the value and its unit.
     """
 
     metric: Metric
@@ -129,13 +129,13 @@ def series_of(
 def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
     """Name pairs, devices (with PCI addresses where known), verified NUMA domains, and the node.
 
-    A transfer between two devices is named as the pair source-destination. Without series it is the
-    node alone.
+    A transfer between two devices is named as the pair source-destination. Without series, the node
+    alone is named.
     """
     pairs: list[str] = []
     active: list[int] = []
     for one in series:
-        # For a share or a single the executing device; for a sum all that took part.
+        # For a share or a single series the executing device; for a sum all devices that took part.
         members = one["device_set"] if one["device"] is None else [one["device"]]
         places = (one["source"]["memory"], one["destination"]["memory"])
         message = one["engine"] == "mpi" and one["direction"] != "collective"
@@ -170,7 +170,7 @@ def _listed(noun: str, words: Sequence[str]) -> str:
 
 
 def combinations(metric: Metric, population: Population) -> Sequence[tuple[Any, ...]]:
-    """Return the values of `over` of each series that a metric is made of."""
+    """Return the values of `over` for each series of a metric."""
     if metric.among is not None:
         return metric.among
     return tuple(itertools.product(*(population[name] for name in metric.over)))
@@ -218,7 +218,7 @@ def _fits(series: Series, wanted: Mapping[str, Any]) -> bool:
 def _field(series: Series, name: str) -> Any:
     value: Any = series
     for part in name.split("."):
-        # Members that were added later are absent from older documents.
+        # Members that were added later are missing in older documents.
         value = value.get(part)
     return value
 

@@ -12,26 +12,26 @@ from reframe.core.exceptions import ReframeError
 
 from fabricheck.rfm import steps
 
-#: Folders shared by all users of a node; the first existing one has the lock file.
+#: Folders shared by all users of a node; the first existing one holds the lock file.
 FOLDERS = (Path("/dev/shm"), Path("/tmp"))
 
 NAME = "fabricheck-measures-{}.lock"
 
-#: The name in it of the machine that a session without Slurm runs on and measures.
+#: The part of the lock file's name for the machine that a session without Slurm measures.
 THIS_NODE = "this-node"
 
 
 @contextlib.contextmanager
 def held(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[None]:
-    """Hold the locks of what a session measures, after waiting for other sessions.
+    """Hold the locks of the nodes that a session measures, after waiting for other sessions.
 
-    Slurm admits only this job to a node of its allocation, but the job may have two sessions. Where
-    the session runs on the node itself, no session without Slurm measures it either; of several
-    nodes on one machine (``slurmd -N``) each is measured in turn.
+    Slurm admits only this job to a node of its allocation, but the job may have two sessions. If
+    the session runs on the node itself, sessions without Slurm are locked out too. Several nodes on
+    one machine (``slurmd -N``) are measured in turn.
 
-    :param here: whether it measures the machine that it runs on, without Slurm.
+    :param here: whether the session measures the machine that it runs on, without Slurm.
     :param stepping: whether it measures a node of the allocation around it, by steps.
-    :param say: called with a sentence when there is another session to wait for.
+    :param say: called with a sentence when the session waits for another one.
     :raises ReframeError: when the lock file cannot be created or opened.
     """
     node, own = steps.node(os.environ) if stepping else (None, False)
@@ -82,7 +82,7 @@ def _open(file: Path) -> int:
             return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
         with contextlib.suppress(FileExistsError):
             descriptor = os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
-            os.fchmod(descriptor, 0o644)  # whatever the umask
+            os.fchmod(descriptor, 0o644)  # independent of the umask
             return descriptor
         return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError as error:

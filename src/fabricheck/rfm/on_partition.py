@@ -24,7 +24,7 @@ PLATFORM = "node.json"
 
 
 class OnPartition:
-    """The part that checks which build the programs share with those which measure."""
+    """The part that the checks which build the programs share with those that measure."""
 
     stagedir: Any
     job: Any
@@ -66,11 +66,11 @@ class OnPartition:
             ) from None
 
     def rank_launcher(self, devices: Sequence[int]) -> Any:
-        """Return the launcher of ranks; on a simulated node each is on the host of its device.
+        """Return the launcher of ranks; on a simulated node each rank is on the host of its device.
 
         A partition whose single-process programs need no launcher names one for ranks.
 
-        :param devices: that of each rank.
+        :param devices: the device of each rank.
         """
         named = self.current_partition.extras.get("mpi_launcher")
         launcher = getlauncher(named)() if named else self.job.launcher
@@ -80,9 +80,9 @@ class OnPartition:
         return launcher
 
     def _write_platform(self, overlay: str | None = None) -> None:
-        """Write the platform of the simulated node where the programs find it.
+        """Write the platform of the simulated node to the path that the programs read.
 
-        :raises PipelineError: when there is no such node, or the partition has other devices.
+        :raises PipelineError: when the node does not exist, or the partition has other devices.
         """
         try:
             node = load_node(self.extra("node"), overlay)
@@ -98,7 +98,7 @@ class OnPartition:
         self.env_vars[ENV_NODE] = PLATFORM
 
     def request_of(self, program: str, arguments: Sequence[str]) -> Requested:
-        """Return what a program's document must contain."""
+        """Return the required content of a program's document."""
         devices = self.current_partition.devices
         platform = Path(self.stagedir) / PLATFORM
         return Requested(
@@ -118,7 +118,7 @@ class OnPartition:
             return None
 
     def last_to_end(self) -> tuple[str, ResultDocument | None]:
-        """Return the program whose end is that of the job, and the document it left."""
+        """Return the program that ended last, whose end is that of the job, and its document."""
         raise NotImplementedError
 
     def check_sanity(self) -> None:

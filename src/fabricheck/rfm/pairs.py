@@ -1,6 +1,6 @@
 """Measurements between devices: their common parts, and the check of the best k devices (E14).
 
-That check compares the sets of devices that the node model predicts with those measured.
+The check compares the sets of devices that the node model predicts with the measured ones.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ def one_each(pairs: Iterable[Sequence[int]]) -> tuple[tuple[list[int]], ...]:
 def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
     """Return by link class the pair of device 0 and the first device connected by that class.
 
-    For curves over sizes, which would repeat for all pairs of a class.
-
-    These are the direct classes; where device 0 has no direct link, all of its classes.
+    Used for curves over sizes, which would be the same for all pairs of a class. The classes are
+    those of direct links or, if device 0 has no direct link, all of its classes.
     """
     found = {
         link_class: min(pair for pair in pairs if pair[0] == 0)
@@ -111,8 +110,8 @@ class BestSet(Metric):
 class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Measures all ordered pairs once, and examines every set of k devices.
 
-    set_sizes: the k, each a metric ``best_K_of_measured``; those of the whole node and above are
-    left out, as there is no choice; a partition without any is skipped. where: the values of the
+    set_sizes: the values of k, each a metric ``best_K_of_measured``. Sizes of the whole node and
+    above leave no choice and are skipped, as is a partition without any. where: the values of the
     series' fields that select one series of each ordered pair.
     """
 
@@ -120,7 +119,7 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     where: Mapping[str, Any]
 
     def expected_metrics(self) -> Sequence[BestSet]:
-        """Return one metric for each k; skips where there is no choice."""
+        """Return one metric for each k; skips if there is no choice."""
         node = self.required_node
         count = len(node.devices)
         self.skip_if(

@@ -1,8 +1,8 @@
 """Predicted time of a check, from its command line and the timing of its node model.
 
 A program starts, pins memory and measures series: batches until one is long enough, then samples,
-each into a poisoned destination that is compared after the last (docs/method.md). The functions
-below follow the plans of the programs in src/bench; the key ``timing`` of the node model has the
+each into a poisoned destination that is compared after the last one (docs/method.md). The functions
+below follow the plans of the programs in src/bench. The key ``timing`` of the node model states the
 cost of each step on a kind of node (docs/node-models.md).
 """
 
@@ -18,8 +18,8 @@ from fabricheck.node import NodeModel
 from fabricheck.node.schema import TimingSection
 from fabricheck.tools.benchmarks import NCCL_TESTS, Launch
 
-#: Rules of sampling that no option of a check sets: samples of a series whose interval is narrow at
-#: once, and seconds until a device is warm (src/bench/harness/sampling.hpp).
+#: Sampling rules that no option of a check sets: the samples of a series whose interval is narrow
+#: at once, and the seconds until a device is warm (src/bench/harness/sampling.hpp).
 SAMPLES, WARM_UP_S = 7, 0.2
 
 #: Seconds of a small operation: a launch, a copy of few bytes, a message.
@@ -28,14 +28,14 @@ SMALL_S = 20e-6
 #: Seconds in which ranks agree on a sample: they check twice, at most 1 ms apart.
 AGREED_S = 2e-3
 
-#: Operations of a benchmark for each one in its mean: the warm-up adds a tenth to a fifth.
+#: Operations of a benchmark per operation in its mean: the warm-up adds a tenth to a fifth.
 NCCL_WARMED, OSU_WARMED = 1.1, 1.2
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class Unpredicted(FabricheckError):
-    """There is no basis to predict the time of a check."""
+    """There is no basis for a prediction of a check's time."""
 
 
 def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float:
@@ -66,8 +66,8 @@ def of_launches(launches: Iterable[Launch], node: NodeModel) -> float:
 class _Run:
     """A launch of one of the suite's programs, and the cost of its steps on a node.
 
-    batch_s, longest_s: the least time of a sample and the most of a series in s, unless an option
-    sets them.
+    batch_s, longest_s: the shortest time of a sample and the longest time of a series in s, unless
+    an option sets them.
     """
 
     batch_s = 0.01
@@ -90,7 +90,7 @@ class _Run:
         return [word for word in self.option(name, default).split(",") if word]
 
     def sizes(self, default: str = "") -> list[int]:
-        """The bytes that ``--sizes`` lists; a range doubles."""
+        """The bytes that ``--sizes`` lists; sizes in a range double."""
         found: list[int] = []
         for item in self.words("sizes", self.option("size", default)):
             first, _, last = item.partition(":")
@@ -112,7 +112,7 @@ class _Run:
         return [device for members in self.device_sets() for device in members]
 
     def ranks(self) -> list[int]:
-        """The device of each rank; without a map each device has one."""
+        """The device of each rank; without a map, rank n has device n."""
         return [int(word) for word in self.words("map", "")] or list(range(len(self.node.devices)))
 
     @property
@@ -133,7 +133,7 @@ class _Run:
         return _moved_s(size, self.link_gbs if pinned else self.timing.pageable_gbs.value)
 
     def poisoned_s(self, memory: str, size: int) -> float:
-        """Return the time in s to poison or compare host memory, pinned by the device."""
+        """Return the time in s to poison or compare host memory that the device pinned."""
         return _moved_s(size, self.link_gbs if memory == "pinned" else self.timing.cpu_gbs.value)
 
     @property
@@ -156,8 +156,8 @@ class _Run:
     ) -> float:
         """Return the time in s of one series.
 
-        :param operation_s: one operation.
-        :param poison_s: the destination poisoned once, or compared.
+        :param operation_s: the time of one operation.
+        :param poison_s: the time to poison the destination once, or to compare it.
         :param single: whether a sample is one operation, however short.
         :param host: whether host memory takes part, so that intervals are wide at first.
         """
@@ -169,7 +169,7 @@ class _Run:
         samples = self.timing.host_samples.value if host else SAMPLES
         samples = min(samples, int(self.option("max-samples", str(samples))))
         samples = max(SAMPLES, min(samples, longest_s / cycle_s))
-        # Before the samples one operation, and one batch where that is longer.
+        # Before the samples: one operation, and one batch if that is longer.
         found_s = operation_s + poison_s + (cycle_s if sample_s > operation_s else 0)
         return found_s + samples * cycle_s + poison_s
 
@@ -226,7 +226,7 @@ def _copies(run: _Run, memory: str, operation: str, size: int) -> float:
     moved = (2 if both and not pinned else 1) * run.copied_s(memory, size)
     to_device = operation.startswith("h2d")
     poison = _moved_s(size, run.memory_gbs) if to_device else run.poisoned_s(memory, size)
-    # One direction of pinned memory is as steady as transfers between devices.
+    # Pinned copies in one direction are as steady as transfers between devices.
     return run.series(moved, poison, host=both or not pinned)
 
 
@@ -266,7 +266,7 @@ def _overlap(run: _Run) -> float:
     pairs = 0 if run.option("pairs", "next") == "none" else devices
     hosts = 0 if run.option("devices", "each") == "none" else devices
     jobs = len(run.words("by", "engine,kernel")) * (pairs + hosts)
-    # Alone twice, then twice with the other one for twice as long; data compared after each.
+    # Twice alone, then twice with the other one for twice as long; data is compared after each.
     batch_s = 1.1 * float(run.option("batch-time", "0.02"))
     compared_s = 2 * _moved_s(size, run.link_gbs if hosts else run.memory_gbs)
     cycle_s = 6 * batch_s + 4 * compared_s
@@ -277,7 +277,7 @@ def _overlap(run: _Run) -> float:
 def _managed(run: _Run) -> float:
     migrates = run.option("expect", "") == "page-migration"
     gbs = run.timing.migration_gbs.value if migrates else run.link_gbs
-    # Before each sample pages are put back, or poisoned where they are.
+    # Before each sample, pages are moved back, or poisoned in place.
     each = sum(
         run.series(_moved_s(size, gbs), _moved_s(size, gbs), single=True, host=True)
         for size in run.sizes()
@@ -329,7 +329,7 @@ def _mpi(run: _Run) -> float:
             ]
             seconds += sum(each)
             if run.option("together", "rounds") == "rounds" and len(ranks) > 3 and each:
-                # The rounds of a tournament, there and back, each as slow as its slowest pair.
+                # The rounds of a tournament, in both directions, each as slow as its slowest pair.
                 seconds += 2 * (len(ranks) - 1) * max(each)
     without = {"none", *run.words("without", "")}
     collectives = {*run.words("collectives", ",".join(NCCL_TESTS.operations.values()))} - without

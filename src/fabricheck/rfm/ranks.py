@@ -22,7 +22,8 @@ BINDING = {
 class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Runs a program of several ranks, by default one on each device.
 
-    placement: one of the node model (docs/node-models.md); empty: the launcher's choice.
+    placement: the name of a placement of the node model (docs/node-models.md); if empty, the
+    launcher chooses.
     """
 
     placement = ""
@@ -32,7 +33,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     def placed(self) -> Placement | None:
         """The placement on this partition's node; ``None`` for the launcher's choice.
 
-        Skips the check on a node that has no such placement.
+        Skips the check on a node without such a placement.
 
         :raises PipelineError: when the partition has no node model.
         """
@@ -44,7 +45,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
                 f"{where} has no node model, so it has no placement {self.placement}."
             )
         known = self.node.placements()
-        # Where every core is near every device, no far placement can be measured.
+        # If every core is near every device, no far placement can be measured.
         self.skip_if(
             self.placement not in known,
             f"{where}: its node {self.node.name} has no placement {self.placement}; it has "
@@ -91,8 +92,8 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 class NearRanksCheck(RanksCheck, special=True):  # type: ignore[call-arg]
     """Each rank near its device if the launcher binds; else the launcher's choice.
 
-    By default launchers use the first cores, which may be far from any device: of two ranks on
-    cores 0 and 1 of a host of H200 one was slower than on cores 0 and 16.
+    By default launchers use the first cores, which may be far from any device. On a host of two
+    H200, one of two ranks was slower on cores 0 and 1 than on cores 0 and 16.
     """
 
     @property

@@ -1,7 +1,7 @@
 """Metrics that compare a node with itself, so that their limits need no published value.
 
-Members that are alike by the node model are compared with each other, and both directions at once
-and pairs at once with each alone.
+Members that are alike by the node model are compared with each other. Both directions at once and
+simultaneous pairs are compared with each direction or pair alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fabricheck.rfm.metrics import (
     where_measured,
 )
 
-#: A link by its ends, as data go over it; the switch is ``None``.
+#: A link by its ends, in the direction of the data; the end at a switch is ``None``.
 _Hop = tuple[int | None, ...]
 
 
@@ -46,8 +46,9 @@ class _Member:
 class Alike(Metric):
     """The worst of similar members in percent of the median of the others.
 
-    of: the metric whose series the members have. groups: by the values of its `over` the member
-    that a series belongs to, whose value is then their sum; by default each series is a member.
+    of: the metric whose series the members have. groups: by the values of its `over`, the member
+    that a series belongs to; the member's value is then their sum. By default each series is a
+    member.
     """
 
     of: Metric = field(kw_only=True)
@@ -100,8 +101,8 @@ def _cable(series: Sequence[Series]) -> Hashable:
 def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
     """Return the values of the others.
 
-    The other direction of the same cable is left out where there are other cables: a fault of the
-    cable affects both.
+    The other direction of the same cable is left out if there are other cables, because a fault of
+    the cable affects both directions.
     """
     rest = [one for one in members if one is not member]
     away = [one.value for one in rest if member.cable is None or one.cable != member.cable]
@@ -120,11 +121,11 @@ def _percent(member: _Member, others: float) -> float:
 
 @dataclass(frozen=True)
 class OfSingle(Metric):
-    """The worst of some measurements in percent of the same transfers alone.
+    """The worst of some simultaneous measurements in percent of the same transfers alone.
 
-    of: what is measured at the same time. singles: the transfers alone, in the order of its series;
-    of several their values are added. node: the model whose links simultaneous pairs share; each
-    then is compared with its share of its solo value.
+    of: the metric of simultaneous transfers. singles: the transfers alone, in the order of its
+    series; of several, the values are added. node: the model whose links simultaneous pairs share;
+    each pair is then compared with its share of its value alone.
     """
 
     of: Metric = field(kw_only=True)
@@ -156,13 +157,15 @@ class OfSingle(Metric):
 
 @dataclass(frozen=True)
 class OfLinks(Metric):
-    """The sum of pairs at the same time in percent of what their links leave them.
+    """The sum of simultaneous pairs in percent of the rate that their links leave them.
 
-    The sum counts until the last pair is through, so that each counts as much as the slowest. A
-    link leaves a pair what the two devices at its ends reach alone, divided by the pairs that go
-    over it; a switch leaves it what the pair itself reaches alone, divided by those of its device.
+    The sum counts until the last pair ends, so that each pair counts as much as the slowest. The
+    devices at the ends of a link reach a rate alone; the link leaves each pair on it that rate
+    divided by the number of pairs. A switch leaves a pair its own rate alone, divided by the number
+    of pairs of its device.
 
-    of: the sum. alone: each of the pairs by itself, of all devices. node: whose links they share.
+    of: the metric of the sum. alone: each of the pairs alone, of all devices. node: the model of
+    the links.
     """
 
     of: Metric = field(kw_only=True)
@@ -170,7 +173,7 @@ class OfLinks(Metric):
     node: NodeModel = field(kw_only=True)
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Make the figure; the sum and the pair to which the links leave the least decide it.
+        """Compute the figure; the sum and the pair with the smallest rate left decide it.
 
         :raises MetricError: as `Metric.figure` does.
         """
@@ -192,7 +195,7 @@ class OfLinks(Metric):
 
 
 def _listed(series: Series) -> list[Pair]:
-    """Return the pairs of ranks at work with a series."""
+    """Return the pairs of ranks that work at the same time as a series."""
     return list(zip(series["device_set"][::2], series["device_set"][1::2], strict=True))
 
 
@@ -203,7 +206,7 @@ def _sharing(pair: Sequence[int], at_work: Iterable[Sequence[int]], node: NodeMo
 
 
 def _hops(node: NodeModel, pair: Sequence[int]) -> list[_Hop]:
-    """Return the links that data of a pair go over."""
+    """Return the links that the data of a pair uses."""
     source, destination = pair
     if node.switch is not None:
         return [(source, None), (None, destination)]
@@ -240,12 +243,12 @@ def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
 
 
 def together(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
-    """Return the metric of pairs at once relative to each alone."""
+    """Return the metric of simultaneous pairs relative to each alone."""
     return _of_single(metric, (single,), rules.together(), node)
 
 
 def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
-    """Return the metric of the sum of pairs at once beside what their links leave them."""
+    """Return the metric of the sum of pairs relative to the rate that their links leave them."""
     return OfLinks(
         metric.name.replace("_sum", "_of_links"), metric.where, metric.over, unit="%",
         rule=rules.together(), among=metric.among, of=metric, alone=single, node=node,
@@ -255,7 +258,7 @@ def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
 def beside(metric: Metric, single: Metric) -> OfSingle:
     """Return the metric of work beside other work relative to the same work alone.
 
-    No rule limits it: the order of a device's work is its own decision.
+    No rule limits it, because the device decides the order of its work.
     """
     return OfSingle(
         metric.name, metric.where, metric.over, unit="%", of=metric, singles=(single,),
@@ -273,9 +276,9 @@ def _of_single(
 
 
 def kind(metric: Metric, node: NodeModel | None) -> str:
-    """Return the kind of transfer of a metric, as named by its spread in the rules file.
+    """Return the kind of transfer of a metric, by the name of its spread in the rules file.
 
-    :param node: without a node model devices are virtual ones of a processor.
+    :param node: without a node model, devices are virtual ones of a processor.
     """
     if node is None:
         return "processor"
@@ -292,7 +295,7 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
 
 
 def _direct(metric: Metric, node: NodeModel) -> bool:
-    """Whether each pair that a metric is over has a link of its own."""
+    """Whether each pair of a metric has a direct link."""
     members = [key[0] for key in metric.among or ()]
     pairs = [one for one in members if not isinstance(one, int) and len(one) == 2]
     return all(node.link_class(*pair).direct for pair in pairs)

@@ -1,7 +1,7 @@
-"""Match of a result document with the run that a check requested: complete, with right data.
+"""Match of a result document with the requested run: complete, with right data.
 
-A document can be valid and still be that of another run, another command line or other devices, or
-contain less than the program promises. Each difference is one sentence.
+A valid document can still be that of another run, another command line or other devices, or contain
+less than the program promises. Each difference is one sentence.
 """
 
 from __future__ import annotations
@@ -22,38 +22,43 @@ from fabricheck.rfm.metrics import where_measured
 #: Seconds by which the clocks of the nodes of a cluster may differ.
 CLOCK_SKEW_S = 10.0
 
-#: The fewest samples of a measured series: fewer give no interval that survives an outlier.
+#: The fewest samples of a measured series; with fewer, one outlier destroys the interval.
 LEAST_SAMPLES = 7
 
-#: Bytes of a large transfer that a simulated node really moves (src/runtime/sim/machine.cpp).
+#: The bytes of a large transfer that a simulated node really moves (src/runtime/sim/machine.cpp).
 SIMULATED_SLICE = 1 << 20
 
-#: The experiment whose operations are called once, to verify their data, and not timed.
+#: The experiment whose operations are called once to verify their data, and are not timed.
 VERIFYING = "E12"
 
-#: Bytes that a pointer chase compares: the word at which it arrives.
+#: The bytes that a pointer chase compares: the word at which it ends.
 CHASE_BYTES = 8
 
-#: Largest factor between the host's clock and the device's events, either way. A launch and a wait
-#: take some 10 us of a batch of 10 ms; 10 % is a hundred times that.
+#: The largest ratio between the host's clock and the device's events, in either direction. A launch
+#: and a wait take some 10 us of a batch of 10 ms; 10 % is a hundred times that.
 CLOCKS_DIFFER = 1.1
 
-#: The same on the host runtime, where the waiting thread shares the cores with those that measure:
-#: it may wait two time slices of the kernel (4 ms each) longer than a batch of 10 ms takes.
+#: The same on the host runtime, where the waiting thread shares the cores with the measuring
+#: threads: it may wait two time slices of the kernel (4 ms each) longer than a batch of 10 ms.
 CLOCKS_DIFFER_ON_HOST = 2.0
 
 
 @dataclass(frozen=True)
 class Requested:
-    """What a check requested.
+    """The run that a check requested.
 
     program: its name.
-    runtime: the one that the environment names.
+
+    runtime: the runtime that the environment names.
+
     arguments: the command line, without the program.
-    architectures: that of each device of the partition.
+
+    architectures: of each device of the partition.
+
     since: when the job was submitted, in s since 1970.
+
     node: the simulated node as its platform file names it (model, digest, overlay); ``None`` where
-        times are measured.
+    times are measured.
     """
 
     program: str
@@ -141,10 +146,10 @@ def clock_faults(document: ResultDocument) -> Iterator[str]:
 
 
 def clock_remarks(document: ResultDocument) -> Iterator[str]:
-    """Yield one sentence for each series whose two clocks may differ in a correct measurement.
+    """Yield one sentence for each series whose clocks may differ in a correct measurement.
 
-    A sum spans several devices, so its event time and the host's can differ by more than 10 %. A
-    busy host's time is longer, as its thread waits for a core before it notices the end.
+    A sum spans several devices, so its event time and the host's time can differ by more than 10 %.
+    A busy host's time is longer, because its thread waits for a core before it notices the end.
     """
     for series in document["series"]:
         clock = series["host_clock"]
@@ -170,7 +175,7 @@ def _clocks_apart(document: ResultDocument) -> Iterator[Series]:
 
 
 def _host_longer(series: Series) -> bool:
-    """Whether the host's time is the longer one, from waiting for shared cores."""
+    """Whether the host's time is longer, because of waiting for shared cores."""
     ratio = series["host_clock"]["ratio"] if series["host_clock"] else 1.0
     return ratio > 1 if series["unit"] == "us" else ratio < 1
 
@@ -217,7 +222,7 @@ def _simulated(node: Mapping[str, Any] | None) -> str:
 
 
 def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Iterator[str]:
-    """Yield one sentence where a node has other devices than the check's partition states."""
+    """Yield one sentence if a node has other devices than the check's partition states."""
     # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
     found = Counter(device["arch"].split(":")[0] for device in document["devices"])
     wanted = Counter(architectures)
@@ -237,7 +242,7 @@ def _count(architectures: Counter[str]) -> str:
 
 
 def _together(series: Series) -> tuple[object, ...]:
-    """Return the key that the shares of a sum have in common with it."""
+    """Return the key that the shares of a sum share with the sum."""
     fields = (series["experiment"], series["operation"], series["bytes"], series["block_size"])
     return (*fields, *series["device_set"])
 

@@ -1,8 +1,9 @@
-"""All uses of ReFrame beyond its public interface: one function each, which states what it needs.
+"""All uses of ReFrame beyond its public interface: one function each, which states its needs.
 
 Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
-and the modules of PUBLIC. Each function refuses a ReFrame that lacks what it needs in one sentence,
-a ConfigError. docs/upstream.md lists what in ReFrame would make each unnecessary.
+and the modules of PUBLIC. Each function refuses a ReFrame that lacks what the function needs, with
+one sentence (ConfigError). docs/upstream.md lists the changes in ReFrame that would make each
+unnecessary.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import reframe
 from reframe.core import runtime
 from reframe.core.exceptions import ConfigError
 
-#: The modules that ReFrame's manual documents: all that other files import of it.
+#: The modules that ReFrame's manual documents; other files import only these.
 PUBLIC = (
     "reframe",
     "reframe.core.backends",
@@ -35,7 +36,7 @@ PUBLIC = (
 #: Local variables of ReFrame's front end that describe the session, for `front_end`.
 FRONT_END = ("options", "loader", "checks_found", "report")
 
-#: Its functions that list checks and run none.
+#: Its functions that list checks without running any.
 LISTS = ("list_checks", "list_tags", "describe_checks")
 
 #: The parameter of a check that ``--distribute`` made: its node, in a list.
@@ -95,7 +96,7 @@ def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> 
 def default_handlers() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return copies of ReFrame's own handlers of the log and of performance logs.
 
-    Settings replace handlers as a whole; only the place of their files is to change.
+    Settings replace handlers as a whole, but only the place of their files changes.
     """
     purpose = "write its logs to the results folder"
     [logging] = _needed("reframe.core.settings", "site_configuration", purpose)["logging"]
@@ -111,17 +112,17 @@ def refuse_doubtful_settings() -> None:
 
 
 def leave_out_ignored_warnings() -> None:
-    """Suppress the warning of a deprecated variable early, as it is ignored anyway.
+    """Suppress the warning of a deprecated variable early, because it is ignored anyway.
 
-    With each message about a check ReFrame reads all of its variables, including a deprecated one,
-    and searches the source of every caller for whom to warn. A dry run of 33 checks took 20 s with
-    that, and takes 4 s without.
+    With each message about a check, ReFrame reads all of its variables, including a deprecated one,
+    and searches the source of every caller to warn it. A dry run of 33 checks took 20 s with this
+    search, and takes 4 s without.
     """
     purpose = "spend no time on warnings that are ignored"
     ignored = _needed("reframe.core.warnings", "ReframeDeprecationWarning", purpose)
 
     def unless_ignored(original: Any, *args: object, **kwargs: object) -> None:
-        # What ReFrame's suppress_deprecations puts before all other filters.
+        # ReFrame's suppress_deprecations puts this before all other filters.
         if not (warnings.filters and warnings.filters[0][0:3:2] == ("ignore", ignored)):
             original(*args, **kwargs)
 
@@ -143,7 +144,7 @@ def around_run(around: Callable[..., Any]) -> None:
 def around_pipeline(around: Callable[..., Any]) -> None:
     """Call ``around(emit, file, testcases, options)`` where ``--ci-generate`` writes.
 
-    What it writes is a job of GitLab for each check, whose script is one command of ReFrame.
+    ReFrame writes a job of GitLab for each check, whose script is one ReFrame command.
     """
     _wrap("reframe.frontend.ci", "emit_pipeline", "complete a pipeline for GitLab", around)
 
@@ -161,7 +162,7 @@ def around_junit(around: Callable[..., Any]) -> None:
 
 
 def around_check_file(around: Callable[..., Any]) -> None:
-    """Call ``around(load, loader, file)`` for each check file; ReFrame has a traceback for some."""
+    """Call ``around(load, loader, file)`` for each check file; ReFrame prints some tracebacks."""
     names = "RegressionCheckLoader.load_from_file"
     _wrap("reframe.frontend.loader", names, "name a check file that is not Python", around)
 
@@ -172,7 +173,7 @@ def around_nodes(around: Callable[..., Any]) -> None:
 
 
 def end_without_warning() -> None:
-    """Let ReFrame report what ended a session as an error: a warning would be a traceback."""
+    """Let ReFrame report the end of a session as an error; a warning would print a traceback."""
     purpose = "end an interrupted session in one sentence"
     _wrap("reframe.core.exceptions", "is_warning", purpose, lambda original, *error: False)
 
@@ -180,8 +181,8 @@ def end_without_warning() -> None:
 def after_each_result(then: Callable[[Any], None]) -> None:
     """Call ``then(task)`` when a check has passed or failed.
 
-    ReFrame's loggers are not called for one that failed before its output was judged. A task has
-    ``check``, ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
+    ReFrame's loggers are not called for a check that failed before its output was judged. A task
+    has ``check``, ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
     """
 
     def log(original: Any, task: Any) -> None:
@@ -193,10 +194,10 @@ def after_each_result(then: Callable[[Any], None]) -> None:
 
 
 def front_end() -> Any:
-    """Return what the front end knows of the session: FRONT_END, and ``node_map``.
+    """Return the front end's data of the session: FRONT_END, and ``node_map``.
 
-    ``node_map`` has the nodes of ``--distribute``, None without it. All are local variables of its
-    function ``main``, which passes them to nobody.
+    ``node_map`` has the nodes of ``--distribute``, and is None without it. All are local variables
+    of the front end's function ``main``, which passes them to no other function.
     """
     frame = inspect.currentframe()
     while frame is not None and not (
@@ -215,7 +216,7 @@ def option(options: Any, name: str) -> Any:
 
 
 def leave_no_result() -> None:
-    """Prevent a dry run from leaving a report and performance logs, in which every check passed."""
+    """Prevent a dry run from leaving a report and performance logs in which every check passed."""
     purpose = "keep dry runs out of the results"
     config = _attribute(runtime.runtime(), "site_config", purpose)
     _attribute(config, "add_sticky_option", purpose)("general/generate_file_reports", False)
@@ -250,8 +251,8 @@ def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
 def ended_cases(runner: Any) -> list[Any]:
     """Return the test cases that ended in a session, passed or failed.
 
-    A test whose dependency failed is skipped too, and that session has failed already. What the end
-    of --duration stopped is aborted, which ReFrame does not count as a failure.
+    A test whose dependency failed is skipped, but then the session has failed already. Cases
+    stopped at the end of --duration are aborted, which ReFrame does not count as a failure.
     """
     tasks = _attribute(runner.stats, "tasks", "notice checks that were skipped")(None)
     return [
@@ -262,7 +263,7 @@ def ended_cases(runner: Any) -> list[Any]:
 
 
 def say(sentence: str) -> None:
-    """Write a sentence to ReFrame's log and output, where no check has a logger for it."""
+    """Write a sentence to ReFrame's log and output, for use outside a check."""
     _logger().info(sentence)
 
 
@@ -276,7 +277,7 @@ def _logger() -> Any:
 def run_serially(runner: Any) -> bool:
     """Make a runner start checks one after the other; return False if it already does.
 
-    Only an option selects that (``--exec-policy=serial``), and no setting.
+    ReFrame has only an option for this (``--exec-policy=serial``), and no setting.
     """
     purpose = "measure one thing at a time"
     kind = _needed("reframe.frontend.executors.policies", "SerialExecutionPolicy", purpose)
@@ -287,16 +288,17 @@ def run_serially(runner: Any) -> bool:
     own = ("task_listeners", "local_scheduler")
     for name in [name for name in vars(serial) if name not in own and hasattr(parallel, name)]:
         setattr(serial, name, getattr(parallel, name))
-    # The runner sets these two, which a policy does not have itself.
+    # The runner sets these two; a policy does not set them itself.
     serial.max_failures = parallel.max_failures
     _set(runner, purpose, _policy=serial)
     return True
 
 
 def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
-    """Start no job for which ``waits(check, running)`` is true, besides those of its partition.
+    """Start no job for which ``waits(check, running)`` is true.
 
-    ReFrame limits the jobs of a partition, but not those of a node.
+    ``running`` are the running checks of its partition. ReFrame limits the jobs of a partition, but
+    not those of a node.
     """
 
     def start(original: Any, policy: Any, task: Any) -> int:
@@ -345,7 +347,7 @@ def after_squeue(then: Callable[[Any], None]) -> None:
 
 
 def around_blocked(around: Callable[..., Any]) -> None:
-    """Call ``around(cancel, scheduler, jobs)`` where jobs that seem blocked are cancelled."""
+    """Call ``around(cancel, scheduler, jobs)`` where blocked jobs are cancelled."""
     purpose = "cancel no job that only waits for another"
     names = "SlurmJobScheduler._cancel_if_blocked"
     _wrap("reframe.core.schedulers.slurm", names, purpose, around)
@@ -359,11 +361,11 @@ def is_pending(job: Any) -> bool:
 
 
 def set_ended(job: Any, state: str, exit_code: int, nodes: str) -> None:
-    """Set the end of a Slurm job, which ReFrame reads from its accounting only."""
+    """Set the end of a Slurm job, which ReFrame reads only from Slurm's accounting."""
     purpose = "know how a job without accounting ended"
     _set(job, purpose, _state=state, _exitcode=exit_code, _nodespec=nodes)
 
 
 def set_failed(job: Any, error: Exception) -> None:
-    """Let a job fail with one of our errors."""
+    """Let a job fail with an error of this suite."""
     _set(job, "say why a job failed", _exception=error)

@@ -28,24 +28,24 @@ STEP_LAUNCHER = "srun"
 #: ReFrame's schedulers that submit a job for each check.
 SCHEDULERS = ("slurm", "squeue")
 
-#: The setting with which one process uses all cores of its step: sites bind it to one core by
-#: default (Frontier user guide, "Common srun options": --cpu-bind=threads), but it serves every
-#: device.
+#: The setting that lets one process use all cores of its step. Sites bind a process to one core by
+#: default (Frontier user guide, "Common srun options": --cpu-bind=threads), but the process serves
+#: every device.
 ALL_CORES = "--cpu-bind=none"
 
-#: A job whose node is lost ends. Slurm would requeue it, where it waits for a node that may never
-#: return, or starts again in a folder with leftovers.
+#: The setting that ends a job whose node is lost. Slurm would requeue the job, which then waits for
+#: a node that may never return, or starts again in a folder with leftovers.
 ONCE = "--no-requeue"
 
-#: States of a node in which a job that requests it waits for a repair, and those in which it waits
-#: for the end of a reservation that it does not name.
+#: States of a node in which a job that requests it waits for a repair, and states in which it waits
+#: for the end of a reservation that the job does not name.
 _LOST = {"DOWN", "DRAIN", "FAIL"}
 _RESERVED = {"MAINT", "MAINTENANCE", "RESERVED"}
 
 #: The states of a node, as ``DOWN*+DRAIN``.
 _STATE = re.compile(r"[A-Z_]+[*~#!%$@^-]?(?:\+[A-Z_]+[*~#!%$@^-]?)*")
 
-#: Seconds after which a busy cluster's controller is not waited for any longer.
+#: Seconds after which the controller of a busy cluster is no longer waited for.
 PATIENCE_S = 120
 
 
@@ -69,7 +69,7 @@ def record(job: str) -> Mapping[str, str]:
 
     :raises LookupError: when it cannot be queried or no longer knows the job, with its first line.
     """
-    # It prints all parts of an array or a heterogeneous job.
+    # scontrol prints all parts of an array or a heterogeneous job.
     found = [one for one in _records(_shown("job", job)) if one["JobId"] == job]
     if len(found) != 1:
         raise LookupError("scontrol prints no record of the job, or several")
@@ -81,9 +81,9 @@ def cancel_if_blocked(
 ) -> None:
     """Let ReFrame cancel blocked jobs, but none that will start later.
 
-    Slurm gives the reason ``ReqNodeNotAvail`` to every job whose node another job already waits
-    for, healthy or not, and ReFrame considers it blocked: a second session would cost the first its
-    jobs. So a job that requests a node is blocked only by the state of the node.
+    Slurm gives the reason ``ReqNodeNotAvail`` to every job whose node another job waits for,
+    healthy or not, and ReFrame considers such a job blocked: a second session would make the first
+    lose its jobs. A job that requests a node is therefore blocked only by the state of the node.
     """
     asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
@@ -105,7 +105,7 @@ def cancel_if_blocked(
 
 
 def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
-    """Return whether a job waits for a node in vain; for an unknown node ReFrame decides."""
+    """Return whether a job waits for a lost node; for an unknown node ReFrame decides."""
     if name not in found:
         return True
     states = set((found[name].state or "").split("+"))
@@ -155,14 +155,14 @@ def _shown(what: str, name: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LookupError(str(error)) from None
     if ended.returncode != 0:
-        # The first line is the reason; the rest advises whoever gave the option.
+        # The first line is the reason; the others advise the user of the option.
         said = ended.stderr.strip().splitlines() or [f"scontrol ended with {ended.returncode}"]
         raise LookupError(said[0].strip())
     return ended.stdout
 
 
 class _Words(dict[str, str]):
-    """The words of a line.
+    """The key-value pairs of a line.
 
     line: the line itself.
     """
@@ -179,7 +179,7 @@ _FREE = re.compile(r"\s(?:Command|WorkDir|Comment|Extra)=")
 
 def _words(line: str) -> _Words:
     pairs = _pairs(line)
-    # The first of each: later free text does not count.
+    # The first of each name counts; later ones may be free text.
     found = _Words(reversed(pairs))
     found.line = line
     counts = Counter(word for word, _ in {*_pairs(_FREE.split(line)[0])})
@@ -196,7 +196,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 def _records(shown: str) -> list[_Words]:
     """Return the non-empty lines.
 
-    :raises LookupError: when the last one is cut off: its last word may be incomplete.
+    :raises LookupError: when the output is cut off, because its last word may be incomplete.
     """
     if not shown.endswith("\n"):
         raise LookupError("the output of scontrol is cut off")
@@ -206,8 +206,8 @@ def _records(shown: str) -> list[_Words]:
 def complete(job: Any) -> None:
     """Complete a job that is no longer in the queue: state, exit code and nodes.
 
-    A signal becomes 128 plus its number, as in a shell. Where the end is unknown the job fails with
-    that sentence: considered completed it would pass.
+    A signal becomes 128 plus its number, as in a shell. If the end is unknown, the job fails with
+    that sentence; considered completed, it would pass.
     """
     try:
         known = record(job.jobid)
@@ -228,7 +228,7 @@ def require_allocation(partitions: Sequence[str]) -> None:
     """Refuse a session outside an allocation that has its node exclusively.
 
     :param partitions: those of the local scheduler that start their programs by srun.
-    :raises ReframeError: where srun would wait in the queue for each check, or share its node.
+    :raises ReframeError: if srun would wait in the queue for each check, or share its node.
     """
     if not partitions:
         return
@@ -259,7 +259,7 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
     With ``OverSubscribe=FORCE`` Slurm accepts ``--exclusive`` and still starts others' jobs on the
     node.
 
-    :raises ReframeError: naming the queue; where Slurm does not report it, a job will.
+    :raises ReframeError: naming the queue; if Slurm does not report its setting, a job will.
     """
     for one in filter(submits, partitions):
         queue = _queue(one)
@@ -278,7 +278,7 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
 
 
 def _queue(partition: Any) -> str | None:
-    """Return Slurm's partition in the access options of ReFrame's."""
+    """Return Slurm's partition in the access options of a ReFrame partition."""
     queues = [one.partition("=")[2] for one in partition.access if one.startswith("--partition=")]
     return queues[-1] if queues else None
 

@@ -1,8 +1,7 @@
 """The steps of a session: each on one node, with its own options, independent of other steps.
 
 A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits Slurm's
-variables of that step's tasks, and srun takes many of them for options: one task, its binding, its
-MPI.
+variables of that step's tasks. srun reads many of them as options: one task, its binding, its MPI.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.rfm import slurm
 
-#: Prefixes of variables that srun sets for the tasks of a step: those that srun takes for options,
+#: Prefixes of variables that srun sets for the tasks of a step: those that srun reads as options,
 #: and those that locate a process in a step.
 _OF_A_STEP = (
     "PMI",
@@ -43,7 +42,7 @@ _OF_A_STEP = (
 
 def options(job: Any, tasks: int) -> list[str]:
     """Return the options of srun for a number of tasks on the one node of a ReFrame job."""
-    # In an allocation srun takes both from it: one for eight ranks would start eight.
+    # In an allocation srun takes both from it; in one for eight ranks, it would start eight.
     found = ["--nodes=1", f"--ntasks={tasks}"]
     if job.scheduler.registered_name == "local":
         found += _on_this_node(os.environ)
@@ -53,10 +52,10 @@ def options(job: Any, tasks: int) -> list[str]:
 
 
 def node(environment: Mapping[str, str]) -> tuple[str | None, bool]:
-    """Return the node of the allocation that a session measures, and whether it runs there itself.
+    """Return the node of the allocation that a session measures, and whether it runs there.
 
-    Under salloc the session may run on a login node, which is not one of the job's: then it is the
-    first of these. None where Slurm names no nodes.
+    Under salloc the session may run on a login node, which does not belong to the job: then the
+    first node of the job is measured. None if Slurm names no nodes.
     """
     nodes = NodeSet(environment.get("SLURM_JOB_NODELIST"))
     own = environment.get("SLURMD_NODENAME")
@@ -73,13 +72,13 @@ def _on_this_node(environment: Mapping[str, str]) -> list[str]:
 def forget_own_step(environment: MutableMapping[str, str]) -> None:
     """Remove this process's own step from an environment; the job's variables stay.
 
-    For a process outside a step nothing is removed: the options of a job are for its steps.
+    Outside a step nothing is removed: the options of a job apply to its steps.
     """
     if "SLURM_STEP_ID" in environment:
         forget_tasks(environment)
 
 
 def forget_tasks(environment: MutableMapping[str, str]) -> None:
-    """Remove from an environment srun's options of a new step, and the step's place."""
+    """Remove srun's options of a new step, and the step's place, from an environment."""
     for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
         del environment[name]

@@ -2,10 +2,10 @@
 
 A check writes a plan, the launches of one node, as a file beside the result. Each command line
 includes the launcher, so the file records everything that ran and can be run by hand. The tool's
-parser (`fabricheck.tools.outputs`) reads what a launch prints; each row becomes a series of one
-sample: the mean that the tool reports, of `batch` operations.
+parser (`fabricheck.tools.outputs`) reads the output of a launch. Each row becomes a series of one
+sample: the tool's mean of `batch` operations.
 
-A new tool needs a parser with recorded outputs, and an entry in :data:`BENCHMARKS` with what makes
+A new tool needs a parser with recorded outputs, and an entry in :data:`BENCHMARKS` that makes
 series of its rows.
 """
 
@@ -53,7 +53,7 @@ DATATYPES: Mapping[str, Datatype] = {
     "double": "double",
 }
 
-#: A transfer counts as beyond a cache when its arrays are at least so many times larger.
+#: A transfer counts as beyond a cache if its arrays are at least this many times larger.
 PAST_CACHES = 4
 
 
@@ -70,10 +70,10 @@ class Benchmark:
     """A tool that checks run.
 
     name: in result documents, and among the features of environments. extra: the partition extra
-    with what applies to it there; the environment extra with the folder of its programs has the
+    with the tool's settings there. The environment extra with the folder of its programs has the
     suffix ``_folder``, and ``folder`` describes that folder. path: the file of a program in that
-    folder. operations: those of the series, by program. read: makes series of what a launch prints,
-    see `read`: of each row `series_of` its `fields_of`. engine: what moves the data. pairs: its
+    folder. operations: those of the series, by program. read: makes series of a launch's output,
+    see `read`: for each row, `series_of` its `fields_of`. engine: what moves the data. pairs: its
     programs of two ranks (E9); all others are collectives. collectives: the experiment of these.
     verifies_apart: whether it compares data in separate launches.
     """
@@ -108,11 +108,11 @@ class Launch(_Part):
     """One launch of a program of the tool.
 
     name: of its output files, ``NAME.out`` and ``NAME.err``. command: the line for a shell,
-    launcher and environment included. devices: those of the ranks, in rank order, one twice where
-    two ranks share it; empty where buffers are on no device. threads: of a process that has all
-    devices, one for each; 1 where one thread has them all. sizes: of messages, in bytes and in
-    order. batch: number of operations in the tool's mean. verifies: whether it only compares data
-    (OSU's -c, which changes the times). limit_s: its time limit in s.
+    launcher and environment included. devices: those of the ranks, in rank order, one twice if two
+    ranks share it; empty if buffers are on no device. threads: of a process that has all devices,
+    one thread for each; 1 if one thread has them all. sizes: of messages, in bytes and in order.
+    batch: number of operations in the tool's mean. verifies: whether it only compares data (OSU's
+    -c, which changes the times). limit_s: its time limit in s.
     """
 
     name: Name
@@ -144,19 +144,19 @@ class Launch(_Part):
 
     @property
     def measured(self) -> tuple[object, ...]:
-        """Return what it measures, or compares."""
+        """Return the operation that it measures, or compares."""
         return (self.program, self.ranks, *self.devices, "sizes", *self.sizes)
 
 
 class Plan(_Part):
     """All launches of one result document.
 
-    buffers: the memory of the messages. accelerator: what OSU's banner must name; ``None`` where
-    OSU does not choose the buffers: in host memory, and on a simulated node, where a rank's host
-    determines the memory. facts: the command that writes :data:`FACTS`: a program of this suite on
-    the measured node. mpi_program: a program linked with the MPI whose version is recorded.
-    library: the version that NCCL or RCCL must report, or its beginning; ``None`` accepts any.
-    network: the network that it must report between nodes.
+    buffers: the memory of the messages. accelerator: the accelerator that OSU's banner must name;
+    ``None`` if OSU does not choose the buffers: in host memory, and on a simulated node, where a
+    rank's host determines the memory. facts: the command that writes :data:`FACTS`: a program of
+    this suite on the measured node. mpi_program: a program linked with the MPI whose version is
+    recorded. library: the version that NCCL or RCCL must report, or its beginning; ``None`` accepts
+    any. network: the network that it must report between nodes.
     """
 
     tool: str
@@ -253,7 +253,7 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
-            continue  # too small for an element for each rank: nothing was moved
+            continue  # too small for an element per rank: nothing was moved
         fields = fields_of(plan, launch, facts, row.size)
         fields |= {"datatype": DATATYPES.get(row.datatype)}
         for in_place, timing in ((False, row.out_of_place), (True, row.in_place)):
@@ -261,7 +261,7 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
                 continue
             placed = fields | {"in_place": in_place}
             series.append(series_of(placed, timing.time_us, "us"))
-            # 0.00 is below the tool's digits, and is not a bandwidth.
+            # 0.00 means below the tool's digits, and is not a bandwidth.
             if timing.busbw > 0:
                 series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
@@ -272,7 +272,7 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
 def _of_another_run(
     plan: Plan, launch: Launch, result: NcclResult, facts: ResultDocument
 ) -> Iterator[str]:
-    """Yield why an output of nccl-tests or rccl-tests is of another run than the requested one."""
+    """Yield why an output of nccl-tests or rccl-tests is not that of the requested run."""
     if result.tests is not None and not result.tests.startswith(plan.tool):
         yield f"this is {result.tests}, not {plan.tool}"
     required, found = plan.library, result.library
@@ -350,7 +350,7 @@ def _cache(plan: Plan, facts: ResultDocument) -> int:
 def series_of(fields: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
     """Return a series of one sample: the mean that a tool reports.
 
-    :param fields: all others, see `fields_of`.
+    :param fields: all other fields, see `fields_of`.
     """
     numbers: dict[str, Any] = {
         "unit": unit,

@@ -45,7 +45,8 @@ _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", 
 #: The suffix of a source that counts from the first snapshot of its run, as `state.cpp` writes it.
 FROM_THE_FIRST = "from the snapshot before on"
 
-# MPI allows this one call without MPI_Init. It runs in its own process, which a library may end.
+# MPI allows this one call without MPI_Init. It runs in a process of its own, because a library may
+# exit.
 _ASK_LIBRARY = """
 import ctypes, sys
 text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
@@ -53,25 +54,23 @@ ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
 print(text.value.decode(errors="replace").splitlines()[0].strip())
 """
 
-#: Sentences of failed launches in the outcome; on a broken node all of them fail.
+#: The most sentences of failed launches in the outcome; on a broken node all launches fail.
 MOST_SENTENCES = 6
 
-#: What a tool prints that was built without the requested feature; OSU accepts -d only with an
-#: accelerator.
+#: The output of a tool built without a requested feature; OSU accepts -d only with an accelerator.
 _NOT_BUILT_FOR = ("Invalid option [-d]", "Support Not Enabled")
 
 
 def record(
     plan: Plan, output: Path, limit_s: float, say: Callable[[str], None] = lambda sentence: None
 ) -> ResultDocument:
-    """Run the launches of a plan in the folder of the output, and write the document, also after a
-    failure.
+    """Run the launches of a plan in the folder of the output, and write the document.
 
-    The launches go on after a failed one, so that a document names everything wrong with a node.
-    While they run the document has the name ``OUTPUT.partial``; where the disk is full, the
-    document of the launches before stays.
+    The document is also written after a failed launch, and the other launches still run, so that it
+    names everything wrong with a node. While they run, the document is named ``OUTPUT.partial``. If
+    the disk is full, the document of the launches before stays.
 
-    :param limit_s: for all of it, in s.
+    :param limit_s: for all launches, in s.
     :param say: receives a line about each launch.
     :raises NotFoundError: when the document cannot be written.
     """
@@ -133,7 +132,7 @@ class _Recording:
         return document.load(path)
 
     def _look_again(self) -> None:
-        """Record the state after the launches; its failure costs no value."""
+        """Record the state after the launches; a failure to do so does not affect the values."""
         assert self.facts is not None
         if "state" not in self.facts:
             return
@@ -177,10 +176,10 @@ class _Recording:
     def _failed(
         self, launch: Launch, out: str, why: str, error: FabricheckError
     ) -> FabricheckError:
-        """Return why a launch failed, where its output tells more than its exit code."""
+        """Return why a launch failed, if its output says more than its exit code."""
         assert self.facts is not None
         try:
-            # A tool that found wrong data fails: that outweighs its exit code.
+            # A tool that found wrong data fails; this reason takes precedence over its exit code.
             benchmarks.read(self.plan, launch, out, self.facts)
         except WrongDataError as wrong:
             return wrong
@@ -200,7 +199,7 @@ class _Recording:
                 )
 
     def _start(self, command: str, name: str, limit_s: float) -> tuple[Ended, str, str]:
-        """Return how a command ended, and its standard output and error."""
+        """Return the end of a command, and its standard output and error."""
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
         ended = start(["/bin/sh", "-c", command], out, err, limit_s)
         return ended, text_of(out), text_of(err)
@@ -221,7 +220,7 @@ class _Recording:
         content["complete"] = outcome["status"] in ("good", "wrong-data")
         text = json.dumps(content, indent=1) + "\n"
         checked = document.parse(text, self.output)
-        # On a full disk what the last launch left stays.
+        # On a full disk, the document of the last launch stays.
         write_whole(self._path(), text)
         self._path().replace(self.output)
         return checked
@@ -295,7 +294,7 @@ class _Recording:
 
 
 def _comparable(state: State) -> Snapshot:
-    """Return the first snapshot of another run, without what is counted from that run on."""
+    """Return the first snapshot of another run, without values counted from that run on."""
     snapshot = state["before"]
     for item, source in state["sources"].items():
         if item.startswith("devices.throttled_s") and source.endswith(FROM_THE_FIRST):

@@ -1,6 +1,6 @@
-"""Running a program with a time limit; its whole output is kept, and no process is left behind.
+"""Runs of a program with a time limit; its whole output is kept, and no process is left.
 
-Every other program is started here: benchmarks, vendors' tools, simulations. How it ended is always
+Every other program is started here: benchmarks, vendors' tools, simulations. Their ends are always
 reported in the same words.
 """
 
@@ -24,7 +24,7 @@ from fabricheck.core.text import printable
 #: Seconds between asking a launcher to end and killing it: it ends the ranks that it started.
 PATIENCE_S = 5.0
 
-#: Of several failures the first of these exit codes is that of all together.
+#: Of several failures, the first of these exit codes is the exit code of all.
 SEVERITY = (5, 6, 3, 8, 7, 4, 2)
 
 #: Characters quoted of a program's last output.
@@ -42,7 +42,7 @@ class TimeLimit(ProgramFailed):
 
 
 class Interrupted(BaseException):
-    """A signal ends this run; it is not an Exception, so that nothing catches it on the way."""
+    """A signal that ends this run; it is not an Exception, so that no handler catches it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -84,15 +84,15 @@ class Signals:
             raise Interrupted(number)
 
 
-#: Of this process; there is one handler for each signal.
+#: Of this process, which has one handler for each signal.
 signals = Signals()
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
+    """The end of a command.
 
-    code: its exit code; 128 + n where signal n ended it, None after its time limit. seconds: its
+    code: its exit code; 128 + n if signal n ended it, None after its time limit. seconds: its
     duration, in s.
     """
 
@@ -102,7 +102,7 @@ class Ended:
     def require_good(self, what: str, limit_s: float, *said: str) -> None:
         """Refuse a command that did not end with exit code 0.
 
-        :param what: what ran, as the subject of the sentence.
+        :param what: the command, as the subject of the sentence.
         :param limit_s: its time limit, in s.
         :param said: texts that it wrote; the first that is not empty states the reason.
         :raises TimeLimit: when its time limit passed.
@@ -120,7 +120,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Output(Ended):
-    """How a command ended, with its standard output and standard error."""
+    """The end of a command, with its standard output and standard error."""
 
     out: str
     err: str
@@ -137,7 +137,7 @@ def start(
     """Run a command in a process group of its own.
 
     :param out: the file of its standard output; ``err`` that of its standard error.
-    :param limit_s: in s; then the whole process group is ended.
+    :param limit_s: in s; after it the whole process group is ended.
     :param folder: its working directory; None for that of this process.
     :param environment: its variables; None for those of this process.
     :raises OSError: when a file cannot be written, or the program cannot be started.
@@ -195,7 +195,7 @@ def text_of(path: Path) -> str:
 def last_words(*texts: str) -> str:
     """Return a program's last output without a full stop, from the first text that has any.
 
-    Open MPI frames its last message with lines of hyphens: then everything between them.
+    Open MPI frames its last message with lines of hyphens: the text between them is returned.
     """
     for text in texts:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -224,7 +224,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             continue
-    # What a launcher left in its group.
+    # Processes that a launcher left in its group.
     _signal(process.pid, signal.SIGKILL)
 
 

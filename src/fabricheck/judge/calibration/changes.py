@@ -25,7 +25,7 @@ from fabricheck.references.calibrated import (
 from fabricheck.references.entries import Entry, entry_of, said
 from fabricheck.references.stated import References
 
-#: Effects that accept what fails at present.
+#: Effects by which the new references accept values that fail at present.
 LOOSER = ("looser", "lifted")
 
 
@@ -55,7 +55,7 @@ class Change:
 
     @property
     def slack(self) -> float:
-        """How much looser a limit becomes, as a fraction of the present one, or infinite."""
+        """The fraction of the present limit by which the limit becomes looser; may be infinite."""
         if self.present is None:
             return 0.0
         before, after = limits(self.present), limits(self.entry)
@@ -67,12 +67,12 @@ class Change:
 
     @property
     def other_unit(self) -> bool:
-        """Whether the present entry is in another unit, so that looseness cannot be compared."""
+        """Whether the present entry has another unit, so that the limits cannot be compared."""
         return self.present is not None and self.present[3] != self.entry[3]
 
     @property
     def value_change(self) -> float | None:
-        """The change of the value as a fraction of the present one, where both are required."""
+        """The change of the value as a fraction of the present value, if both exist."""
         if self.present is None or not self.present[0] or not self.entry[0] or self.other_unit:
             return None
         return self.entry[0] / self.present[0] - 1
@@ -122,9 +122,9 @@ def _slack(before: float | None, after: float | None, lower: bool) -> float:
 
 @dataclass
 class Proposal:
-    """The changes of one partition's references, and the record that makes them.
+    """The changes of one partition's references, and the record that they come from.
 
-    slow: a sentence for each new value that is far from the published one of the same node model.
+    slow: a sentence for each new value that is far from the published value of the same node model.
     """
 
     folder: Path
@@ -135,13 +135,13 @@ class Proposal:
 
 
 def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
-    """Return what a new record changes in the references of its partition.
+    """Return the changes that a new record makes to the references of its partition.
 
     :param named: the set of references that the partition names.
-    :raises NotFoundError: when the folder, or a file that states a check, is not there.
+    :raises NotFoundError: when the folder does not exist, or no file has references of a check.
     :raises InvalidInputError: when references come from the present record and no session measures
-        them; or when the present record is invalid, or another partition's (a-b:c and a:b-c share a
-        file name).
+        them; when the present record is invalid; or when it belongs to another partition (``a-b:c``
+        and ``a:b-c`` share a file name).
     """
     partition, path = record.partition, file_of(folder, record.partition)
     present = References(folder)
@@ -196,7 +196,7 @@ def _gone(record: Record, before: Record) -> dict[str, dict[str, str]]:
 
 
 def _far_from_published(check: str, metric: str, one: MetricRecord) -> Iterator[str]:
-    """Say that a value differs from a published one by more than any tolerance."""
+    """Return a sentence if a value differs from a published one by more than any tolerance."""
     if not one.required or one.published is None:
         return
     value, published = float(one.entry[0] or 0), one.published
@@ -210,7 +210,7 @@ def _far_from_published(check: str, metric: str, one: MetricRecord) -> Iterator[
 
 
 def _refuse_lost(record: Record, before: Record) -> None:
-    """Refuse to replace a record that has checks which the new one does not have."""
+    """Refuse to replace a record that has checks which the new record lacks."""
     lost = [
         check
         for check, metrics in before.checks.items()
@@ -225,20 +225,20 @@ def _refuse_lost(record: Record, before: Record) -> None:
 
 
 def looser(proposal: Proposal) -> list[str]:
-    """Return a sentence for each entry that accepts what fails at present, the loosest first.
+    """Return a sentence for each entry that accepts values failing at present, the loosest first.
 
-    Of repeated calibrations many are looser by a thousandth.
+    When a calibration is repeated, many entries become looser by a thousandth.
     """
     found = [one for one in proposal.changes if one.effect in LOOSER]
     return [one.sentence for one in sorted(found, key=lambda one: -one.slack)]
 
 
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> Path:
-    """Write the record; return its file.
+    """Write the record and return its path.
 
-    :raises NotFoundError: when it cannot be written.
-    :raises UsageError: when something becomes looser, or is far from published values, without
-        being accepted.
+    :raises NotFoundError: when the record cannot be written.
+    :raises UsageError: when an entry becomes looser, or is far from published values, and the
+        option that accepts it is not set.
     """
     record = proposal.record
     for sentences, what, option, accepted in (

@@ -16,13 +16,13 @@ from fabricheck.site import partitions
 def of(folder: Path, partition: str) -> Expected:
     """Return a function that finds published values in the reference files.
 
-    Values of the node model that the partition's site names are used, under any partition or set;
-    those of the partition itself or its set come first. For a partition without a node model there
-    are none. A calibration that replaces them changes nothing here.
+    It uses the values of the node model that the partition's site names, under any partition or
+    set. Values of the partition itself or of its set come first. A partition without a node model
+    has no published values. A calibration that replaces such values changes nothing here.
 
-    :param folder: of the reference files.
-    :raises NotFoundError: when there is no such folder.
-    :raises InvalidInputError: when a file, or what is said of an origin, cannot be read.
+    :param folder: the folder of the reference files.
+    :raises NotFoundError: when the folder does not exist.
+    :raises InvalidInputError: when a file, or the origin of a value in it, cannot be read.
     """
     extras = partitions.extras(partition)
     found = References(folder)
@@ -54,16 +54,14 @@ def of(folder: Path, partition: str) -> Expected:
 
 
 def _counts(origin: Origin, model: str, used: bool) -> bool:
-    """Whether a value belongs to a node model: it says so, or its machine or its user has that
-    model.
-    """
+    """Whether a value belongs to a node model: by its own entry, or by its machine or its user."""
     if origin.kind not in ("published", "derived") or origin.by_definition:
         return False
     return used or origin.map == model or origin.system in load(model).systems
 
 
 def _users(model: str) -> set[str]:
-    """Return the partitions of a node model, and the sets that they name."""
+    """Return the partitions of a node model, and the sets of references that these name."""
     return {
         one["extras"].get("references", name)
         for name, one in partitions.named(partitions.known_sites())

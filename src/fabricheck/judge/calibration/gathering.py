@@ -82,7 +82,7 @@ def _named(paths: Sequence[Path]) -> Iterator[Results]:
         found = read([str(path)], every=holds_sessions(path))
         if not found.sessions and path.is_file() and not archive.is_archive(path):
             raise NotFoundError(f"{path} is not a run report reports/run-*.json.")
-        # What a joined session lacks is said where it is judged.
+        # Sentences about missing parts of a joined session are made where the session is judged.
         lacking = {sentence for session in found.sessions for sentence in session.lacking}
         for problem in found.problems:
             if problem.sentence not in lacking:
@@ -91,7 +91,7 @@ def _named(paths: Sequence[Path]) -> Iterator[Results]:
 
 
 def _sources(every: Iterable[Results]) -> Iterator[Source]:
-    """Yield the sessions that ended; what a killed one left has no recorded values."""
+    """Yield the sessions that finished. A killed session has no recorded values."""
     for source in (source for found in every for source in found.sources):
         session = source.session
         if session is None:
@@ -101,16 +101,16 @@ def _sources(every: Iterable[Results]) -> Iterator[Source]:
                 f"{session.report}: it has version {session.data_version} of ReFrame's run "
                 f"reports, but recorded values can be read from version {DATA_VERSION} on."
             )
-        # A copy: its documents are not kept.
+        # A copy without documents, which are not kept.
         yield replace(source)
 
 
 def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
-    """Report nodes that a session was to measure but has no result of.
+    """Return sentences about nodes that a session was to measure but that gave no result.
 
-    References come from the others, and the silent ones may be those that differ.
+    The references come from the other nodes; a silent node may be one that differs.
 
-    :param paths: as for `gather`, which returned the runs.
+    :param paths: the paths given to `gather`, which returned the runs.
     :raises InvalidInputError: when a list of nodes cannot be read.
     """
     known = {run.node for run in runs}
@@ -131,7 +131,7 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
 def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
     """Return a session's results in a partition, by node.
 
-    :param simulated: whether the partition is.
+    :param simulated: whether the partition is simulated.
     """
     session = source.session
     assert session is not None
@@ -185,7 +185,7 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
 def _why_not(
     session: str, case: Case, entry: Entry | None, partition: str, simulated: bool
 ) -> Unused | None:
-    """Return why a case gives no values, or None where it does."""
+    """Return why a case gives no values, or None where it does give values."""
     said = f"{session}: {case.name} @{case.place}"
     check = case.name.split()[0]
     if case.skipped:
@@ -224,7 +224,7 @@ def _values(row: table.Check, check: str) -> Iterator[tuple[str, Value]]:
     assert document is not None and case is not None
     model = node_of(case.where, [document])
     for one in table.metrics(row, model):
-        # A rule limits what compares a node with itself, whatever its value.
+        # A metric that compares a node with itself is limited by a rule, whatever its value.
         if one.value is not None and not RELATIVE.search(one.metric):
             yield one.metric, value_of(check, one, one.value, document, model)
 

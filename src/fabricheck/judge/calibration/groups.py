@@ -1,4 +1,4 @@
-"""Grouping of values: modes of a metric, and nodes slower than the others."""
+"""Groups of values: the modes of a metric, and nodes that are slower than the others."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ from collections.abc import Mapping, Sequence
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 
-#: The least tolerance by unit, as a fraction of the value: it covers what few sessions do not show.
+#: The smallest tolerance by unit, as a fraction of the value. It covers variation that a few
+#: sessions do not show.
 FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}
-#: The same of several devices at once on host memory, which others of the host use as well: on two
-#: H200 such a value was 9.7 % below the median of nine sessions once, and 4 % once (docs/h200.md).
+#: The smallest tolerance of transfers by several devices at once on host memory, which other users
+#: of the host share. On two H200 such a value was once 9.7 % below the median of nine sessions, and
+#: once 4 % below (docs/h200.md).
 FLOOR_AT_ONCE = 0.12
 
-#: A median absolute deviation times this is the standard deviation of a normal distribution.
+#: The median absolute deviation times this factor estimates the standard deviation of a normal
+#: distribution.
 NORMAL = 1.4826
 SPREADS = 5
-#: Two groups are two modes when the gap between them exceeds so many of their own deviations.
+#: Two groups are two modes if the gap between them exceeds this many of their own deviations.
 GAPS = 5
-#: Each has so many sessions, and this part of all.
+#: The smallest number of sessions of a mode, and its smallest fraction of all sessions.
 LEAST_IN_A_MODE = 2
 LEAST_PART_OF_A_MODE = 0.1
-#: Where each has so many values their ends may meet: their medians are compared instead.
+#: From this size on, two groups may touch: their medians are compared instead of the gap.
 MANY_IN_A_MODE = 5
 
-#: From so many nodes on each node counts once: two have no middle.
+#: From this number of nodes on, each node counts once; two nodes have no median node.
 LEAST_NODES = 3
-#: The largest fraction of nodes that is excluded as slow; of more it is unknown which are right.
+#: The largest fraction of nodes that is excluded as slow. With more slow nodes, it is unknown which
+#: nodes are healthy.
 MOST_ASIDE = 0.25
 
 
 def slow_nodes(
     by_node: Mapping[str, Sequence[float]], unit: str
 ) -> tuple[tuple[str, ...], tuple[dict[str, float], dict[str, float]] | None]:
-    """Return the slow nodes, and two groups where the slower one is not a minority.
+    """Return the slow nodes, and two groups if the slower group is not a minority.
 
-    Groups consist of the medians of their nodes, the lower values first. A single fast node is a
-    group: it shows what all could reach.
+    The groups consist of the medians of their nodes, the lower values first. A single fast node
+    forms a group: it shows what all nodes could reach.
     """
     kept = {node: statistics.median(own) for node, own in by_node.items()}
     aside: list[str] = []
@@ -57,15 +61,15 @@ def slow_nodes(
 
 
 def modes(values: Sequence[float], unit: str) -> tuple[list[float], list[float]] | None:
-    """Return the two modes of sessions' values, or None for one mode; see `split`."""
+    """Return the two modes of the sessions' values, or None for one mode; see `split`."""
     return split(values, unit, max(LEAST_IN_A_MODE, math.ceil(LEAST_PART_OF_A_MODE * len(values))))
 
 
 def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], list[float]] | None:
-    """Split values into two groups, or return None where they are one.
+    """Split values into two groups, or return None if they form one group.
 
     :param values: finite and positive.
-    :param least: the least size of each group.
+    :param least: the smallest size of a group.
     """
     ordered = sorted(values)
     splits = range(least, len(ordered) - least + 1)
@@ -77,12 +81,12 @@ def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], 
     gap = high[0] - low[-1]
     if gap > GAPS * max(statistics.mad(low), statistics.mad(high)) and gap > floor:
         return low, high
-    # The ends of two large groups meet, so no gap shows; their middles stay apart.
+    # Two large groups may touch, so that no gap separates them; their medians still differ.
     splits = range(max(least, MANY_IN_A_MODE), len(ordered) - max(least, MANY_IN_A_MODE) + 1)
     if not splits:
         return None
     sums = list(itertools.accumulate(ordered, initial=0.0))
-    # Where the means of both sides are farthest apart for their sizes (Otsu's threshold).
+    # The threshold that separates the means most, weighted by group sizes (Otsu's method).
     at = max(splits, key=lambda index: _between(sums, index))
     low, high = ordered[:at], ordered[at:]
     apart = statistics.median(high) - statistics.median(low)

@@ -1,4 +1,4 @@
-"""Noise of a partition within a run, between sessions and between campaigns, in Markdown."""
+"""Noise of a partition within a run, between sessions and between campaigns, as Markdown."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Iterable
 from fabricheck.judge.calibration.groups import NORMAL
 from fabricheck.references.calibrated import MetricRecord, Record
 
-#: The fewest sessions of one campaign that have a spread.
+#: The fewest sessions of one campaign from which a spread is computed.
 LEAST_IN_AN_CAMPAIGN = 3
 
-#: Kinds of memory that one check measures and that have noise of their own.
+#: Kinds of memory that one check measures and whose noise is listed separately.
 KINDS = ("pinned", "pageable")
 
 HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between campaigns")
 
 
 def table(record: Record) -> str:
-    """Return the table of a record: a row for each check and, where measured, kind of memory."""
+    """Return the table of a record: a row for each check and each measured kind of memory."""
     rows: dict[tuple[str, str], list[MetricRecord]] = {}
     for check, metrics in record.checks.items():
         for name, one in metrics.items():
@@ -43,7 +43,7 @@ def table(record: Record) -> str:
 
 
 def between_sessions(metric: MetricRecord) -> float | None:
-    """Return the relative robust spread of the sessions of one campaign, the median over these."""
+    """Return the relative robust spread of a campaign's sessions, the median over campaigns."""
     spreads = [
         NORMAL * group.mad / group.median
         for group in metric.campaigns.values()

@@ -31,12 +31,12 @@ _HEADS = {
 
 _K = TypeVar("_K", int, str)
 
-#: Returns the documents' value of a check's metric in a unit, or None.
+#: Returns the value of a check's metric in a unit from the documents, or None.
 Expected = Callable[[str, str, str], PublishedRecord | None]
 
 
 def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: None) -> Record:
-    """Make the record of a partition's sessions, which are in order of time.
+    """Build the record of a partition's sessions, which are in order of time.
 
     :param expected: returns the published values of the partition's node model.
     """
@@ -123,7 +123,7 @@ def _metric(
         measured_by=[] if measured_by == {check} else sorted(measured_by),
         link_class=_only({one.link_class for one in found.values()}),
         engine=_only({one.engine for one in found.values()}),
-        # A time is bounded by zero, a count by nothing.
+        # Zero bounds a time; a count has no bound.
         peak=max(bounds) if bounds and unit not in ("us", "count") else None,
         published=published,
         entry=list(outcome.entry),
@@ -144,7 +144,7 @@ def _metric(
 
 
 def _only(words: set[str | None]) -> str | None:
-    """Return the sessions' common value of a property, or all of them where they differ."""
+    """Return the common value of a property of the sessions, or all values if they differ."""
     return ", ".join(sorted(word for word in words if word is not None)) or None
 
 
@@ -160,17 +160,17 @@ def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group
 
 class _Writer(yaml.SafeDumper):
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Indent lists, too."""
+        """Indent lists as well."""
         super().increase_indent(flow, False)
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write what is the same in two places twice."""
+        """Write equal content in full at each place, without YAML aliases."""
         return True
 
 
 def text(made: Record | Transfer) -> str:
-    """Format a record, or the metrics taken from one, as YAML without empty keys."""
+    """Format a record, or metrics taken from another record, as YAML without empty keys."""
     content = {"kind": made.kind, "format": made.format, **made.model_dump(exclude_defaults=True)}
-    # Maps and lists without others inside are on one line.
+    # Maps and lists that hold no others are written on one line.
     lines = yaml.dump(content, Dumper=_Writer, sort_keys=False, width=120, default_flow_style=None)
     return f"# Written by `fabricheck calibrate` (docs/references.md). {_HEADS[made.kind]}\n{lines}"

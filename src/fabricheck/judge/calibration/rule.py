@@ -1,6 +1,6 @@
 """The rule that makes a reference from several sessions; docs/references.md describes it.
 
-No reference is made that cannot be trusted: the metric becomes report only, with a reason.
+A metric whose reference could not be trusted becomes report only, with a reason.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from fabricheck.judge.calibration.groups import (
 from fabricheck.references.calibrated import Tolerance
 from fabricheck.references.entries import Entry, report_only
 
-#: The least numbers of sessions and of campaigns.
+#: The smallest numbers of sessions and of campaigns.
 LEAST_SESSIONS = 5
 LEAST_CAMPAIGNS = 2
 
-#: By unit the tolerance above which a metric is too noisy for a limit.
+#: By unit, the tolerance above which a metric is too noisy for a limit.
 CEILINGS = {"GB/s": 0.15, "%": 0.15, "us": 0.50}
 
 WORST_TIMES = 1.5
-#: The least fraction of nodes with two sessions or more, which show how much a node varies.
+#: The smallest fraction of nodes that need two sessions or more, to show the variation of a node.
 LEAST_REPEATED = 0.5
-#: Letters of nodes in one sentence.
+#: The most letters of nodes in one sentence.
 MOST_LETTERS = 8
 #: Significant digits of a value.
 DIGITS = 5
 
-#: The requirement for counts (of faults), which is never measured.
+#: The requirement for counts of faults, which does not depend on measured values.
 COUNT_ENTRY = (0, 0, 0, "count")
 
 TEXT = (
@@ -72,8 +72,8 @@ TEXT = (
 class Outcome:
     """The entry of a metric, its tolerance where one could be computed, and the reason.
 
-    reason: ``rule`` for an entry that requires something, else why it does not. aside: the slow
-    nodes, whose values are not in the entry.
+    reason: ``rule`` for an entry that requires something, else why it requires nothing. aside: the
+    slow nodes, whose values are not in the entry.
     """
 
     entry: Entry
@@ -92,10 +92,10 @@ def judge(
     """Return the entry of a metric.
 
     :param values: one per session and node, in `unit`, finite and above zero.
-    :param campaigns: of each value the number of its campaign.
-    :param unit: GB/s, %, us, or count, whose requirement does not depend on the values.
-    :param nodes: of each value the letter of its node; none where all are of one.
-    :param floor: of the tolerance, where it is above that of the unit.
+    :param campaigns: the number of the campaign of each value.
+    :param unit: GB/s, %, us, or count; the requirement for a count does not depend on the values.
+    :param nodes: the letter of the node of each value; empty if all values are of one node.
+    :param floor: the smallest tolerance, where it is larger than that of the unit.
     """
     if unit == "count":
         return Outcome(COUNT_ENTRY, None, "count: none is allowed, whatever was measured")
@@ -147,7 +147,7 @@ def _refused(
 
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
-    """Name the nodes of one mode that have only values in it."""
+    """Name the nodes that have all their values in one mode."""
     own = {node for node, theirs in by_node.items() if set(theirs) & set(values)}
     apart = own != by_node.keys() and all(set(by_node[node]) <= set(values) for node in own)
     return f" ({listed(sorted(own))})" if apart else ""
@@ -159,7 +159,7 @@ def listed(nodes: Sequence[str]) -> str:
 
 
 def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
-    """Return why these nodes and campaigns are too few, or None where they suffice."""
+    """Return why these nodes and campaigns are too few, or None if they suffice."""
     if len(nodes) < LEAST_SESSIONS:
         return f"{len(nodes)} of at least {LEAST_SESSIONS} sessions"
     if len(set(campaigns)) < LEAST_CAMPAIGNS:
@@ -175,14 +175,14 @@ def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
 
 
 def middle_of(by_node: Mapping[str, Sequence[float]]) -> float:
-    """Return the median over the nodes' medians, for fewer than three nodes that of all values."""
+    """Return the median of the nodes' medians, or of all values for fewer than three nodes."""
     if len(by_node) >= LEAST_NODES:
         return statistics.median([statistics.median(own) for own in by_node.values()])
     return statistics.median([value for own in by_node.values() for value in own])
 
 
 def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str, floor: float = 0) -> Tolerance:
-    """Return the candidates of the tolerance of finite, positive values."""
+    """Return the candidates for the tolerance of finite, positive values."""
     middle = middle_of(by_node)
     values = [value for own in by_node.values() for value in own]
     if len(by_node) >= LEAST_NODES:

@@ -1,4 +1,4 @@
-"""Values of sessions by node: the nodes by letter, and campaigns.
+"""Values of sessions by node, with letters for the nodes and numbers for the campaigns.
 
 A campaign is a sequence of sessions on one node without a longer pause. Documents do not record
 when a machine was started, so a restart appears as a pause.
@@ -17,13 +17,14 @@ from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration.values import Value
 from fabricheck.results.session import Session
 
-#: The parts of a document that are kept: with samples those of some hundred nodes fill the memory.
+#: The parts of a document that are kept. Samples are dropped: those of some hundred nodes would
+#: fill the memory.
 KEPT = ("clock", "program", "versions", "devices")
 
 
 @dataclass(frozen=True)
 class Unused:
-    """A case without values; `sentence` may name files and nodes, `reason` does not."""
+    """A case without values. `sentence` may name files and nodes; `reason` does not."""
 
     check: str
     reason: str
@@ -32,11 +33,12 @@ class Unused:
 
 @dataclass
 class Run:
-    """One session's results on one node of one partition.
+    """The results of one session on one node of one partition.
 
-    node: its name in the scheduler, else the hostname; no record has it. overlay: what changed a
-    simulated node. group: the node's letter in the record. number: from 1, in order of time.
-    devices: the unique ids. values: by check and metric. documents: of each the parts in `KEPT`.
+    node: its name in the scheduler, else the hostname; records do not contain it. overlay: the
+    change to a simulated node. group: the node's letter in the record. number: counts from 1 in
+    order of time. devices: the unique ids. values: by check and metric. documents: the parts in
+    `KEPT` of each document.
     """
 
     session: Session
@@ -52,18 +54,18 @@ class Run:
 
     @property
     def clock(self) -> Clock:
-        """``measured`` or ``simulated``; all documents of a partition have the same."""
+        """``measured`` or ``simulated``; all documents of a partition have the same clock."""
         clock: Clock = self.documents[0]["clock"] if self.documents else "measured"
         return clock
 
     @property
     def named(self) -> str:
-        """The node for a sentence."""
+        """The name of the node in sentences."""
         return f"{self.node} with overlay {self.overlay}" if self.overlay else self.node
 
 
 def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
-    """Remove the values of nodes; the record says that they were left out.
+    """Remove the values of nodes; the record lists these nodes as left out.
 
     :raises UsageError: for a node that no session has.
     """
@@ -81,10 +83,10 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
 def refuse_impossible(runs: Sequence[Run]) -> None:
     """Refuse physically impossible values.
 
-    Nothing else of these sessions is used either: what was wrong with a clock or a count also
-    affects the other values, unnoticed.
+    The whole session is refused: an error in a clock or a count affects its other values too,
+    without a sign.
 
-    :raises InvalidInputError: with a sentence for each.
+    :raises InvalidInputError: with a sentence for each value.
     """
     sentences = []
     for run in runs:
@@ -106,7 +108,7 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
 def name_nodes(runs: Sequence[Run]) -> None:
     """Name nodes A, B ... in order of time: by devices, else by name and overlay.
 
-    A session that used some devices of a node belongs to that node.
+    A session that used some of the devices of a node belongs to that node.
     """
     sets: list[tuple[frozenset[str], set[str]]] = []
     for run in runs:
@@ -128,7 +130,7 @@ def letters(index: int) -> str:
 
 
 def number_campaigns(runs: Sequence[Run], pause: float) -> None:
-    """Number sessions and campaigns: another campaign on another node, or after a pause."""
+    """Number the sessions and campaigns. A new campaign starts on another node or after a pause."""
     before: dict[str, Run] = {}
     campaigns = 0
     for index, run in enumerate(runs, start=1):
@@ -143,12 +145,12 @@ def number_campaigns(runs: Sequence[Run], pause: float) -> None:
 
 
 def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two sessions had the same devices; one may have used some of them only."""
+    """Whether two sessions used the same devices, or one of them a part of the other's devices."""
     return one <= other or other <= one
 
 
 def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
-    """Return by check and metric the numbers of the sessions that lack it, if any."""
+    """Return, by check and metric, the numbers of the sessions that lack it."""
     runs = [run for run in runs if not any(one.reason == "left out" for one in run.unused)]
     every = {
         (check, metric) for run in runs for check in run.values for metric in run.values[check]

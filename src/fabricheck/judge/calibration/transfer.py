@@ -1,7 +1,8 @@
-"""References of a partition that was not measured, from another one's record.
+"""References of an unmeasured partition from the record of another partition.
 
-Only metrics independent of the number of devices are taken: values of a single device, and of a
-single pair by its link class. The worst of more devices tends to be worse than that of fewer.
+Only metrics that do not depend on the number of devices are taken: values of a single device, and
+values of a single pair by its link class. The worst of many devices tends to be worse than the
+worst of few.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from fabricheck.references.stated import References
 
 
 def transfer(folder: Path, like: str, partition: str) -> Proposal:
-    """Return the metrics that a partition takes from another one's record; its other entries stay.
+    """Return the metrics that a partition takes from another one's record; other entries stay.
 
-    :param folder: of the reference files.
-    :param like: the partition that was measured.
-    :param partition: the one that was not; its metrics are those with entries.
-    :raises NotFoundError: when there is no record, or the partition has no entries.
-    :raises InvalidInputError: when the partition has values of its own, or the record is none,
-        simulated, or another partition's.
+    :param folder: the folder of the reference files.
+    :param like: the measured partition.
+    :param partition: the unmeasured partition; its metrics are those with entries.
+    :raises NotFoundError: when the record does not exist, or the partition has no entries.
+    :raises UsageError: when both partitions are the same.
+    :raises InvalidInputError: when the partition has values of its own, or the record is invalid,
+        simulated, or of another partition.
     """
     if like == partition:
         raise UsageError(f"{like} cannot be used for itself.")
@@ -39,7 +41,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             f"{file_of(folder, partition)}: {partition} has its own calibration, which values "
             f"measured on {like} do not replace."
         )
-    # Imported here only, as it loads ReFrame's front end.
+    # Imported here because it loads ReFrame's front end.
     from fabricheck.rfm import listing
 
     independent = listing.independent(like, checks_folders(), folder)
@@ -74,9 +76,9 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
 
 
 def _without(references: References, check: str, partition: str, metric: str) -> Entry:
-    """Return what the files state of a metric that is not taken.
+    """Return the entry that the reference files state for a metric that is not taken.
 
-    :raises InvalidInputError: when they have no entry, since it was taken before.
+    :raises InvalidInputError: when the files have no entry, because the metric was taken before.
     """
     stated = entry_of(references.stated(check, partition).get(metric))
     if stated is None:

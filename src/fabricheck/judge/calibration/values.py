@@ -1,7 +1,7 @@
 """One session's value of a metric on one node, and its physical bound.
 
-ReFrame judges series during a session. Here the recorded value itself is judged, however it was
-computed: by the node model's peak for its series.
+ReFrame judges series during a session. This module judges the recorded value itself, however it was
+computed, by the node model's peak for its series.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.table import Metric, link_class
 from fabricheck.rfm.bounds import Bound, node_bound
 
-#: The unit of a percentage of the best measured one.
+#: The unit of a percentage of the best measured value.
 WHOLE = Bound(100.0, "derived", "a part of the whole")
 
 
@@ -26,11 +26,11 @@ WHOLE = Bound(100.0, "derived", "a part of the whole")
 class Value:
     """One session's value of a metric on one node.
 
-    check: the check that measured it, which may be part of another one today. half_width: half the
-    95 % interval over the median of the series whose median is the value; None where it is not that
-    of a single series. link_class, engine: of its transfers; None for other than pairs, or where
-    the document has none. bound: the value's physical bound; None if unknown. floor: the least
-    tolerance, as a fraction of the value, where it exceeds that of the unit.
+    check: the check that measured it; today it may be part of another check. half_width: half the
+    95 % interval divided by the median, for a value that is the median of one series, else None.
+    link_class, engine: those of its transfers; None for transfers that are not between two devices,
+    or where the document has none. bound: the value's physical bound; None if unknown. floor: the
+    smallest tolerance as a fraction of the value, where it exceeds that of the unit.
     """
 
     value: float
@@ -46,7 +46,7 @@ class Value:
     def impossible(self) -> str | None:
         """Why the value is physically impossible, as the rest of a sentence, or None.
 
-        For a count any number is possible.
+        A count has no bound.
         """
         if self.unit == "count":
             return None
@@ -64,10 +64,11 @@ class Value:
 def value_of(
     check: str, metric: Metric, value: float, document: ResultDocument, node: NodeModel | None
 ) -> Value:
-    """Return a recorded value with what is known about its transfers.
+    """Return a recorded value with the properties of its transfers.
 
-    These are its series, or those that its name matches where they are unknown; among them those
-    whose median is its value, if any. Of several bounds the largest applies.
+    Its transfers are the series of the metric; where these are unknown, the series that match its
+    name. If some of them have the value as their median, only those count. If several bounds apply,
+    the largest counts.
 
     :param node: the healthy node model; without one, classes and bounds are unknown.
     """
@@ -105,7 +106,7 @@ def _at_once_on_host_memory(series: Series) -> bool:
 def middle(values: Sequence[Value]) -> Value:
     """Return the median of the values of a check that ReFrame repeated in a session.
 
-    An impossible value is kept: no median of repetitions hides it.
+    An impossible value is kept, so that the median does not hide it.
     """
     half_width = _median([one.half_width for one in values])
     false = next((one for one in values if one.impossible), None)

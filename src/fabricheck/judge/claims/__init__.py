@@ -61,7 +61,7 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
                 claim.requires(observed)
             finding = claim.judge(observed)
         except (NotTestable, FabricheckError) as lacking:
-            # Such as results of a device that the node model does not have.
+            # For example, results of a device that the node model does not have.
             finding = Finding(NOT_TESTABLE, str(lacking))
         left_out = _left_out(claim, observed)
         if left_out:
@@ -71,7 +71,7 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
 
 
 def _left_out(claim: Claim, observed: Observed) -> str:
-    """Return the sentence about wrong data that is left out; E12 judges it."""
+    """Return the sentence about series with wrong data, which are left out; E12 judges them."""
     names = [one for one in claim.experiments if one != "E12" and observed.left_out.get(one)]
     if not names:
         return ""

@@ -22,9 +22,9 @@ from fabricheck.node import LinkClass
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: LUMI accepts its nodes with kernels' rates over these links within 5 %, 2 points of 43.
+#: LUMI accepts nodes whose kernels reach these link rates within 5 %, which is 2 points of 43.
 POINTS = 2.0
-#: Each tier has twice the links of the next; half of that gain tells tiers apart.
+#: Each tier has twice the links of the next; half of that gain distinguishes two tiers.
 NEXT_TIER = 1.5
 
 _LINKS_ONLY = "kernels are limited by the links and by their accesses in flight, not by an engine"

@@ -25,10 +25,10 @@ def by_engine(point: Series) -> bool:
 
 
 def by_one_engine(points: Iterable[Series]) -> list[Series]:
-    """Return the copies that are each by one engine, of every pair that has copy-engine transfers.
+    """Return the copies that use one engine, for every pair with copy-engine transfers.
 
-    :raises NotTestable: for a pair whose copies are shared by several engines, or by a number that
-        is not known: the documents measured one engine.
+    :raises NotTestable: for a pair whose copies are shared by several engines, or by an unknown
+        number: the documents measured one engine.
     """
     found = [point for point in points if by_engine(point)]
     one = [point for point in found if not point.ganged and not _is_unknown(point)]
@@ -50,25 +50,25 @@ def _is_unknown(point: Series) -> bool:
 
 
 def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:
-    """Return of each ordered pair the point of the largest size."""
+    """Return the point of the largest size of each ordered pair."""
     found = largest(points, lambda point: point.pair)
     return {pair: point for pair, point in found.items() if pair is not None}
 
 
 def between_devices(observed: Observed, operation: str) -> list[Series]:
-    """Return the copies, or latencies, by the runtime's call for peers, but those of one device."""
+    """Return copies or latencies of the runtime's peer call, without those within one device."""
     found = observed.select(experiment="E7", operation=operation, role="single")
     return [one for one in found if one.pair is not None]
 
 
 def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
-    """Return the copies of each ordered pair, with the copy engines or, asked so, without.
+    """Return the copies of each ordered pair, with copy engines or, if requested, without.
 
     :raises NotTestable: when there are none.
     """
     found = between_devices(observed, "engine")
     off = [one for one in found if not by_engine(one)]
-    # Those with all engines off go before those with the switch of peers alone.
+    # Copies with all engines off take precedence over those with only the peer engines off.
     off = [one for one in off if not one.by_peer_switch_alone] or off
     chosen = by_one_engine(found) if engine else off
     what = "copy-engine transfers" if engine else "copies with the engines off"
@@ -85,16 +85,16 @@ def latencies(observed: Observed) -> dict[Pair, Series]:
 
 
 def accesses(observed: Observed, operation: str) -> dict[Pair, Series]:
-    """Return what kernels of one device do in the memory of another: read, write or copy.
+    """Return the reads, writes or copies by kernels of one device in the memory of another.
 
-    :raises NotTestable: when there is none of it.
+    :raises NotTestable: when there are none.
     """
     found = observed.select(experiment="E8", operation=operation, role="single")
     return by_pair(needs.large(found, f"{operation} of a peer's memory by kernel", "E8"))
 
 
 def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> Points:
-    """Ask for all ordered pairs.
+    """Require all ordered pairs.
 
     :raises NotTestable: when some are missing.
     """
@@ -112,9 +112,9 @@ def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> P
 def of_class(
     name: str, read: Callable[[Observed], Points], kind: LinkClass, what: str, experiment: str
 ) -> Group:
-    """Return the group of what is read of pairs of one link class.
+    """Return the group of series of pairs of one link class.
 
-    :param name: of one of them, without the link.
+    :param name: the name of one of the series, without the link.
     """
 
     def choose(observed: Observed) -> Points:
@@ -125,13 +125,13 @@ def of_class(
 
 
 def peak_of(node: NodeModel, points: Sequence[Series]) -> float:
-    """Return the links' peak of pairs of one link class, in GB/s per direction."""
+    """Return the peak of the links of pairs of one link class, in GB/s per direction."""
     source, destination = points[0].devices
     return node.peer_peak_gbs(source, destination)
 
 
 def detour_pairs(node: NodeModel) -> tuple[list[Pair], str]:
-    """Return the ordered pairs whose widest path is not the shortest, and their names.
+    """Return the ordered pairs whose widest path is longer than the shortest, and their names.
 
     :raises NotTestable: when there are none.
     """
@@ -144,7 +144,7 @@ def detour_pairs(node: NodeModel) -> tuple[list[Pair], str]:
 
 
 def by_class(node: NodeModel, points: Points) -> dict[LinkClass, list[Series]]:
-    """Return the points of each link class, which is that of the pair's widest path."""
+    """Return the points by the link class of the pair's widest path."""
     found: dict[LinkClass, list[Series]] = {}
     for pair, point in points.items():
         found.setdefault(node.link_class(*pair), []).append(point)
@@ -158,9 +158,9 @@ def of_classes(
     what: str,
     experiment: str,
 ) -> dict[LinkClass, list[Series]]:
-    """Return the points of some link classes, in their order.
+    """Return the points of some link classes, in the order of the classes.
 
-    :raises NotTestable: when there are none of one.
+    :raises NotTestable: when a class has none.
     """
     found = by_class(node, points)
     for wanted in classes:

@@ -1,4 +1,4 @@
-"""Claims on collectives of MPI (E10, E12) and of RCCL or NCCL (E11), and on right data of MPI."""
+"""Claims on collectives of MPI (E10, E12) and of RCCL or NCCL (E11), and on MPI's data."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from fabricheck.judge.claims.published import value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: Collectives of one pass, and of two: one that gathers, one that spreads.
+#: Collectives of one pass, and of two passes: one that gathers, one that distributes.
 ONE_PASS, TWO_PASSES = ("reduce", "bcast"), ("allreduce", "reduce_scatter", "allgather")
 EVERY = (*ONE_PASS, *TWO_PASSES)
-#: The document gives no number for "close to the bound"; within a fifth is used.
+#: The document gives no number for "close to the bound"; a fifth is used.
 CLOSE = 0.20
-#: What is left of a size that was rounded down for the ranks, at least.
+#: The smallest part that remains of a size rounded down for the ranks.
 ROUNDED = 0.99
 
-#: An operation, and the devices that take part, in ascending order.
+#: An operation and the devices that take part, in ascending order.
 Key = tuple[str, tuple[int, ...]]
 Times = dict[Key, Series]
 
@@ -39,7 +39,7 @@ Times = dict[Key, Series]
 def _rccl(observed: Observed) -> Times:
     """Return RCCL's times of one size by set of devices.
 
-    They are out of place where both are there, and of a thread for each device, as in the paper.
+    Out-of-place times and one thread per device are preferred, as in the paper.
     """
     found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
     needs.some(found, f"collectives of RCCL of {about(_size())}", "E11")
@@ -49,8 +49,8 @@ def _rccl(observed: Observed) -> Times:
 def _mpi(observed: Observed) -> Times:
     """Return MPI's times of one size by set of devices.
 
-    They are OSU's, as the paper's are, and by the program mpi of sets that OSU has not; of several,
-    as with the engines and without, the least.
+    OSU's times are preferred, as in the paper; the program ``mpi`` supplies the sets that OSU
+    lacks. Of several times, as with the engines and without, the smallest counts.
     """
     found = [
         one
@@ -62,7 +62,7 @@ def _mpi(observed: Observed) -> Times:
 
 
 def _of_size(points: Iterable[Series]) -> list[Series]:
-    """Return those of the paper's size; RCCL's tests round it down to a multiple of the ranks."""
+    """Return the series of the paper's size, which RCCL's tests round down for the ranks."""
     size = _size()
     return [one for one in points if ROUNDED * size <= one.bytes <= size]
 
@@ -75,9 +75,9 @@ def _by_set(points: Iterable[Series]) -> Times:
 
 
 def _by_count(times: Times) -> dict[tuple[str, int], Series]:
-    """Return one time of each number of devices: of the first ones, as in the paper's script.
+    """Return one time per number of devices, that of the first devices as in the paper's script.
 
-    Of a number whose first devices have no time it is another set's.
+    If the first devices have no time, another set of the same size is used.
     """
     found: dict[tuple[str, int], Series] = {}
     for operation, devices in sorted(times, key=lambda key: key[1] != tuple(range(len(key[1])))):
@@ -189,7 +189,7 @@ def _not_below_bound(observed: Observed) -> Finding:
     if fast and len(known) < most * (most - 1):
         raise NotTestable(
             f"the session has latencies of {len(known)} of {most * (most - 1)} ordered pairs "
-            f"(E7), of which none has to be the least"
+            "(E7), which may not include the least"
         )
     nearest = points[over.index(min(over))]
     told = ", ".join(f"{one.operation} {one.value:.1f} us ({one.program})" for one in fast[:3])
@@ -227,7 +227,7 @@ def _passes(operation: str) -> int:
 
 
 def _right_data(observed: Observed) -> Finding:
-    # All series: those whose data was wrong are no points of `Observed`.
+    # All series, because `Observed` leaves out those with wrong data.
     found = [
         one
         for one in observed.series

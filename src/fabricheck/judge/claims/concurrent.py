@@ -21,10 +21,10 @@ REASON = "the document's words, without a printed number, leave about a tenth"
 
 
 def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Series]:
-    """Return by size STREAM copy between host arrays by a set of devices at once, all their bytes.
+    """Return by size the total rates of STREAM copies between host arrays by a set of devices.
 
-    :param name: of the set, as the node model has it.
-    :raises NotTestable: when the session has none of it.
+    :param name: the set's name in the node model.
+    :raises NotTestable: when the session has none.
     """
     members = node.device_sets().get(name)
     if members is None:
@@ -41,7 +41,7 @@ def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Series]:
 
 
 def _scales(steps: dict[str, tuple[str, str]]) -> Judge:
-    """Rule: ratios of sets of devices are published ones: by record a set and another one."""
+    """Rule: the ratios of sets of devices are as published; a set and its base by record."""
 
     def judge(observed: Observed) -> Finding:
         node = needs.node(observed)

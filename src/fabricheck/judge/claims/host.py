@@ -25,17 +25,17 @@ from fabricheck.results.table import Series, largest
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
-#: The paper's figure 3 is of these sizes; a drop below 5 % would hardly show in it.
+#: The sizes of the paper's figure 3; a drop below 5 % would hardly be visible in it.
 FIGURE_SIZES, DROP = (4 * KIB, GIB), 0.05
 
-#: Parts by which values differ that are the same, and points of the host link's peak: why, the
-#: rules say. Sizes and machines of the documents differ from those of a session; three points are
-#: 1 GB/s of 36.
+#: The fractions within which values count as equal, and percentage points of the host link's peak;
+#: the rules give the reasons. The documents' sizes and machines differ from those of a session.
+#: Three points are 1 GB/s of 36.
 FLAT, ALIKE, LINK_POINTS = 0.02, 0.03, 3.0
 
 
 def copies(observed: Observed, operation: str, memory: str) -> list[Series]:
-    """Return the copy-engine transfers of one device at a time between it and memory near it.
+    """Return the copy-engine transfers of one device at a time to and from near host memory.
 
     :param memory: pinned or pageable.
     """
@@ -60,9 +60,9 @@ def by_device(observed: Observed, operation: str, memory: str) -> dict[int | Non
 
 
 def there_and_back(h2d: Series, d2h: Series) -> Series:
-    """Return a copy to the device and back as EPICURE counts it: the bytes of both over the time.
+    """Return a round-trip copy as EPICURE counts it: the bytes of both directions over the time.
 
-    Its interval is that of the ends of both intervals.
+    The interval combines the ends of both intervals.
     """
 
     def both(end: Callable[[Series], float]) -> float:
@@ -79,7 +79,7 @@ def there_and_back(h2d: Series, d2h: Series) -> Series:
 
 
 def _both_ways(observed: Observed) -> dict[int | None, tuple[Series, Series]]:
-    """Return by device the copies of pageable memory to it and back."""
+    """Return the copies of pageable memory to and from each device."""
     to, back = (by_device(observed, operation, "pageable") for operation in ("h2d", "d2h"))
     both = {device: (to[device], back[device]) for device in to if device in back}
     if not both:
@@ -97,7 +97,7 @@ PAGEABLE = Group("a copy of pageable memory there and back", _pageable, computed
 
 
 def _round_trips(observed: Observed) -> dict[int, Series]:
-    """Return by size copies of pageable memory there and back, of the device with most sizes."""
+    """Return the round trips of pageable memory by size, of the device with the most sizes."""
     to, back = (curves(copies(observed, operation, "pageable")) for operation in ("h2d", "d2h"))
     by_owner = [
         {

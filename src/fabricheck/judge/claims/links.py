@@ -1,6 +1,6 @@
 """Claims on which devices are linked (E13) and on the best devices to use together (E14).
 
-Those on links are about a node model that the node was compared with.
+The claims on links apply to a node model that was compared with the node.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from fabricheck.node.subsets import mean_between
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
 
-#: The records of the page's table of rocm-smi: one of each linked pair.
+#: The records of the page's rocm-smi table, one for each linked pair.
 TABLE = {
     (int(pair[0]), int(pair[1])): f"hf-nodesbw-{pair}"
     for pair in ("01", "02", "06", "13", "15", "23", "24", "37", "45", "46", "57", "67")
 }
 
-#: The sets that the page names, and whether it names all that are as good.
+#: The sets that the page names, and whether it names all equally good sets.
 NAMED = (
     (((0, 1), (2, 3), (4, 5), (6, 7)), True),
     (((0, 1, 6),), False),
     (((0, 1, 6, 7), (2, 3, 4, 5)), False),
 )
-#: By which part sets may differ that are alike by their links: why, the rule says.
+#: The fraction by which sets with equal links may differ; the rule gives the reason.
 ALIKE = 0.02
 
 _OWN = "its links are those of the node model"
 
 
 def as_modelled(observed: Observed) -> None:
-    """Ask for a comparison of the node's links with its model that found no difference.
+    """Require a comparison of the node's links with its model that found no difference.
 
-    :raises NotTestable: when there is none, or the node differs.
+    :raises NotTestable: when there is no comparison, or the node differs.
     """
     found = [one for one in observed.documents if one.get("differences") is not None]
     if not found:
@@ -60,7 +60,7 @@ def _compared(notes: list[str]) -> list[str]:
 
 
 def differences_from_table(node: NodeModel) -> list[Pair]:
-    """Return the pairs whose links are not those of the page's table."""
+    """Return the pairs whose links differ from the page's table."""
     pairs = combinations(range(max(len(node.devices), needs.EIGHT)), 2)
     return [pair for pair in pairs if _modelled(node, pair) != _published(pair)]
 

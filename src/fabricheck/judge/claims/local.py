@@ -18,13 +18,13 @@ from fabricheck.judge.claims.rules import (
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
-#: JSC's arrays are of 0.5 to 8 GiB.
+#: The sizes of JSC's arrays: 0.5 to 8 GiB.
 LARGE = 2**29
-#: The least threads a block of its four: it says what A100 loses from 128 threads to more.
+#: The smallest of JSC's four block sizes, in threads. The loss of A100 counts from there.
 LEAST_BLOCK = 128
 
-#: What counts as reached and a step of sizes either way, a loss and points of percent: why, the
-#: rules say.
+#: Fractions that count as reached, as a size step in either direction, and as a loss, and
+#: percentage points; the rules give the reasons.
 SATURATED, STEP, BLOCK_LOSS, RANGE_POINTS = 0.95, 2.0, 0.02, 2.0
 
 
@@ -42,7 +42,7 @@ def _stream(operation: str) -> Group:
 
 
 def _a100_triad(observed: Observed) -> Finding:
-    # Both of JSC's numbers are of the GPU with 1555 GB/s.
+    # Both of JSC's numbers are of the GPU with a peak of 1555 GB/s.
     low_end = value("jsc-a100-stream-util")
     high_end = low_end * value("jsc-a100-triad-final") / value("jsc-a100-triad")
     said = f"{low_end:.0f} to {high_end:.0f} %"
@@ -50,7 +50,7 @@ def _a100_triad(observed: Observed) -> Finding:
 
 
 def _scan(observed: Observed) -> dict[int | None, dict[int, Series]]:
-    """Return by block size and size of arrays the triad of one device."""
+    """Return by block size and array size the triad of one device."""
     found = observed.select(experiment="E1", operation="triad", role="single")
     first = min((point.device for point in found if point.device is not None), default=None)
     return curves((one for one in found if one.device == first), lambda one: one.block_size)

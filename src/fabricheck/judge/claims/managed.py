@@ -1,4 +1,4 @@
-"""Claims on managed memory beside copies (E3, with E2)."""
+"""Claims on managed memory compared with copies (E3, with E2)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fabricheck.judge.claims.rules import (
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
-#: Up to 32 MB zero-copy has to be nearer to pinned memory than above, where the paper's peaks
-#: differ by 10 %: half of it.
+#: Up to 32 MB, zero-copy must be nearer to pinned memory than above, where the paper's peaks differ
+#: by 10 %; half of that is required.
 FOLLOWS = 0.05
 
 #: The paper's ratio of pinned memory to migration is 10.1: an order of magnitude, to a factor of 2.
@@ -33,7 +33,7 @@ _WORDS = {"zero-copy": "zero-copy access", "page-migration": "page migration"}
 
 
 def reads(observed: Observed, movement: str) -> list[Series]:
-    """Return what kernels read of managed memory that lies on the host.
+    """Return the reads by kernels from managed memory that lies on the host.
 
     :param movement: zero-copy or page-migration.
     """
@@ -59,7 +59,7 @@ def _follows(observed: Observed) -> Finding:
     zero_copy = longest(reads(observed, "zero-copy"))
     limit = value("paper-h2d-zerocopy-crossover") * 1e6
     common = [size for size in sorted(zero_copy) if size in pinned and size >= FIGURE_START]
-    # 32 MiB are 33.6 MB: what the paper's axis has for 32 MB.
+    # 32 MiB are 33.6 MB, the 32 MB of the paper's axis.
     below = [size for size in common if size <= limit * 1.05]
     beyond = [size for size in common if size > limit * 1.05]
     if len(below) < 3 or not beyond:

@@ -32,26 +32,26 @@ from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import largest
 
-#: The tolerances, as parts or in points of percent: why, the rules say.
+#: The tolerances as fractions or percentage points; the rules give the reasons.
 AROUND, PARTS_POINTS, SMALLER, UNIFORM, A100_POINTS = 0.10, 10.0, 0.5, 0.02, 3.0
 
 LARGE, SMALL = 64 << 20, 4 << 20
 
-#: A message within a device against JSC's, in points of the memory's peak, and as a part of it.
+#: A message within a device compared with JSC's: in points of the memory's peak, and as a fraction.
 OWN_POINTS, OWN_AROUND = 3.0, 0.10
 
 
 def _large_enough(points: Points, below: bool, text: str) -> None:
-    """Ask for the document's size where messages reach less than it has: smaller ones do.
+    """Require the document's size if messages reach less than published: smaller ones are slower.
 
-    :param below: whether they reach too little, and nowhere too much.
-    :param text: what they reach, to go on with.
+    :param below: whether they reach too little somewhere, and too much nowhere.
+    :param text: what the messages reach, to end the sentence.
     """
     size = min(point.bytes for point in points.values())
     if below and size < LARGE:
         raise NotTestable(
-            f"it holds for messages of {about(LARGE)}; the session's of {about(size)} can be "
-            f"slower, as the document says itself{text} (E9)"
+            f"the claim is about messages of {about(LARGE)}; the session's of {about(size)} can be "
+            f"slower, as the document states{text} (E9)"
         )
 
 
@@ -75,7 +75,7 @@ def _tiers(observed: Observed) -> Finding:
 
 
 def _parts(node: NodeModel, points: Points) -> tuple[list[float], list[float]]:
-    """Return what direct and what other pairs reach of the peak of their path, in percent."""
+    """Return the percentages of their path's peak that direct and other pairs reach."""
     direct: list[float] = []
     indirect: list[float] = []
     for pair, point in points.items():
@@ -142,7 +142,7 @@ def _every_message(observed: Observed) -> Points:
 
 
 def _with_few(observed: Observed, found: Finding) -> Finding:
-    """Return a finding that says where two directions are all that it compares."""
+    """Return a finding that says so if it compares two directions only."""
     if len(needs.node(observed).devices) > 2:
         return found
     few = "There is one pair only, so its two directions are all that is compared."
@@ -174,7 +174,7 @@ def _part_of_uniform(observed: Observed) -> Finding:
 def _within_devices(observed: Observed) -> Points:
     """Return by device the messages between two ranks on it, of the document's size or larger.
 
-    OSU's go first, as in the document.
+    OSU's messages come first, as in the document.
     """
     found = [
         point

@@ -41,18 +41,18 @@ from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
 
-#: The tolerances, as parts or in points of percent: why, the rules say. "Slightly lower" is half of
-#: the least that the lab notes have, and half more than the most.
+#: The tolerances as fractions or percentage points; the rules give the reasons. "Slightly lower"
+#: ranges from half the smallest difference in the lab notes to 1.5 times the largest.
 CEILING, DEFICIT_POINTS, NO_DIFFERENCE, AROUND_POINTS = 0.01, 2.0, 0.05, 5.0
 SLIGHTLY_LEAST, SLIGHTLY_MOST = 0.025, 0.15
 
 _PROGRAMS = ("mpi", "osu")
-#: The sizes of the paper's messages, and of those of AMD's lab notes.
+#: The sizes of the messages in the paper and in AMD's lab notes.
 _PAPER, _LAB = 1 << 30, 16 << 20
 
 
 def device_messages(observed: Observed, engine: bool | None) -> list[list[Series]]:
-    """Return the bandwidths of messages between two devices, by the program mpi before OSU's.
+    """Return the bandwidths of messages between two devices, those of program mpi before OSU's.
 
     :param engine: with the copy engines or without; None for either, as on NVIDIA.
     :raises NotTestable: when there are none.
@@ -71,14 +71,14 @@ def device_messages(observed: Observed, engine: bool | None) -> list[list[Series
 
 
 def candidates(observed: Observed, engine: bool | None, size: int) -> list[dict[Pair, Series]]:
-    """Return of each ordered pair the messages of one program, those nearest to a document first.
+    """Return sets of messages of one program by ordered pair, the set nearest to a document first.
 
-    First are messages of the document's size, then the largest of a program that has larger ones,
-    then the largest of the others; mpi goes before OSU's.
+    Messages of the document's size come first, then the largest messages of a program that has
+    larger ones, then the largest of the others. Messages of program mpi come before OSU's.
 
-    :param engine: as of `device_messages`, whose error is the same.
-    :param size: of the document's messages, in bytes.
-    :raises NotTestable: when there are none of at least `needs.LARGE`.
+    :param engine: as in `device_messages`, which raises the same error.
+    :param size: the size of the document's messages, in bytes.
+    :raises NotTestable: when no message has at least `needs.LARGE` bytes.
     """
     found = device_messages(observed, engine)
     needs.large([one for points in found for one in points], "messages of MPI", "E9")
@@ -89,7 +89,7 @@ def candidates(observed: Observed, engine: bool | None, size: int) -> list[dict[
 
 
 def messages(observed: Observed, engine: bool | None, size: int) -> dict[Pair, Series]:
-    """Return of each ordered pair the messages that come first among the `candidates`."""
+    """Return the first of the `candidates`: the message of each ordered pair."""
     return candidates(observed, engine, size)[0]
 
 
@@ -118,7 +118,7 @@ def _engine_ceiling(observed: Observed) -> Finding:
 
 
 def _parts(node: NodeModel, points: dict[Pair, Series]) -> Iterator[Number]:
-    """Yield what part of the peak messages over dual and quad links reach, where there are any."""
+    """Yield the fraction of the peak that messages over dual and over quad links reach."""
     found = by_class(node, points)
     for kind in (DUAL, QUAD):
         tier = found.get(kind)
@@ -140,8 +140,8 @@ def _below_direct_access(observed: Observed) -> Finding:
     size = min(sent[pair].bytes for pair in pairs)
     if size < _PAPER and lack >= least - DEFICIT_POINTS:
         raise NotTestable(
-            f"messages without the engine are {lack:.1f} % below reads by kernel, but those of "
-            f"{about(size)}, the largest here, lack more than those of 1 GiB, of which it is (E9)"
+            f"messages without the engine are {lack:.1f} % below reads by kernel, but the claim "
+            f"is about messages of 1 GiB; those of {about(size)}, the largest here, lose more (E9)"
         )
     return verdict(
         least - DEFICIT_POINTS <= lack <= most + DEFICIT_POINTS,
@@ -175,9 +175,9 @@ def _faster_without(observed: Observed) -> Finding:
 def _detours(
     node: NodeModel, points: dict[Pair, Series], words: str, hops: int | None = None
 ) -> Iterator[tuple[float, str, Number]]:
-    """Yield of each width how much indirect pairs lack of direct ones, in words and as a number.
+    """Yield, for each link width, how much slower indirect pairs are, in words and as a number.
 
-    :param hops: of indirect pairs; None for any.
+    :param hops: the number of hops of the indirect pairs; None for any.
     """
     found = by_class(node, points)
     for direct in (kind for kind in found if kind.direct):
@@ -217,12 +217,12 @@ def _non_neighbours(observed: Observed) -> Finding:
     lacks = [lack for lack, _, _ in found]
     if size < _PAPER and max(lacks) > NO_DIFFERENCE:
         raise NotTestable(
-            f"from device 0 others than neighbours have {said}, but messages of {about(size)} can "
-            "lack more than those of 1 GiB, of which it is (E9)"
+            f"messages from device 0 to devices that are not neighbours have {said}, but the claim "
+            f"is about messages of 1 GiB; those of {about(size)} can lose more (E9)"
         )
     return verdict(
         all(abs(lack) <= NO_DIFFERENCE for lack in lacks),
-        f"From device 0 others than neighbours have {said}.",
+        f"Messages from device 0 to devices that are not neighbours have {said}.",
         *(one for _, _, one in found),
     )
 

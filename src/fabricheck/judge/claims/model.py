@@ -14,19 +14,19 @@ REPRODUCED: Outcome = "reproduced"
 REFUTED: Outcome = "not reproduced"
 NOT_TESTABLE: Outcome = "not testable here"
 
-#: The kinds of a number. A computed one is a ratio, a mean or the like of measured or simulated
-#: ones.
+#: The kinds of a number. A computed number is a ratio, a mean or the like of measured or simulated
+#: numbers.
 Kind = Literal["measured", "simulated", "published", "derived"]
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a claim was judged by.
+    """A number used to judge a claim.
 
     what: its name in a table. unit: GB/s (1e9 bytes per second), us, B, percent, or ratio; for a
-    published one also its record's. interval: the 95 % interval of a median, if any. computed:
-    whether it comes from several values. noisy: whether its series was. record, place: for a
-    published one, its id in the data set, and the document and the place in it.
+    published number also the unit of its record. interval: the 95 % interval of a median, if any.
+    computed: whether it comes from several values. noisy: whether its series was noisy. record,
+    place: the id of a published number in the data set, and its document and place there.
     """
 
     what: str
@@ -50,7 +50,7 @@ class Finding:
 
 
 class NotTestable(Exception):
-    """Raised by a rule that lacks something; the message is the sentence about it."""
+    """Raised by a rule that lacks data; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class Claim:
     """A published finding, and the rule that judges it.
 
     id: its name on the command line. statement: the finding, in our words. document: key of
-    documents.yaml. where: the place in it. rule: when it counts as reproduced, with the tolerance
-    and its reason. judge: the rule (`rules` has those that several claims are); it raises
-    NotTestable. requires: of `needs`, the nodes that it is of; None of any. records: of the
-    published data set that state it; `evaluate` adds them to the numbers. rests_on: the keys of a
-    node model that decide it on a simulated node (``simulation.link_efficiency``); where one of
-    them was fitted it agrees by construction, so keys that were fitted to something else are left
-    out. built_in: what the simulated node assumes, so that its result is no evidence; None where it
-    follows from the rest.
+    documents.yaml. where: the place in the document. rule: when the finding counts as reproduced,
+    with the tolerance and its reason. judge: the function that judges it (`rules` has the shared
+    ones); it raises NotTestable. requires: the precondition on the node, from `needs`; None for any
+    node. records: the records of the published data set that state it; `evaluate` adds them to the
+    numbers. rests_on: the keys of a node model that decide the result on a simulated node
+    (``simulation.link_efficiency``). If one of them was fitted, the result agrees by construction;
+    keys fitted to something else are not listed. built_in: the assumption of the simulated node
+    that makes its result no evidence; None if the result follows from the rest.
     """
 
     id: str
@@ -83,10 +83,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a partition's results on a claim.
+    """The verdict on a claim from a partition's results.
 
-    kind: measured or simulated. fitted: its keys that were fitted to published values, on a
-    simulated node: it then agrees by construction. noisy: whether one of its series was noisy.
+    kind: measured or simulated. fitted: on a simulated node, its keys that were fitted to published
+    values; the result then agrees by construction. noisy: whether one of its series was noisy.
     """
 
     claim: Claim
@@ -98,7 +98,7 @@ class Verdict:
 
     @property
     def noisy(self) -> bool:
-        """Whether a series that it was judged by was too noisy for its check."""
+        """Whether one of the claim's series was too noisy for its check."""
         return any(number.noisy for number in self.finding.numbers)
 
     @property
@@ -113,7 +113,7 @@ class Verdict:
 
     @property
     def by_construction(self) -> bool:
-        """Whether it is reproduced because it was fitted or is built in, which is not evidence."""
+        """Whether the claim is reproduced by a fitted or built-in value, which is not evidence."""
         return self.outcome == REPRODUCED and not self.independent
 
 
@@ -123,16 +123,16 @@ def number(what: str, point: Series) -> Number:
 
 
 def computed(what: str, value: float, unit: str, *of: Series) -> Number:
-    """Return a number made of several medians; ``of`` are their series."""
+    """Return a number computed from several medians; ``of`` are their series."""
     noisy = any(point.noisy for point in of)
     return Number(what, value, unit, of[0].clock, computed=True, noisy=noisy)
 
 
 def counted(what: str, count: float, unit: str, kind: Kind = "derived") -> Number:
-    """Return a count, as of a node model's pairs."""
+    """Return a count, such as the pairs of a node model."""
     return Number(what, float(count), unit, kind, computed=True)
 
 
 def verdict(holds: bool, because: str, *numbers: Number) -> Finding:
-    """Return what a rule found that had all it needs."""
+    """Return the finding of a rule that had all the data it needs."""
     return Finding(REPRODUCED if holds else REFUTED, because, numbers)

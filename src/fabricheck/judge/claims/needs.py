@@ -10,16 +10,16 @@ from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: The least size with a published rate, that of AMD's lab notes: below it the start-up time
+#: The smallest message with a published rate, from AMD's lab notes. Below it the start-up time
 #: matters.
 LARGE = 16 << 20
 
-#: Devices of the machine whose tables Hugging Face's page has.
+#: The number of devices of the machine in Hugging Face's tables.
 EIGHT = 8
 
 
 def devices(observed: Observed) -> None:
-    """Require devices with memory of their own, real or simulated."""
+    """Require devices, real or simulated, that have memory of their own."""
     if not observed.documents:
         raise NotTestable("it has no readable result")
     if observed.runtimes <= {"host"}:

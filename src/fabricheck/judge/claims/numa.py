@@ -11,7 +11,8 @@ from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: By which part the means of two sockets may differ from those of the page: why, its rule says.
+#: The fraction by which the means of two sockets may differ from the page's; the rule gives the
+#: reason.
 TWO_SOCKETS = 0.05
 
 Ends = tuple[int, int]
@@ -20,9 +21,9 @@ Ends = tuple[int, int]
 def _far_and_near(
     observed: Observed, node: NodeModel, operation: str, memory: str, role: str
 ) -> list[tuple[Ends, Series, Series]]:
-    """Return of each device and far domain its copies, and those with its own domain.
+    """Return, for each device and far domain, its copies and those with its own domain.
 
-    Both of the largest size that both have, of 16 MiB at least.
+    Both copies have the largest size that both domains share, at least 16 MiB.
     """
     cells: dict[Ends, dict[int, Series]] = {}
     for point in observed.select(
@@ -48,7 +49,7 @@ def _far_and_near(
 
 
 def _costs_at_most(memory: str, loss: float) -> Judge:
-    """Rule: no device loses more than a part with memory of a far domain, beyond the noise."""
+    """Rule: no device loses more than a fraction with far memory, beyond the noise."""
 
     def judge(observed: Observed) -> Finding:
         node = needs.node(observed)
@@ -76,7 +77,7 @@ def _costs_at_most(memory: str, loss: float) -> Judge:
 
 
 def two_sockets(near: bool) -> tuple[str, ...]:
-    """Return the records of both directions together with the near or the far socket."""
+    """Return the records of copies in both directions with the near or the far socket."""
     return tuple(
         f"hf-rbt-bidir-gpu{device}-cpu{device // 4 if near else 1 - device // 4}"
         for device in range(8)

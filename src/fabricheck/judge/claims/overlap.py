@@ -10,16 +10,18 @@ from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, c
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: The part of its own rate that what is undisturbed keeps: both may start 5 % of their time apart.
+#: The fraction of its own rate that an undisturbed operation keeps: the two may start 5 % of their
+#: time apart.
 KEPT = 0.95
-#: Where copies go to: the experiment of those by engine, and of those by kernel.
+#: By destination of the copies, the experiments of copy-engine transfers and of kernel copies.
 TARGETS = {"a peer": ("E7", "E8"), "host memory": ("E2", "E3")}
 
 
 def _kept(observed: Observed, experiment: str) -> list[Number]:
-    """Return what the kernel and the copies keep, each the median of the devices; maybe nothing.
+    """Return the rates that the kernel and the copies keep, in percent, as medians of the devices.
 
-    Copies that are to be by engine are not where the environment has kernels copy.
+    The result is empty when there are none. Kernel copies do not count as copy-engine transfers,
+    even where the environment replaces engines by kernels.
     """
     mover = "copy-engine" if experiment in ("E2", "E7") else "kernel"
     points = observed.select(experiment=experiment, program="overlap")

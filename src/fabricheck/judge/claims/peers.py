@@ -38,13 +38,14 @@ from fabricheck.judge.claims.published import value
 from fabricheck.judge.claims.rules import Group, Points, each_above, near, ratio
 from fabricheck.results.observed import Observed
 
-#: By which part rates of one level differ, also less than the upper one: why, the rules say.
+#: The fractions by which rates of one level differ, also relative to the upper rate; the rules give
+#: the reasons.
 LEVEL, SAME_LEVEL = 0.02, 0.03
-#: What "about 1.7 times" leaves open: 1.5 to 1.9.
+#: The range of "about 1.7 times": 1.5 to 1.9.
 BRIDGE = 0.2
-#: Packages that are alike have 10.5 to 10.8 us in the paper: 3 %.
+#: The paper has 10.5 to 10.8 us for equal packages: 3 %.
 ALIKE = 0.03
-#: A scan over sizes has at least so many.
+#: The fewest sizes of a scan.
 SIZES = 3
 
 _ENGINE = (
@@ -145,9 +146,9 @@ def _peer_switch(observed: Observed) -> Finding:
     by_engines = [alone[pair] for pair in wide if alone[pair].engine == "copy-engine"]
     if by_engines:
         raise NotTestable(
-            f"its ROCm {by_engines[0].document['versions']['runtime']} has engines copy between "
-            f"devices {by_engines[0].devices[0]} and {by_engines[0].devices[-1]} all the same: the "
-            "document is of 5.7"
+            f"its ROCm {by_engines[0].document['versions']['runtime']} copies between devices "
+            f"{by_engines[0].devices[0]} and {by_engines[0].devices[-1]} by engines in spite of "
+            "HSA_ENABLE_PEER_SDMA=0; the document is about ROCm 5.7"
         )
     known = copies(observed)
     both = [pair for pair in wide if pair in known]
@@ -174,7 +175,7 @@ def _several_links(name: str, engine: bool) -> Group:
 
 
 def _bridged(name: str, lacking: str, linked: bool) -> Group:
-    """Return the copies between devices that are linked, or between those that are not."""
+    """Return the copies between linked devices, or between devices without a link."""
 
     def choose(observed: Observed) -> Points:
         found = by_class(needs.node(observed), copies(observed))

@@ -21,8 +21,8 @@ from fabricheck.judge.claims.rules import Group, Judge, near, ratio
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: By which part a ratio may differ from a published one, and a rank from a device alone; what is a
-#: loss, and what is little: why, the rules say.
+#: The fractions by which a ratio may differ from the published one and a rank from a device alone,
+#: and those that count as a loss and as a small loss; the rules give the reasons.
 MARGIN, EQUAL, SOME_LOSS, LITTLE = 0.10, 0.03, 0.05, 0.03
 
 
@@ -42,9 +42,9 @@ def _mean_of(records: tuple[str, ...]) -> float:
 
 
 def ranks_of(observed: Observed, placement: str) -> dict[int, Series]:
-    """Return by rank the largest copy there and back of pageable memory in a placement.
+    """Return by rank the largest round-trip copy of pageable memory in a placement.
 
-    :raises NotTestable: when the session has none, or not of every rank.
+    :raises NotTestable: when the session has none, or lacks some ranks.
     """
     found = observed.select(
         experiment="E6",
@@ -76,7 +76,7 @@ ALONE = replace(host.PAGEABLE, name="one device alone, there and back")
 
 
 def _both(observed: Observed, one: str, other: str) -> tuple[dict[int, Series], dict[int, Series]]:
-    """Return the ranks of two placements, the same in both."""
+    """Return the ranks of two placements, which must be the same in both."""
     ones, others = ranks_of(observed, one), ranks_of(observed, other)
     if ones.keys() != others.keys():
         raise NotTestable(f"the placements {one} and {other} have different numbers of ranks (E6)")
@@ -118,7 +118,7 @@ def _half_right_as_one(observed: Observed) -> Finding:
 
 
 def _half_wrong(observed: Observed) -> tuple[dict[int, Series], dict[int, Series], list[int]]:
-    """Return half of the devices placed right and wrong, and the ranks that lose."""
+    """Return half of the ranks, placed right and placed wrong, and the ranks that lose."""
     right, wrong = _both(observed, "half_right", "half_rotated")
     losing = [rank for rank in right if above_by(right[rank], wrong[rank], SOME_LOSS)]
     return right, wrong, losing
@@ -150,12 +150,12 @@ def _half_wrong_loss(observed: Observed) -> Finding:
 
 
 def small_drop() -> float:
-    """Return the largest loss that EPICURE calls a small drop, as a part."""
+    """Return the largest loss that EPICURE calls a small drop, as a fraction."""
     return 1 - min(value(bad) / value(good) for good, bad in zip(HALF, HALF_WRONG, strict=True))
 
 
 def _share_loses(placement: str) -> Judge:
-    """Return a rule: ranks in a shared placement lose more than what EPICURE calls a small drop."""
+    """Return a rule: ranks in a shared placement lose more than EPICURE's small drop."""
 
     def judge(observed: Observed) -> Finding:
         right, shared = ranks_of(observed, "right"), ranks_of(observed, placement)

@@ -18,7 +18,7 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
 Judge = Callable[[Observed], Finding]
-#: Series by what each of them is of: a device, a rank or an ordered pair of devices.
+#: Series by their subject: a device, a rank or an ordered pair of devices.
 Points = Mapping[Any, Series]
 
 
@@ -26,8 +26,9 @@ Points = Mapping[Any, Series]
 class Group:
     """Series that a rule uses together.
 
-    name: of one of them, for sentences: "a copy of pinned memory". choose: returns them, or raises
-    NotTestable. each: the subject of each. computed: whether each comes from several medians.
+    name: one of them in a sentence, such as "a copy of pinned memory". choose: returns them, or
+    raises NotTestable. each: the subject of each. computed: whether each comes from several
+    medians.
     """
 
     name: str
@@ -37,15 +38,15 @@ class Group:
 
     @property
     def statistic(self) -> str:
-        """What stands for all of them: of ranks the mean, as EPICURE has it, else the median."""
+        """The statistic of the group: for ranks the mean, as in EPICURE, else the median."""
         return "mean" if self.each == "rank" else "median"
 
     def take(self, points: Points) -> float:
-        """Return the statistic of some of its series."""
+        """Return the statistic of some series of the group."""
         return (mean if self.each == "rank" else middle)(points.values())
 
     def numbers(self, points: Points) -> list[Number]:
-        """Return the statistic, and each; of ordered pairs, which are many, the statistic alone."""
+        """Return the statistic and each series; for ordered pairs, the statistic only."""
         make = _computed if self.computed else number
         each = [make(f"{self.name}, {self.each} {_text(key)}", points[key]) for key in points]
         if len(points) == 1:
@@ -61,9 +62,7 @@ def _computed(what: str, point: Series) -> Number:
 
 @dataclass(frozen=True)
 class Peak:
-    """The peak that a rate is compared with: its name, and its value in the node model for a device
-    or pair.
-    """
+    """The peak that a rate is compared with: its name, and its value for a device or a pair."""
 
     name: str
     of: Callable[[NodeModel, Any], float]
@@ -75,9 +74,9 @@ LINKS = Peak("the links' peak", lambda node, pair: node.peer_peak_gbs(*pair))
 
 
 def part_of_peak(group: Group, peak: Peak, published: tuple[str, ...], points: float) -> Judge:
-    """Rule: the median part of the peak is a published one, some percentage points either way.
+    """Rule: the median fraction of the peak is as published, within some percentage points.
 
-    :param published: the record of the part, or those of a rate and of its peak.
+    :param published: the record of the fraction, or the records of a rate and of its peak.
     """
 
     def judge(observed: Observed) -> Finding:
@@ -88,7 +87,7 @@ def part_of_peak(group: Group, peak: Peak, published: tuple[str, ...], points: f
 
 
 def _published_part(record: str, of: str | None = None) -> tuple[float, str]:
-    """Return a published part of a peak in percent, and as a sentence has it."""
+    """Return the published fraction of a peak in percent, and as text for a sentence."""
     found = of_record(record)
     if of is None:
         return found.value, f"{found.value:g} %"
@@ -99,9 +98,9 @@ def _published_part(record: str, of: str | None = None) -> tuple[float, str]:
 def part_between(
     observed: Observed, group: Group, peak: Peak, least: float, most: float, said: str
 ) -> Finding:
-    """Judge whether the median part of the peak is in a range, in percent.
+    """Judge whether the median fraction of the peak is in a range, in percent.
 
-    :param said: what is published.
+    :param said: the published range, as text.
     """
     node, points = needs.node(observed), group.choose(observed)
     peaks = [peak.of(node, key) for key in points]
@@ -124,13 +123,13 @@ def ratio(
     holds: Callable[[float, float], bool],
     published: Callable[[], float] | None = None,
 ) -> Judge:
-    """Rule: a group's bandwidth over another one's is as stated.
+    """Rule: the ratio of two groups' bandwidths is as stated.
 
-    Of devices those count that both groups have, and ranks are the same in both. Where both groups
-    are missing, the other one is named.
+    Only devices that both groups have count, and the ranks must be the same in both. If both groups
+    are missing, the sentence names the second.
 
-    :param holds: whether a ratio is as stated, of the ratio and of the published one.
-    :param published: the published ratio; 1 where the document states equality, or more and less.
+    :param holds: returns whether a ratio agrees with the published ratio.
+    :param published: the published ratio; 1 where the document states equality, or more or less.
     """
 
     def judge(observed: Observed) -> Finding:
@@ -156,14 +155,14 @@ def ratio(
 
 
 def near(part: float) -> Callable[[float, float], bool]:
-    """Return what says whether a ratio is a published one, some part of it either way."""
+    """Return a function that says whether a ratio is near a published one, within a fraction."""
     return lambda found, wanted: abs(found / wanted - 1) <= part
 
 
 def each_above(one: Group, other: Group) -> Judge:
-    """Rule: of each device or pair that both groups have, the one is above the other.
+    """Rule: for each device or pair of both groups, the first group is faster.
 
-    The intervals do not meet.
+    Their intervals must not overlap.
     """
 
     def judge(observed: Observed) -> Finding:
@@ -186,9 +185,9 @@ def each_above(one: Group, other: Group) -> Judge:
 
 
 def _in_both(ones: Points, others: Points, one: Group, other: Group) -> tuple[Points, Points]:
-    """Return of two groups what both have.
+    """Return the series of the subjects that both groups have.
 
-    :raises NotTestable: when that is nothing.
+    :raises NotTestable: when they have none in common.
     """
     common = [key for key in ones if key in others]
     if not common:

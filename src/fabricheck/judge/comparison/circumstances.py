@@ -1,4 +1,4 @@
-"""Differences in the conditions of two partitions: what an update, or another node, changed."""
+"""Differences in the conditions of two partitions, such as an update or another node."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 
-#: Variables that name or count a run's files: they differ in every session.
+#: Variables that name or count a run's files; they differ in every session.
 OF_THE_RUN = frozenset(
     {ENV_RESULTS, "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
 )
 
-#: What stands between a fact of a device and the device's index.
+#: The separator between a fact of a device and the device's index.
 _OF_DEVICE = " of device "
 
-#: Facts of a device's state that do not change with what it does, by their member.
+#: Facts of a device's state that do not depend on its load, by their member.
 _FIXED = {
     "vbios": "VBIOS",
     "compute_partition": "compute partition",
@@ -44,7 +44,7 @@ class Difference:
 
 
 def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> list[Difference]:
-    """Return what differs between the documents of both sides; nothing where one has none."""
+    """Return the differences between the documents of both sides, if both have some."""
     if not a or not b:
         return []
     ours, theirs = _facts(a), _facts(b)
@@ -68,7 +68,7 @@ def _folded(found: Iterable[Difference]) -> Iterator[Difference]:
 
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
-    """Return in sentences what the states of the documents show that can explain a value."""
+    """Return sentences on the states in the documents that can explain a changed value."""
     every = chain.from_iterable(map(state.causes, documents))
     return tuple(map(state.sentence, state.merged(every)))
 
@@ -122,7 +122,7 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
 
 
 def _of_state(document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield what the state after the run, or before one without its end, tells of the set-up."""
+    """Yield facts of the set-up, from the state after the run or, if it was killed, before it."""
     both = document.get("state")
     if both is None:
         return

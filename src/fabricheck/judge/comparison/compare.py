@@ -1,4 +1,4 @@
-"""Comparison of one partition of A with one of B: every value has one place in the result."""
+"""Comparison of one partition of A with one of B. Each value occurs once in the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
 
-#: The status of a run whose samples scatter too much, and of a good one.
+#: The status of a run whose samples scatter too much, and that of a good run.
 TOO_NOISY = "too-noisy"
 GOOD = "good"
 
@@ -32,7 +32,7 @@ class Compared:
 
     @property
     def badness(self) -> float:
-        """How much worse B is, as a factor above 1 in any unit; below 1 it is better."""
+        """How much worse B is, as a factor above 1 in any unit; below 1, B is better."""
         ratio = self.decision.ratio
         if ratio is None:
             return self.b.median + 1 if self.b.median > self.a.median else 1 / (self.a.median + 1)
@@ -46,7 +46,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class NotComparable:
-    """A value of A that B measured on other terms, and these terms."""
+    """A value of A that B measured under other terms, and these terms."""
 
     key: Key
     why: str
@@ -56,7 +56,7 @@ class NotComparable:
 class ChangedResult:
     """A check whose result changed, or a difference from the node model that came or went.
 
-    undetermined: one of both runs was too noisy to judge, which says nothing about the node.
+    undetermined: one of the runs was too noisy to judge, which says nothing about the node.
     """
 
     check: str
@@ -68,7 +68,7 @@ class ChangedResult:
 
     @property
     def judgement(self) -> str:
-        """How B stands to A."""
+        """The judgement of B relative to A."""
         return "undetermined" if self.undetermined else "worse" if self.worse else "better"
 
 
@@ -76,9 +76,9 @@ class ChangedResult:
 class Comparison:
     """The common and the different values of two partitions.
 
-    in_a, in_b: values that only one has. unread: sentences about missing, invalid or incomplete
-    documents. differs: differences in the conditions. causes_in_a, causes_in_b: possible causes in
-    the states of nodes and devices, as sentences.
+    in_a, in_b: values that only one side has. unread: sentences about missing, invalid or
+    incomplete documents. differs: differences in the conditions. causes_in_a, causes_in_b: possible
+    causes in the states of nodes and devices, as sentences.
     """
 
     a: NodeChecks
@@ -98,7 +98,7 @@ class Comparison:
     def judged(self, judgement: str) -> list[Compared]:
         """Return the values with one judgement, the worst of B first.
 
-        Of undetermined ones those come first whose change is beyond noise.
+        Undetermined values with a change beyond noise come before the other undetermined ones.
         """
         found = [one for one in self.compared if one.decision.judgement == judgement]
         found.sort(key=lambda one: one.badness, reverse=judgement != "better")
@@ -108,7 +108,7 @@ class Comparison:
 
     @property
     def informs(self) -> bool:
-        """Whether measured and simulated values are compared, which judges nothing."""
+        """Whether measured and simulated values are compared, which allows no judgement."""
         return _informs(self.a, self.b)
 
     @property
@@ -123,7 +123,7 @@ class Comparison:
 
     @property
     def changed(self) -> bool:
-        """Whether anything has another judgement than unchanged, or is missing or not readable."""
+        """Whether anything changed, is missing or cannot be read."""
         return bool(
             self.worse or self.missing or self.outcomes or self.unread
             or self.in_b or self.checks_in_b or self.judged("better")
@@ -131,7 +131,7 @@ class Comparison:
 
     @property
     def by_chance(self) -> float:
-        """How many values would at most differ by chance if nothing had changed."""
+        """The largest number of values expected to differ by chance if nothing changed."""
         return sum(one.decision.chance for one in self.compared if one.key.of_series)
 
     @property
@@ -143,9 +143,9 @@ class Comparison:
 
 
 def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Comparison:
-    """Set two partitions against each other.
+    """Compare two partitions.
 
-    :param floor: the least relative change that counts, instead of that of each kind of series.
+    :param floor: the smallest relative change that counts, instead of that of each kind of series.
     """
     before, after = estimates(a), estimates(b)
     both = [key for key in before if key in after]
@@ -170,7 +170,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
     return Comparison(
         a,
         b,
-        # A metric that cannot be judged has its series.
+        # For a metric that cannot be judged, its series are judged.
         tuple(one for one in compared if one.key.of_series or one.determined),
         (*_results(a, b), *_found(a, b)),
         tuple(key for key in only_a if key not in matched),
@@ -190,9 +190,9 @@ def _informs(a: NodeChecks, b: NodeChecks) -> bool:
 
 
 def _not_comparable(a: Estimate, b: Estimate, informs: bool) -> str | None:
-    """Return why two values of the same are not compared, None where they are.
+    """Return why two values of one subject are not compared, or None if they are compared.
 
-    :param informs: whether the clocks of A and B as a whole differ, and nothing is judged.
+    :param informs: whether the clocks of A and B differ as a whole, so that nothing is judged.
     """
     if a.wrong or b.wrong:
         return f"wrong data in {'A' if a.wrong else 'B'}"
@@ -204,7 +204,7 @@ def _not_comparable(a: Estimate, b: Estimate, informs: bool) -> str | None:
 
 
 def _names(row: Check) -> list[str]:
-    """Return the checks of today that a check stands for: an older one may have been several."""
+    """Return today's names of a check; an older check may have been split or merged."""
     name = row.check or ""
     metrics = row.case.values if row.case is not None else ()
     series = row.document["series"] if row.document is not None else ()
@@ -219,7 +219,7 @@ def _ran(side: NodeChecks) -> list[str]:
 
 
 def _of_both(a: NodeChecks, b: NodeChecks) -> tuple[list[ResultDocument], list[ResultDocument]]:
-    """Return the documents of checks that both have: the options of others are no difference."""
+    """Return the documents of the checks that both sides have; options of others do not count."""
     ours, theirs = ({row.check for row in side.checks if row.document} for side in (a, b))
     mine, others = (
         [row.document for row in side.checks if row.document and row.check in ours & theirs]
@@ -240,7 +240,7 @@ def _other_terms(only_a: list[Key], only_b: list[Key]) -> Iterator[NotComparable
 
 
 def _states(side: NodeChecks) -> dict[str, Check]:
-    """Return of each name the check that counts: of repetitions the first that did not pass."""
+    """Return the check that counts by name: of repetitions, the first that did not pass."""
     found: dict[str, Check] = {}
     for row in side.checks:
         for name in _names(row):
@@ -250,7 +250,7 @@ def _states(side: NodeChecks) -> dict[str, Check]:
 
 
 def _is_told(row: Check) -> bool:
-    """Whether a report tells the result of a check; else its document does."""
+    """Whether a report states the result of a check; otherwise its document does."""
     return row.result not in (None, killed.RESULT)
 
 
@@ -270,10 +270,10 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
         now = after.get(name)
         if now is None or _good(before) == _good(now):
             continue
-        # What was skipped is missing, not worse: its values are among those that B lacks.
+        # A skipped check is missing, not worse: its values are among those that B lacks.
         if {before.result, now.result} & SKIPPED:
             continue
-        # Neither a report nor a complete document has the result: `_unread` names it.
+        # Neither a report nor a complete document has the result; `_unread` names it.
         if any(not (_is_told(row) or row.complete) for row in (before, now)):
             continue
         reason = now.case.reason if now.case is not None and not _good(now) else None
@@ -284,7 +284,7 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
 
 
 def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
-    """Yield what differs from the node model in one side only, of checks that both have."""
+    """Yield differences from the node model on one side only, of checks that both have."""
     ours, theirs = _differences(a), _differences(b)
     for check in ours.keys() & theirs.keys():
         for sentence in theirs[check]:

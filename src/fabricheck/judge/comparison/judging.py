@@ -14,18 +14,18 @@ from fabricheck.results.table import Series
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
 
-#: Each of the two medians is outside of its interval at most once in so many times (2.5 %). The
-#: samples of A and B are independent, so both are inside in at least 0.975 * 0.975 > 95 %, and so
-#: is their ratio in that of the intervals.
+#: Each median lies outside its interval at most once in this many times (2.5 %). The samples of A
+#: and B are independent, so both medians are inside in at least 0.975 * 0.975 > 95 % of cases, and
+#: so is their ratio inside the interval of ratios.
 ONE_IN = 40
 
 #: The fewest samples with such an interval.
 FEWEST = 7
 
-#: The least change that counts, by what a series is. By the rule of calibration, of the largest
-#: difference between two sessions of two H200 where nothing changed, as factors minus one:
-#: 0.0088, 0.0066, 0.1847, 0.5029, 0.2529. Memory of the runtime `host` has no floor: what else
-#: runs on the machine decides it, and nothing is on record of machines that do nothing else.
+#: The smallest change that counts, by the kind of series. The values come from the rule of
+#: calibration applied to the largest difference between two unchanged sessions on two H200, as
+#: factors minus one: 0.0088, 0.0066, 0.1847, 0.5029, 0.2529. Memory of the runtime `host` has no
+#: floor: other programs on the machine decide its noise, and no record of an idle machine exists.
 FLOORS = {
     "devices": 0.02,
     "pinned": 0.02,
@@ -35,7 +35,7 @@ FLOORS = {
     "host": math.inf,
 }
 
-#: Simulated times have no noise; documents hold statistics to this relative precision.
+#: Simulated times have no noise. Documents hold statistics to this relative precision.
 SIMULATED_FLOOR = 1e-6
 
 
@@ -43,9 +43,10 @@ SIMULATED_FLOOR = 1e-6
 class Estimate:
     """One value of one side.
 
-    runs: its samples, for each repetition of the check; empty where unknown. exact: whether it has
-    no noise: a count, or one simulated sample. floor: the least relative change that counts. wrong:
-    wrong elements of its data. basis: for a metric the conventions and sizes of its check's series.
+    runs: its samples for each repetition of the check; empty where unknown. exact: whether it has
+    no noise: a count, or one simulated sample. floor: the smallest relative change that counts.
+    wrong: the number of wrong elements of its data. basis: for a metric, the conventions and sizes
+    of its check's series.
     """
 
     median: float
@@ -60,9 +61,9 @@ class Estimate:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the median; of a repeated check it holds those of all repetitions."""
+        """The interval of the median; of a repeated check, the union of all repetitions."""
         if self.exact:
-            # A repeated one holds what each repetition gave.
+            # The interval of a repeated check contains each repetition's median.
             every = [self.median, *(sample for run in self.runs for sample in run)]
             return min(every), max(every)
         found = [statistics.median_interval(run, ONE_IN) for run in self.runs]
@@ -81,7 +82,7 @@ class Estimate:
 class Decision:
     """The judgement of B relative to A.
 
-    ratio: B over A, None where A is zero; low and high bound it with at least 95 %, where known.
+    ratio: B over A, None if A is zero. low, high: bound the ratio with at least 95 %, where known.
     chance: the greatest probability of such a difference if nothing had changed.
     """
 
@@ -112,7 +113,7 @@ def estimate_of(row: Series) -> Estimate:
 
 
 def noise_of(row: Series) -> str:
-    """Return the key of FLOORS that a series has."""
+    """Return the key of FLOORS for a series."""
     kinds = {row.source_memory, row.destination_memory}
     if row.document["program"]["runtime"] == "host":
         return "host"
@@ -127,7 +128,7 @@ def noise_of(row: Series) -> str:
 
 
 def together(values: Sequence[Estimate]) -> Estimate:
-    """Return the value of a check that was repeated: the median of its repetitions."""
+    """Return the value of a repeated check: the median of its repetitions."""
     first = values[0]
     if len(values) == 1:
         return first
@@ -145,9 +146,9 @@ def together(values: Sequence[Estimate]) -> Estimate:
 
 
 def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
-    """Return how B stands to A, in the same unit.
+    """Return the judgement of B relative to A, which have the same unit.
 
-    :param floor: the least relative change that counts, instead of what is known of such series.
+    :param floor: the smallest relative change that counts, instead of that of the kind of series.
     """
     least = max(a.floor, b.floor) if floor is None else floor
     if a.unit == "count":
@@ -155,9 +156,9 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     if not (0 < a.median < math.inf and 0 < b.median < math.inf):
         return Decision("undetermined", None, None, None, least, "a value is not positive")
     if floor is None and a.clock != b.clock:
-        least = min(least, rule.CEILINGS[a.unit])  # it informs only: nothing is to be held back
+        least = min(least, rule.CEILINGS[a.unit])  # informs only: every difference is shown
     ratio = b.median / a.median
-    # The same for A against B and B against A.
+    # The judgement of A against B mirrors that of B against A.
     change = max(ratio, a.median / b.median) - 1
     judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
     ours, theirs = a.interval, b.interval
@@ -167,7 +168,7 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
         side = "A" if ours is None and a.count == few else "B"
         return Decision("undetermined", ratio, None, None, least, f"{side} {said}")
     low, high = theirs[0] / ours[1], theirs[1] / ours[0]
-    # Not of the quotients, which are rounded.
+    # From the values, because the quotients are rounded.
     if theirs[0] <= ours[1] and ours[0] <= theirs[1]:
         return Decision("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
     if change <= least:
@@ -198,7 +199,7 @@ def _counted(a: Estimate, b: Estimate) -> Decision:
 
 
 def _two_modes(a: Estimate, b: Estimate) -> str | None:
-    """Say that one side switches between two modes, of which one is where the other side is."""
+    """Return a sentence if one side switches between two modes and the other is in one of them."""
     for name, one, other in (("A", a, b), ("B", b, a)):
         samples = [sample for run in one.runs for sample in run]
         if one.exact or len(samples) < FEWEST:
@@ -217,7 +218,7 @@ def _chance(a: Estimate, b: Estimate) -> float:
 
 
 def chance(n: int, m: int) -> float:
-    """Return how probable it is that the intervals of n and m samples of the same do not overlap.
+    """Return the probability that intervals of n and m samples of one value are disjoint.
 
     Of n + m samples in order, of one continuous distribution, each choice of n is as probable. The
     interval of A, which ends with its sample r = n-k+1, lies below that of B, which begins with its

@@ -20,8 +20,8 @@ Columns = tuple[tuple[str, Any], ...]
 class Key:
     """The full key of a metric or a series.
 
-    check: by its name today. subject: columns that identify it. terms: columns that describe how it
-    was measured; values of one subject on other terms are not comparable. row: the first row.
+    check: its name today. subject: columns that identify it. terms: columns that describe how it
+    was measured; values of one subject under other terms are not comparable. row: the first row.
     """
 
     check: str
@@ -31,12 +31,12 @@ class Key:
 
     @property
     def without_terms(self) -> tuple[str, Columns]:
-        """What it is of, whatever the terms."""
+        """The key without its terms."""
         return self.check, self.subject
 
     @property
     def of_series(self) -> bool:
-        """Whether it is of a series, not of a metric."""
+        """Whether it is the key of a series, not of a metric."""
         return isinstance(self.row, Series)
 
     @property
@@ -50,7 +50,7 @@ class Key:
         return {"check": self.check} | dict(self.subject) | dict(self.terms)
 
     def differs(self, other: Key) -> list[str]:
-        """Return in words each term that is another one; the subject is the same."""
+        """Return, as text, each term in which two keys of one subject differ."""
         theirs = dict(other.terms)
         return [
             f"{name.replace('_', ' ')} {_said(mine)} and {_said(theirs[name])}"
@@ -60,7 +60,7 @@ class Key:
 
     @property
     def kind(self) -> str:
-        """What is alike in a group of series: experiment, operation, memory and role."""
+        """The common properties of a group of series: experiment, operation, memory and role."""
         row = self.row
         if isinstance(row, Metric):
             return "metric"
@@ -78,7 +78,7 @@ class Key:
 
     @property
     def place(self) -> str:
-        """Which devices or ranks, NUMA domains and block size; of a metric its name."""
+        """The devices or ranks, NUMA domains and block size; for a metric, its name."""
         row = self.row
         if isinstance(row, Metric):
             return row.metric
@@ -96,17 +96,17 @@ def _said(value: Any) -> str:
 
 
 def of_metric(row: Metric) -> Key:
-    """Return what a metric is of."""
+    """Return the key of a metric."""
     check = split_checks.of_metric(row.of.check or "", row.metric)
     return Key(check, (("metric", row.metric),), (("unit", row.unit),), row)
 
 
 def of_series(row: Series) -> Key:
-    """Return what a series is of.
+    """Return the key of a series.
 
-    domains: where the NUMA domain is what is measured (E4); elsewhere it is the one near the device
-    or rank, whatever its number. engines_off: the variables that turn AMD's copy engines off.
-    shared_by: how many engines share a copy, where it is known and more than one.
+    domains: the NUMA domains in E4, which measures them; empty elsewhere, where the domain near the
+    device or rank is used, whatever its number. engines_off: the variables that turn AMD's copy
+    engines off. shared_by: the number of engines that share a copy, where known and more than one.
     """
     subject = {
         "program": row.program,
@@ -149,7 +149,7 @@ def _engines_off(row: Series) -> tuple[str, ...]:
 
 
 def _taking_part(row: Series) -> str:
-    """Return which device, pair or ranks, and how many others are at work."""
+    """Return the device, pair or ranks taking part, and the number of others at work."""
     ends = (row.source_device, row.destination_device)
     if row.ranks and row.direction == "collective":
         return f"{len(row.ranks)} ranks"

@@ -51,12 +51,12 @@ class Named:
 
     @property
     def chosen(self) -> bool:
-        """Whether one partition or node was asked for."""
+        """Whether the user chose one partition or node."""
         return any(source.where or source.on for source in self.results.sources)
 
     @property
     def title(self) -> str:
-        """What it is, for a heading."""
+        """The heading of a side: session, job, folder or document."""
         job, home, first = self.results.job, self.results.home, self.results.sources[0]
         if job is not None:
             ran = [share for share in job.shares if share.session and share.session.cases]
@@ -85,10 +85,10 @@ class Named:
 
 
 def named(name: str) -> Named:
-    """Return what a name stands for, of a job the sessions of its nodes that have a report.
+    """Return the results of a name; for a job, the sessions of its nodes that have a report.
 
-    :raises FabricheckError: when there is none of that name, no check, or one document that
-        cannot be read.
+    :raises FabricheckError: when nothing has that name, no check ran, or a single document cannot
+        be read.
     """
     results = read([name])
     unread = tuple(_unread(results))
@@ -106,7 +106,7 @@ def named(name: str) -> Named:
 
 
 def _compared(results: Results) -> list[Source]:
-    """Return the sources that are compared: of a job those with a report and a check."""
+    """Return the sources to compare: for a job, those with a report and a check."""
     return [
         one
         for one in results.sources
@@ -127,11 +127,11 @@ def _unread(results: Results) -> Iterator[str]:
 
 
 def _nodes(results: Results) -> Iterator[NodeChecks]:
-    """Yield the checks of each partition by node; those without a partition are together."""
+    """Yield the checks of each partition by node; those without a partition form one group."""
     found: dict[str, list[tuple[Check, str | None]]] = {}
     there: dict[str, set[str | None]] = {}
     for source in _compared(results):
-        # Nodes that are not chosen are there all the same.
+        # Includes the nodes that the user did not choose.
         for one in source.session.cases if source.session is not None else ():
             there.setdefault(one.where, set()).add(one.node)
     for where, node, row in _placed(results):
@@ -144,8 +144,8 @@ def _nodes(results: Results) -> Iterator[NodeChecks]:
 def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
     """Yield the rows of checks with their partition and node; the column ``check`` is made unique.
 
-    It gets the environment where the partition has several, and of a document outside of a session
-    the path of its folder where several folders have one name.
+    The name gets the environment if the partition has several. For a document outside any session
+    it gets the path of its folder if several folders have one name.
     """
     sources = _compared(results)
     folders = Counter(row.check for source in sources for row in source.checks)
@@ -168,16 +168,16 @@ def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
 
 
 def pair_up(a: Named, b: Named) -> list[tuple[NodeChecks, NodeChecks]]:
-    """Return the partitions that are compared; one that the other lacks stands against nothing.
+    """Return the pairs of partitions to compare; a missing counterpart is an empty one.
 
-    :raises UsageError: when it is not clear which are meant.
+    :raises UsageError: when the choice is ambiguous.
     """
     pairs = list(_matches(a, b))
     if not pairs:
         raise UsageError(_unclear(a, b))
     mine, theirs = pairs[0]
     if _is_one_document(mine) and _is_one_document(theirs):
-        # Two documents that were named are meant for each other, whatever their folders.
+        # Two named documents are compared, whatever their folders.
         row = replace(theirs.checks[0], check=mine.checks[0].check)
         return [(mine, replace(theirs, checks=(row,)))]
     if a.chosen or b.chosen:
@@ -190,9 +190,9 @@ def pair_up(a: Named, b: Named) -> list[tuple[NodeChecks, NodeChecks]]:
 
 
 def _matches(a: Named, b: Named) -> Iterator[tuple[NodeChecks, NodeChecks]]:
-    """Yield the same node of the same partition; of one node each, whatever their names.
+    """Yield pairs of nodes: equal partition and node; single nodes match whatever their names.
 
-    Of one partition each the names of these do not matter either.
+    Single partitions match whatever their names, too.
     """
     one_each = len({one.where for one in a.nodes}) == len({one.where for one in b.nodes}) == 1
     for mine in a.nodes:
@@ -204,7 +204,7 @@ def _matches(a: Named, b: Named) -> Iterator[tuple[NodeChecks, NodeChecks]]:
 
 
 def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
-    """Return the checks that both sides ran in a partition, and nowhere on nodes of one name."""
+    """Return the checks of a partition that both sides ran, but on no node of the same name."""
     ran: dict[str, tuple[set[str], set[str], set[str]]] = {}
     for a, b in pairs:
         in_a, in_b = ({row.check or "" for row in side.checks} for side in (a, b))
@@ -216,7 +216,7 @@ def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
 
 
 def _unclear(a: Named, b: Named) -> str:
-    """Return the sentence for a user who must name a partition or a node."""
+    """Return the sentence that tells the user to name a partition or a node."""
     if a.chosen or b.chosen:
         one, other = (a, b) if a.chosen else (b, a)
         return (

@@ -12,16 +12,16 @@ from fabricheck.judge.comparison.pairing import NodeChecks
 from fabricheck.results import table
 from fabricheck.results.table import Check
 
-#: The terms that a metric sums up over its series: all but places and block sizes.
+#: The terms that a metric aggregates over its series: all but places and block sizes.
 _BASIS = ("bytes_counted", "size", "datatype", "movement", "in_place", "engines_off", "shared_by")
 
 
 def estimates(side: NodeChecks) -> dict[Key, Estimate]:
-    """Return the values by what they are of; of a repeated check the median of its repetitions."""
+    """Return the values by key; for a repeated check, the median of its repetitions."""
     several: dict[Key, list[Estimate]] = {}
     for row in side.checks:
         series = [(keys.of_series(one), estimate_of(one)) for one in table.series(row, None)]
-        # A document that measured the same twice: as if the check had been repeated.
+        # A document with two measurements of one key counts as a repeated check.
         for key, value in (*series, *_metrics(row, series)):
             several.setdefault(key, []).append(value)
     return {key: together(found) for key, found in several.items()}
@@ -36,7 +36,7 @@ def _metrics(
         if row.value is None:
             continue
         key = keys.of_metric(row)
-        # Most metrics are the median of a series, whose samples then are theirs.
+        # Most metrics are the median of a series and have its samples.
         made_of = [series[index][1] for index in row.series or range(len(series))]
         alike = (one for one in made_of if (one.unit, one.median) == (row.unit, row.value))
         own = next(alike, None)

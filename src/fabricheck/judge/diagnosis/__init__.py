@@ -1,1 +1,1 @@
-"""Diagnosis: which component of a node explains the metrics that missed their limits."""
+"""Diagnosis: the component of a node that explains the metrics that missed their limits."""

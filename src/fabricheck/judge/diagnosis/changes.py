@@ -20,7 +20,7 @@ from fabricheck.results.model import ResultDocument
 #: The cost of a place where the node's tools contradict the prediction.
 _A_PLACE = 20.0
 
-#: Two rates that differ by less are the same.
+#: Two rates with a smaller relative difference are equal.
 _SAME = 0.005
 
 
@@ -30,11 +30,11 @@ def changes(
     transfers: Mapping[Key, Transfer],
     concerned: Collection[str],
 ) -> Iterator[Change]:
-    """Yield what a node can be instead of its model, with what it does to the transfers.
+    """Yield wirings that the node may have instead of its model's, with their effect on transfers.
 
-    Links that are gone are taken as detoured by other devices, which NVIDIA's devices do not do.
+    Missing links are replaced by a detour over other devices, which NVIDIA's devices do not do.
 
-    :param concerned: the links that are on the way of what is to be explained.
+    :param concerned: the links on the route of the transfers to be explained.
     """
     if node.switch is not None or node.vendor != "amd":
         return
@@ -57,7 +57,7 @@ def changes(
 
 
 def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
-    """Return the pairs whose links are others in a changed node, and the devices of a domain."""
+    """Return the differing places of a changed node: pairs and links, devices and domains."""
     links = (
         (frozenset((a, b)), other.link_matrix[a][b])
         for a, b in combinations(range(len(node.devices)), 2)
@@ -72,9 +72,9 @@ def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
 
 
 def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) -> float:
-    """Return the cost of what the node's tools tell: of each place whether that is as predicted.
+    """Return the cost of the node's tools: for each place, whether they agree with the prediction.
 
-    What explains few of many differences is none of them: the node is another one.
+    A change that explains few of many differences is no explanation: the node is another one.
     """
     compared = [one["differences"] for one in documents.values() if "differences" in one]
     told = [one for one in compared if one is not None]
@@ -94,7 +94,7 @@ def _overlay(name: str, content: Mapping[str, object]) -> Overlay:
 def _contents(
     node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[str]
 ) -> Iterator[tuple[str, tuple[int, ...], dict[str, object]]]:
-    """Yield what may have changed: its name, its devices, and the overlay that says it."""
+    """Yield possible changes: the name, the devices, and the overlay that describes the change."""
     differs = any(document.get("differences") for document in documents.values())
     for a, b in node.links:
         links = [f"link {a}-{b}", f"link {b}-{a}"]
@@ -104,7 +104,7 @@ def _contents(
         turns = {"names": links, "take_turns": True}
         yield f"turns of both directions of link {a}-{b}", (a, b), {"resources": [turns]}
     if not differs:
-        return  # nothing says that the node is wired otherwise
+        return  # no sign that the node is wired differently
     order = list(range(len(node.devices)))
     for a, b in combinations(order, 2):
         other = [b if one == a else a if one == b else one for one in order]

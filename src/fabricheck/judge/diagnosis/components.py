@@ -19,8 +19,9 @@ class Component:
     """A component that can be degraded.
 
     name: in sentences. resources: patterns of its resources; all become slower by the same factor.
-    devices: those that it belongs to or connects; empty for what all share. parts: the number of
-    like components that it represents. loose: whether the loose slacks of transfers apply.
+    devices: those that it belongs to or connects; empty for a component that all share. parts: the
+    number of like components that it represents. loose: whether the loose slacks of transfers
+    apply.
     """
 
     name: str
@@ -30,15 +31,15 @@ class Component:
     loose: bool = False
 
     def has(self, resource: str) -> bool:
-        """Whether a resource is one of its."""
+        """Whether a resource belongs to the component."""
         return any(fnmatchcase(resource, pattern) for pattern in self.resources)
 
     def any_of(self, names: Collection[str]) -> bool:
-        """Whether any of some resources is one of its."""
+        """Whether any of some resources belongs to the component."""
         return any(True for _ in self.all_of(names))
 
     def all_of(self, names: Collection[str]) -> Iterator[str]:
-        """Yield those of some resources that are its, each once."""
+        """Yield the given resources that belong to the component, each once."""
         patterns = [one for one in self.resources if "*" in one]
         yield from (one for one in self.resources if "*" not in one and one in names)
         if patterns:
@@ -47,9 +48,10 @@ class Component:
 
 
 def components(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Component]:
-    """Return what can be degraded of a node.
+    """Return the components of a node that can be degraded.
 
-    :param node: None where there is no model: devices and pairs then, as the transfers name them.
+    :param node: None without a model; the devices and pairs that the transfers name are then
+        returned.
     """
     if node is None:
         return [*_without_model(transfers)]
@@ -190,11 +192,11 @@ def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
 
 @dataclass(frozen=True)
 class Change:
-    """Another node than the model: the transfers that become slower or faster, and by how much.
+    """A wiring other than the model's: the transfers that become slower or faster, and by how much.
 
-    logs: by place in the list of transfers the logarithm of the rate against the model's. places:
-    what is then other than in the model, as the node's tools tell it. cost: of what they told, as
-    that of a hypothesis.
+    logs: by index in the list of transfers, the logarithm of the rate over the model's rate.
+    places: the differences from the model, as the node's tools would report them. cost: the cost of
+    the tools' reports, as that of a hypothesis.
     """
 
     name: str

@@ -17,14 +17,14 @@ from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Na
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
 
-#: Measurements that are named for and against a component.
+#: The number of measurements named for and against a component.
 MOST_NAMED = 8
 
 
 def diagnose(session: Session, node: NodeModel | None) -> Diagnosis | None:
-    """Return what explains the misses of a session of one node; None where nothing was missed.
+    """Return what explains the misses of a session of one node; None if nothing was missed.
 
-    :param node: its healthy node model; without one devices and pairs are all that is told.
+    :param node: its healthy node model; without one, only devices and pairs can be named.
     """
     if not session.misses:
         return None
@@ -45,7 +45,7 @@ class _Diagnosed:
         self.search = Search(measured, known, self._components(), self._changes())
 
     def _components(self) -> Iterator[tuple[Component, Mapping[int, float]]]:
-        """Yield the components that limit what is to be explained, and the transfers they touch."""
+        """Yield the components that limit transfers to be explained, and all they touch."""
         every = list(self.transfers.values())
         passing: dict[str, list[int]] = {}
         for number, one in enumerate(every):
@@ -63,7 +63,7 @@ class _Diagnosed:
                 yield replace(component, loose=True), loose
 
     def _changes(self) -> Iterator[Change]:
-        """Yield the other nodes that can explain something."""
+        """Yield the other wirings that can explain something."""
         if self.node is None:
             return
         every = list(self.transfers.values())
@@ -108,7 +108,7 @@ class _Diagnosed:
     def _equals(
         self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named
     ) -> list[Component | Change]:
-        """Return what could stand in the place of a component."""
+        """Return components that would explain as much in place of this one."""
         rest = {one.what.name for one in best.named if one is not own}
         explained = self.explains(best)
         found = []
@@ -122,7 +122,7 @@ class _Diagnosed:
         return found
 
     def _measurements(self, best: Hypothesis, alone: Hypothesis) -> tuple[list[str], list[str]]:
-        """Return the measurements that speak for a component, and those against it."""
+        """Return the measurements that support a component, and those that contradict it."""
         keys = list(self.transfers)
         ordered = sorted(alone.shifts.items(), key=lambda one: one[1])
         supporting: list[str] = []
@@ -160,7 +160,7 @@ def _touched(
     passing: Mapping[str, Sequence[int]],
     slacks: Sequence[Mapping[str, float]],
 ) -> dict[int, float]:
-    """Return the transfers that pass some resources, by their places, with the slack there."""
+    """Return the indices of the transfers that use some resources, with the slack there."""
     found: dict[int, float] = {}
     for name in names:
         for number in passing[name]:

@@ -1,10 +1,10 @@
-"""Parsing of a sentence on a difference between a node and its model: the place and its content."""
+"""Parsing of a sentence on a difference between a node and its model: its place and content."""
 
 from __future__ import annotations
 
 import re
 
-#: Some devices, and their links or their NUMA domain; None where that is not told.
+#: Some devices, and their links or their NUMA domain; None if the sentence does not state it.
 Place = tuple[frozenset[int], int | None]
 
 #: The sentences of `fabricheck.tools.topology.comparison`.
@@ -13,7 +13,7 @@ _DEVICE = re.compile(r"\bDevice (\d+):(?:.* in \S+, (\d+) in )?")
 
 
 def place(sentence: str) -> Place:
-    """Return the place of a sentence: the pair and its links, or the device and its domain."""
+    """Return the place in a sentence: the pair and its links, or the device and its domain."""
     pair, device = _PAIR.search(sentence), _DEVICE.search(sentence)
     if pair:
         links = 0 if "no direct link in" in sentence.rpartition(",")[2] else None

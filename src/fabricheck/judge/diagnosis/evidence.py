@@ -18,19 +18,20 @@ from fabricheck.references import rules
 from fabricheck.results.made_of import MadeOf, pair_of
 from fabricheck.results.model import ResultDocument, Series
 
-#: A median's noise is at least so much, however alike the samples are.
+#: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001
 
-#: The part of a limit that is taken as the standard deviation of the level that it is about.
+#: The tolerance divided by this number is the standard deviation of the level that it belongs to.
 _OF_LIMIT = 3.0
 
-#: What is known of a level at best, as by a calibration.
+#: The smallest relative deviation of a known level, as after a calibration.
 _LEAST_KNOWN = 0.01
 
-#: A value is low that is so many times as far behind as members of a healthy node may be.
+#: A value is low if it is this many times as far behind as members of a healthy node may be.
 _LOW = 1.25
 
-#: A value counts as explained that would be this near its limit without what is degraded.
+#: A value counts as explained if it would be within this fraction of its limit without the
+#: degradation.
 _NEAR = 0.01
 
 
@@ -38,8 +39,8 @@ _NEAR = 0.01
 class Miss:
     """A metric that missed its limits, or a difference from the node model.
 
-    value, least, most, unit: as ReFrame has them; NaN of a difference. series: those that decided
-    it, by their places in the document. sentence: of a difference.
+    value, least, most, unit: as in ReFrame; NaN for a difference. series: the indices in the
+    document of the series that decided it. sentence: of a difference.
     """
 
     check: str
@@ -53,13 +54,13 @@ class Miss:
 
     @property
     def name(self) -> str:
-        """What a sentence calls it."""
+        """The name of the miss in sentences."""
         return self.sentence or f"{self.check} {self.metric}"
 
     def reached_without(self, log: float) -> bool:
         """Whether the limit would be reached without a loss.
 
-        :param log: the logarithm of the rate that is left.
+        :param log: the logarithm of the remaining fraction of the rate.
         """
         value = self.value * math.exp(log if self.unit == "us" else -log)
         if self.least is not None and value < self.least * (1 - _NEAR):
@@ -91,8 +92,8 @@ class Session:
 def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
     """Return the evidence of transfers, in their order.
 
-    What healthy members of a node differ by is the same in all that one of them limits, so many
-    such transfers say little more of it than one.
+    The deviation of a healthy component is common to all transfers that it limits, so many such
+    transfers give little more evidence than one.
     """
     limits = {key: _limiting(one) for key, one in transfers.items()}
     sharing = Counter(limits.values())
@@ -108,18 +109,18 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
 
 
 def _limiting(one: Transfer) -> Hashable:
-    """Return what a transfer is limited by: its resources without slack."""
+    """Return the resources that limit a transfer: those without slack."""
     return frozenset(name for name, slack in one.slack.items() if slack < 0.01)
 
 
 def _noise(series: Series) -> float:
-    """Return the standard error of a median, as a part of it."""
+    """Return the standard error of a median, as a fraction of it."""
     deviation = 1.4826 * series["mad"] * 1.2533 / math.sqrt(len(series["samples"]))
     return max(_LEAST_NOISE, deviation / series["median"])
 
 
 def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
-    """Return what references say of the levels of groups: the narrowest limit counts."""
+    """Return the levels of groups that references state: the narrowest limit counts."""
     found: dict[Hashable, Level] = {}
     for one in session.limits:
         made = one.made_of
@@ -144,7 +145,7 @@ class Explanations:
     """The missed limits and low values that losses of transfers explain.
 
     A low value is a transfer that is behind the others of its group, or behind its level, by more
-    than healthy ones may be: the worst of a metric can hide others.
+    than healthy transfers may be. A metric that is the worst of many can hide other low values.
     """
 
     def __init__(
@@ -154,9 +155,10 @@ class Explanations:
         measured: Sequence[Evidence],
         known: Mapping[Hashable, Level],
     ) -> None:
-        """Prepare it.
+        """Find the evidence of each miss.
 
-        :param measured: the evidence of the transfers. known: the levels of their groups.
+        :param measured: the evidence of the transfers.
+        :param known: the levels of their groups.
         """
         self._numbers = {key: number for number, key in enumerate(transfers)}
         self._devices_of = [one.series["device"] for one in transfers.values()]
@@ -166,7 +168,7 @@ class Explanations:
         self.misses = session.misses
         self.decided = [self._decided(miss, session) for miss in session.misses]
         self._devices = [named_devices(miss, session) for miss in session.misses]
-        # A collective has no route of its own: its messages take those of its devices.
+        # A collective has no route of its own: its messages use the routes of its devices.
         self._collective = [
             bool(own) and all(series["direction"] == "collective" for series in own)
             for own in (_series_of(miss, session) for miss in session.misses)
@@ -178,7 +180,7 @@ class Explanations:
         self.low = _low(transfers, measured, known)
 
     def _decided(self, miss: Miss, session: Session) -> list[list[int]]:
-        """Return the evidence of each series that decided a metric; of a sum that of its parts."""
+        """Return the evidence of each series that decided a metric, of a sum that of its parts."""
         found = []
         for index, series in zip(miss.series, _series_of(miss, session), strict=False):
             if (miss.check, index) in self._numbers:
@@ -202,7 +204,7 @@ class Explanations:
     def __call__(self, found: Hypothesis) -> frozenset[int]:
         """Return the missed limits that degraded components explain, and the low values.
 
-        Missed limits by their places; evidence that is low, after them, by its own.
+        Missed limits have their indices; low evidence has its own indices after these.
         """
         count = len(self.misses)
         low = (
@@ -220,7 +222,7 @@ class Explanations:
             _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
             for own in self.decided[number]
         ]
-        # What is computed of several series may rest on each of them, or on the slowest.
+        # A value computed from several series may follow their mean or the slowest of them.
         if (
             lost
             and min(lost) < -_NEAR
@@ -237,7 +239,7 @@ def _low(
     measured: Sequence[Evidence],
     known: Mapping[Hashable, Level],
 ) -> dict[int, float]:
-    """Return the low evidence: by how much it is behind, as a logarithm."""
+    """Return the low evidence, with the logarithm of the fraction that it reaches."""
     groups: dict[Hashable, list[float]] = {}
     for one in measured:
         groups.setdefault(one.group, []).append(one.log)
@@ -248,7 +250,7 @@ def _low(
     found = {}
     for number, (own, one) in enumerate(zip(transfers.values(), measured, strict=True)):
         if own.series["direction"] == "collective":
-            continue  # slow messages make it slow, and how much is not known
+            continue  # slow messages slow it by an unknown amount
         behind = one.log - about[one.group]
         if behind < _LOW * math.log1p(-rules.allowed_percent(own.kind) / 100):
             found[number] = behind
@@ -256,9 +258,9 @@ def _low(
 
 
 def _left(logs: Sequence[float], in_turn: bool) -> float:
-    """Return the logarithm of what is left of transfers after each other, or at the same time.
+    """Return the logarithm of the remaining rate of transfers in sequence, or at the same time.
 
-    Together they end with the slowest.
+    Simultaneous transfers end with the slowest.
     """
     return -math.log(statistics.fmean(math.exp(-one) for one in logs)) if in_turn else min(logs)
 
@@ -269,7 +271,7 @@ def _is_in_turn(series: Series) -> bool:
 
 
 def _parts(series: Series) -> Iterator[Series]:
-    """Yield what a series without a way of its own is made of: shares, or each direction."""
+    """Yield the parts of a series without a route of its own: shares, or each direction."""
     if _is_in_turn(series):
         ends = (series["source"], series["destination"])
         for operation, (source, destination) in (("h2d", ends), ("d2h", ends[::-1])):
@@ -286,7 +288,7 @@ def _series_of(miss: Miss, session: Session) -> list[Series]:
 
 
 def _carries_messages(what: Component | Change) -> bool:
-    """Whether messages between devices can take a component."""
+    """Whether messages between devices can use a component."""
     if not what.devices:
         return False
     if isinstance(what, Change):
@@ -296,7 +298,7 @@ def _carries_messages(what: Component | Change) -> bool:
 
 
 def named_devices(miss: Miss, session: Session) -> frozenset[int]:
-    """Return the devices that a missed limit is of; none where it does not tell."""
+    """Return the devices of a missed limit; none where they are not stated."""
     if miss.sentence:
         return place(miss.sentence)[0]
     document = session.documents.get(miss.check)

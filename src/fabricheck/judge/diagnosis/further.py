@@ -8,7 +8,7 @@ from fabricheck.judge.diagnosis.components import Change, Component
 from fabricheck.judge.diagnosis.evidence import Session
 from fabricheck.node import NodeModel
 
-#: By check the resources that limit what it measures, by the words that they begin with.
+#: By check, the resources that limit its measurements, by the first words of their names.
 _LIMITS = {
     "stream_local": ("memory of device", "kernels of device"),
     "p2p_engine": ("copy engine of copies device", "link ", "latency of copies", "latency of link"),
@@ -29,9 +29,9 @@ def further(
     session: Session,
     node: NodeModel | None,
 ) -> list[str]:
-    """Return the checks that tell a component from what explains as much.
+    """Return the checks that distinguish a component from equally good explanations.
 
-    Those that the session does not have; nothing where nothing explains as much.
+    Only checks that the session lacks are returned; none if there is no other explanation.
     """
     if not equals or node is None:
         return []
@@ -47,6 +47,6 @@ def _telling(every: Sequence[Component], session: Session) -> Iterator[str]:
 
 
 def _begins(component: Component, word: str) -> bool:
-    """Whether any of a component's resources begins with a word."""
+    """Whether the name of any of a component's resources starts with a word."""
     starts = (pattern.split("*")[0] for pattern in component.resources)
     return any(one.startswith(word) or word.startswith(one) for one in starts)

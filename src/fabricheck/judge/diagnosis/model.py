@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-#: Beyond this power of ten the assumed noise says nothing of odds.
+#: Above this power of ten the odds depend on the assumed noise and are not printed.
 _SURE = 12
 
 
@@ -41,12 +41,12 @@ class Degraded(_Strict):
 
     @property
     def said_odds(self) -> str:
-        """The odds, as far as the noise is known that they rest on."""
+        """The odds, up to the precision of the noise that they depend on."""
         return f"1e{self.odds:.0f}" if self.odds <= _SURE else f">1e{_SURE}"
 
     @property
     def loss(self) -> str:
-        """How much less bandwidth it has, or how much longer a latency is; empty of no degree."""
+        """The loss of bandwidth, or the increase of a latency; empty without a degree."""
         if self.loss_percent is None:
             return ""
         if "latency" in self.component:
@@ -55,7 +55,7 @@ class Degraded(_Strict):
 
 
 class Diagnosis(_Strict):
-    """What explains the misses of a node: its missed limits and its differences from the model."""
+    """The explanation of a node's misses: its missed limits and its differences from the model."""
 
     node_model: str | None = None
     """The node model whose routes it knows; null without one."""

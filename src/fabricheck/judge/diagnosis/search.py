@@ -2,9 +2,9 @@
 
 The model: the logarithm of each rate is the level of its group (similar transfers by the node
 model), minus the loss by degraded components, plus noise. A level is as certain as the reference of
-its metric; without a reference it is unknown. For a set of components the best-fitting factors are
-searched; sets are compared by likelihood, and a larger set is accepted only if it is clearly
-likelier and explains a missed limit that smaller ones leave.
+its metric; without a reference it is unknown. The search finds the best-fitting factors for a set
+of components. Sets are compared by likelihood. A larger set is accepted only if it is clearly
+likelier and explains a missed limit that smaller sets leave.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from itertools import islice
 
 from fabricheck.judge.diagnosis.components import Change, Component
 
-#: The largest error of a degraded component's predicted effect: for small effects a fraction of
-#: them, for large ones a difference of logarithms.
+#: The largest error of a degraded component's predicted effect: a fraction of a small effect, a
+#: difference of logarithms for a large one.
 MODEL_ERROR = 0.1
 
-#: How much likelier one component must make everything, and a further one beside others (twice the
-#: logarithm of the likelihood ratio).
+#: How much likelier the first component must make all measurements, and each further component
+#: (twice the logarithm of the likelihood ratio).
 LEAST_GAIN, FURTHER_GAIN = 12.0, 16.0
 
-#: A measurement contradicts a set if it exceeds the prediction by so many standard deviations.
+#: A measurement contradicts a set if it exceeds the prediction by this many standard deviations.
 CONTRADICTS = 3.0
 
 #: Sets of components whose costs differ by less explain equally well.
 EQUAL = 6.0
 
-#: The most components of a diagnosis; the most sets that get a further one; the most larger sets
-#: whose factors are searched again together.
+#: The most components of a diagnosis; the most sets that are extended by a component; the most
+#: larger sets whose factors are fitted again together.
 MOST, BEAM, REFINED = 3, 5, 12
 
-#: The least loss of a further component, as a logarithm; and the least fraction of a set's
+#: The smallest loss of a further component, as a logarithm; and the smallest fraction of a set's
 #: explanation that it must add.
 _LITTLE, _OF_ERRORS = math.log(0.967), 1e-2
 
 #: A loss larger than any real one, as a logarithm.
 _ALL = 20.0
 
-#: Logarithms of the factors that are tried first: losses from 3 % to 99 %.
+#: Logarithms of the factors tried first: losses from 3 % to 99 %.
 _TRIED = tuple(math.log(one) for one in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
 
-#: The golden section of an interval, and in how many steps that of the best of them is narrowed.
+#: The golden section, and the number of steps that narrow the interval of the best factor.
 _GOLDEN, _STEPS = (math.sqrt(5) - 1) / 2, 10
 
-#: The best of them gains at least the inverse of this of what the factor that fits best gains.
+#: The best of the tried factors gains at least 1 / this of the gain of the best-fitting factor.
 _COARSE = 1.5
 
 
@@ -55,7 +55,8 @@ _COARSE = 1.5
 class Evidence:
     """One measured transfer.
 
-    log: the logarithm of its rate. variance: of that, for a healthy member. group: those alike.
+    log: the logarithm of its rate. variance: the variance of log for a healthy member. group: the
+    key of similar transfers.
     """
 
     log: float
@@ -65,7 +66,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Level:
-    """The prior knowledge of a group's level: its logarithm and the variance of that."""
+    """The prior knowledge of a group's level: its logarithm, and the variance of the logarithm."""
 
     log: float
     variance: float
@@ -83,8 +84,8 @@ class Named:
 class Hypothesis:
     """A set of degraded components.
 
-    cost: its likelihood relative to no degradation, as minus twice the logarithm of the ratio.
-    shifts: by evidence the logarithm of the remaining rate, where that is not 0.
+    cost: minus twice the logarithm of its likelihood ratio to no degradation. shifts: by evidence,
+    the logarithm of the remaining rate, where it is not 0.
     """
 
     named: tuple[Named, ...] = ()
@@ -92,22 +93,22 @@ class Hypothesis:
     shifts: dict[int, float] = field(default_factory=dict)
 
 
-#: The missed limits that a set of components explains, by their places.
+#: Returns the indices of the missed limits that a set of components explains.
 Explains = Callable[[Hypothesis], frozenset[int]]
 
 
 @dataclass
 class _Sums:
-    """The sums of a group: of weights, of weighted distances from its level, of their squares."""
+    """The sums of a group: weights, weighted distances from its level, and their squares."""
 
     weight: float = 0.0
     first: float = 0.0
     second: float = 0.0
 
     def cost(self, known: float) -> float:
-        """Return the sum of squares about the level that fits best.
+        """Return the sum of squares about the best-fitting level.
 
-        :param known: the weight of what is known of the level.
+        :param known: the weight of the known level.
         """
         total = self.weight + known
         return self.second - (self.first**2 / total if total > 0 else 0.0)
@@ -123,10 +124,10 @@ class Search:
         components: Iterable[tuple[Component, Mapping[int, float]]],
         changes: Iterable[Change] = (),
     ) -> None:
-        """Prepare it.
+        """Prepare the search.
 
-        :param levels: of the groups of which something is known.
-        :param components: each with the evidence that it touches, by the slack there.
+        :param levels: the known levels of groups.
+        :param components: each with the evidence that it touches and the slack there.
         """
         groups = {name: number for number, name in enumerate(
             dict.fromkeys(one.group for one in evidence))}  # fmt: skip
@@ -143,16 +144,16 @@ class Search:
     def _references(
         self, evidence: Sequence[Evidence], known: Sequence[Level | None]
     ) -> list[float]:
-        """Return about what the distances of each group are: its level, else its first member."""
+        """Return the origin of the distances of each group: its level, else its first member."""
         first: dict[int, float] = {}
         for one, group in zip(evidence, self._group, strict=True):
             first.setdefault(group, one.log)
         return [level.log if level is not None else first[g] for g, level in enumerate(known)]
 
     def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
-        """Return the best set, and all that were tried of the same size, the likeliest first.
+        """Return the best set, and all sets of the same size that were tried, the likeliest first.
 
-        :param explains: the missed limits that shifts of evidence explain.
+        :param explains: returns the missed limits that shifts of evidence explain.
         """
         best, tried = Hypothesis(), [Hypothesis()]
         beam = [best]
@@ -175,10 +176,10 @@ class Search:
         return (best, tried) if len(best.named) < 2 else self._without_needless(best, tried)
 
     def _promising(self, found: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
-        """Return the sets that are worth extending: the likeliest, and those nothing contradicts.
+        """Return the sets worth extending: the likeliest, and those that nothing contradicts.
 
-        What is left unexplained a further component may explain. What is faster than predicted none
-        does, and of two degraded components "all of them" is often the likeliest single one.
+        A further component may explain what a set leaves, but not a transfer that is faster than
+        predicted. Of two degraded components, "all of them" is often the likeliest single one.
 
         :param found: the likeliest first.
         """
@@ -186,13 +187,13 @@ class Search:
         return list({id(one): one for one in (*found[:most], *islice(agreeing, most))}.values())
 
     def _contradicted(self, found: Hypothesis) -> bool:
-        """Whether what a set takes of some evidence is not to be seen there."""
+        """Whether a set predicts a loss in some evidence that does not show it."""
         return max(self._residuals(found, found.shifts), default=0.0) > CONTRADICTS
 
     def _without_needless(
         self, best: Hypothesis, tried: list[Hypothesis]
     ) -> tuple[Hypothesis, list[Hypothesis]]:
-        """Return a set without the components that the others make needless."""
+        """Return a set without the components that the others make unnecessary."""
         for one in best.named:
             others = self._refined(
                 self.with_named([each for each in best.named if each is not one])
@@ -203,16 +204,16 @@ class Search:
         return best, tried
 
     def _left(self, found: Hypothesis, explains: Explains) -> bool:
-        """Whether any missed limit is left that something could explain."""
+        """Whether a missed limit remains that something could explain."""
         every = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -_ALL)))
         return bool(every - explains(found))
 
     def _extended(self, start: Hypothesis, most: float, explains: Explains) -> Iterable[Hypothesis]:
-        """Yield the sets that have one component more, with the factors that fit best.
+        """Yield the sets with one more component and its best-fitting factor.
 
-        Each must explain a missed limit that the set without it does not.
+        The component must explain a missed limit that the set without it does not.
 
-        :param most: of a set that costs as much nothing comes.
+        :param most: only sets with a lower cost are returned.
         """
         sums = self._sums(start.shifts)
         before = explains(start)
@@ -248,9 +249,10 @@ class Search:
         touched: Sequence[tuple[int, float]],
         sums: Sequence[_Sums],
     ) -> bool:
-        """Whether a component explains something beside what the others touch.
+        """Whether a component explains something beyond the transfers that the others touch.
 
-        The larger their effects, the more of what is left there is an error of the node model.
+        The larger the effects of the others, the more of the rest there is an error of the node
+        model.
         """
         if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
             return True
@@ -258,7 +260,7 @@ class Search:
         return self._with(start.shifts, sums, own, found.named[-1].log) < -FURTHER_GAIN
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
-        """Return a set whose factors were searched once more, each with the others."""
+        """Return a set with each factor fitted again, given the others."""
         touched = dict(self.components)
         named = list(found.named)
         for number, one in enumerate(named):
@@ -273,7 +275,7 @@ class Search:
         return Hypothesis(tuple(named), cost, shifts) if cost < found.cost else found
 
     def shifts_of(self, named: Sequence[Named]) -> dict[int, float]:
-        """Return what components leave of the rates, by evidence."""
+        """Return the logarithm of the remaining rates under some components, by evidence."""
         touched = dict(self.components)
         shifts: dict[int, float] = {}
         for one in named:
@@ -284,17 +286,17 @@ class Search:
         return shifts
 
     def with_named(self, named: Sequence[Named]) -> Hypothesis:
-        """Return a set of components with the factors that they have."""
+        """Return the hypothesis of a set of components with their factors."""
         shifts = self.shifts_of(named)
         return Hypothesis(tuple(named), self._cost(named, shifts), shifts)
 
     def _cost(self, named: Sequence[Named], shifts: Mapping[int, float]) -> float:
-        """Return the cost of a set: of what was measured, and of what tools tell."""
+        """Return the cost of a set: that of the measurements, plus that of the tools' reports."""
         told = sum(one.what.cost for one in named if isinstance(one.what, Change))
         return self._total(shifts) + told
 
     def residual(self, found: Hypothesis, number: int) -> float:
-        """Return how many standard deviations evidence is above what a set predicts."""
+        """Return by how many standard deviations evidence exceeds the prediction of a set."""
         return self._residuals(found, [number])[0]
 
     def _residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
@@ -308,7 +310,7 @@ class Search:
         return own
 
     def _variance(self, number: int, shift: float) -> float:
-        """Return the variance of evidence about what is predicted of it."""
+        """Return the variance of evidence about its prediction."""
         return self._healthy[number] + (MODEL_ERROR * shift / (1 - shift)) ** 2
 
     def _sums(self, shifts: Mapping[int, float]) -> list[_Sums]:
@@ -324,14 +326,14 @@ class Search:
         return sums
 
     def _total(self, shifts: Mapping[int, float]) -> float:
-        """Return the cost of shifts against none."""
+        """Return the cost of shifts relative to no shifts."""
         changed = {self._group[number] for number in shifts}
         healthy, other = self._sums({}), self._sums(shifts)
         cost = sum(other[g].cost(self._known[g]) - healthy[g].cost(self._known[g]) for g in changed)
         return cost + sum(self._doubt(number, shift) for number, shift in shifts.items())
 
     def _doubt(self, number: int, shift: float) -> float:
-        """Return what a prediction costs that is less certain than the evidence."""
+        """Return the cost of a prediction that is less certain than the evidence."""
         return math.log(self._variance(number, shift) / self._healthy[number])
 
     def _with(
@@ -341,7 +343,7 @@ class Search:
         touched: Sequence[tuple[int, float]],
         log: float,
     ) -> float:
-        """Return the cost of one component more against a base."""
+        """Return the cost of one more component relative to a base."""
         changes: dict[int, list[float]] = {}
         cost, error = 0.0, MODEL_ERROR**2
         healthy, distances = self._healthy, self._distance
@@ -352,7 +354,7 @@ class Search:
             old = base.get(number, 0.0)
             if shift >= old:
                 continue
-            # The variance, written out: most of the time of a diagnosis is spent here.
+            # The variance is inlined: a diagnosis spends most of its time here.
             after = 1 / (healthy[number] + error * (shift / (1 - shift)) ** 2)
             before = 1 / (self._variance(number, old) if old else healthy[number])
             was, now = distances[number] - old, distances[number] - shift
@@ -373,7 +375,7 @@ class Search:
 
 
 def _changed(shifts: Mapping[int, float], change: Change) -> dict[int, float]:
-    """Return what another node than the model leaves of rates beside other shifts."""
+    """Return the remaining rates under another wiring, combined with other shifts."""
     found = dict(shifts)
     for number, log in change.logs.items():
         found[number] = min(found.get(number, log), log)
@@ -394,7 +396,7 @@ def _shifted(
 def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float, float]:
     """Return the logarithm of the factor with the least cost, and that cost.
 
-    :param most: what costs clearly more than this need not be exact.
+    :param most: the search may stop early for factors that clearly cost more than this.
     """
     costs = [cost_of(one) for one in _TRIED]
     least = min(range(len(costs)), key=costs.__getitem__)

@@ -1,8 +1,9 @@
-"""The resources that each measured transfer uses on a node, and how far each is from limiting it.
+"""The resources that each measured transfer uses on a node, and their slack.
 
 A transfer is as fast as its narrowest resource. The *slack* of a resource is the logarithm of how
-many times faster the transfer could be if nothing else limited it: 0 of what limits it. So a
-resource at the part f of its bandwidth makes the transfer slower by min(0, log f + slack).
+many times faster the transfer could be if nothing else limited it; it is 0 for the limiting
+resource. A resource at the fraction f of its bandwidth makes the transfer slower by min(0, log f +
+slack).
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from fabricheck.references import rules
 from fabricheck.results.made_of import pair_of
 from fabricheck.results.model import Place, ResultDocument, Series
 
-#: A resource is slowed to this part of itself to see which transfers it can limit.
+#: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
 _SLOWED = 0.02
 
-#: A transfer that reaches so much of the narrowest peak on its way is taken as limited by that.
+#: A transfer is limited by the narrowest peak on its route if it reaches at least this fraction of
+#: it.
 _LIMITED = 0.6
 
-#: By resource how many times a flow takes of it.
+#: By resource, how many times a flow uses it.
 Flow = Mapping[str, int]
 
-#: A series by its check and its place among the document's.
+#: A series: its check, and its index in the document.
 Key = tuple[str, int]
 
 
@@ -37,9 +39,9 @@ Key = tuple[str, int]
 class Transfer:
     """One series: the resources it uses, and its rate by the node model.
 
-    slack: by resource its slack. gbs: the rate by the node model, of one array; None for a time and
-    for what the model cannot give. alike: the key it shares with those it is compared with. kind:
-    as named by its spread in the rules file.
+    slack: by resource. gbs: the rate of one array by the node model, in GB/s; None for a time, and
+    where the model gives no rate. alike: the key that similar transfers share. kind: the name of
+    its spread in the rules file.
     """
 
     key: Key
@@ -76,7 +78,7 @@ class Routes:
         self._message = {(one["source"], one["destination"]): one for one in content["messages"]}
 
     def flows(self, series: Series, document: ResultDocument) -> tuple[Flow, ...]:
-        """Return the flow of one series; nothing of what no route tells, as of a collective."""
+        """Return the flows of one series; none if no route describes it, as for a collective."""
         if series["unit"] != "GB/s":
             return ()
         if series["engine"] == "mpi":
@@ -101,7 +103,7 @@ class Routes:
         return (Counter(copy.get("pageable", copy["links"]) if pageable else copy["links"]),)
 
     def start_us(self, series: Series) -> float | None:
-        """Return the latency of a copy between devices by the model; None of all else."""
+        """Return the latency of a copy between devices by the model; None for other series."""
         pair = pair_of(series)
         if series["operation"] != "latency" or series["engine"] == "mpi" or len(pair) != 2:
             return None
@@ -117,7 +119,7 @@ class Routes:
         return (Counter([*read["read"], *write["write"]]),)
 
     def _place(self, series: Series, end: str) -> str | None:
-        """Return the place of one end of a transfer, as a platform names it."""
+        """Return the place of one end of a transfer, by its name in the platform."""
         place: Place = series["source"] if end == "source" else series["destination"]
         if place["device"] is not None:
             return f"device{place['device']}"
@@ -129,15 +131,15 @@ class Routes:
         return f"domain{self.node.devices[device].domain}"
 
     def rates(self, flows: Sequence[Flow], slowed: str | None = None) -> list[float]:
-        """Return the rate of each of some flows at the same time, in GB/s, by max-min fairness.
+        """Return the rates of simultaneous flows, in GB/s, by max-min fairness.
 
-        :param slowed: a resource that has a part of its bandwidth only.
+        :param slowed: a resource that has only a fraction of its bandwidth.
         """
         left = {
             name: self.gbs[name] * (_SLOWED if name == slowed else 1)
             for name in dict.fromkeys(name for flow in flows for name in flow)
         }
-        if len(flows) == 1:  # nearly all of them
+        if len(flows) == 1:  # nearly all cases
             return [min((left[name] / n for name, n in flows[0].items()), default=math.inf)]
         own = [
             min((left[name] / times for name, times in flow.items() if name in self.each),
@@ -155,7 +157,7 @@ class Routes:
                     level, tight = left[name] / takes, name
             first = min(open_flows, key=lambda one: own[one])
             if math.isinf(min(level, own[first])):
-                for one in open_flows:  # nothing tells what limits them
+                for one in open_flows:  # no known resource limits them
                     found[one] = math.inf
                 break
             if own[first] <= level:
@@ -173,12 +175,12 @@ class Routes:
 def transfers(
     documents: Mapping[str, ResultDocument], routes: Routes | None
 ) -> dict[Key, Transfer]:
-    """Return what each series passes of which something is known.
+    """Return the resources of each series for which something is known.
 
-    Of sizes the largest counts, where a rate no longer depends on it.
+    Of several sizes the largest counts, where the rate no longer depends on the size.
 
     :param documents: by check.
-    :param routes: None without a node model: devices and pairs are all that is known then.
+    :param routes: None without a node model; only devices and pairs are then known.
     """
     found: dict[Key, Transfer] = {}
     for check, document in documents.items():
@@ -197,7 +199,7 @@ def transfers(
 
 
 def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Key, float]:
-    """Return the rate of each series by the node model, of latencies the inverse, in 1/us."""
+    """Return the rate of each series by the node model; for latencies the inverse, in 1/us."""
     found: dict[Key, float] = {}
     for check, document in documents.items():
         chosen = _largest(check, document)
@@ -212,7 +214,7 @@ def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Ke
 
 
 def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
-    """Return of each transfer the series of its largest size, without sums."""
+    """Return the series of the largest size of each transfer, without sums."""
     found: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
         if (
@@ -234,13 +236,13 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
 
 
 def _is_composed(series: Series) -> bool:
-    """Whether a series is made of others: a sum of shares, or both directions in turn."""
+    """Whether a series consists of others: a sum of shares, or both directions in sequence."""
     both = series["experiment"] == "E6" and series["operation"] == "both"
     return both or series["role"] == "sum"
 
 
 def _is_beside(series: Series) -> bool:
-    """Whether a series is of something that no route carries alone: a kernel that computes."""
+    """Whether a series has a part without a route: a kernel that computes."""
     return series["role"] == "beside" or series["operation"] == COMPUTE
 
 
@@ -255,7 +257,7 @@ def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...
 
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:
-    """Return the link class of the pair of a series; None of all else."""
+    """Return the link class of the pair of a series; None for other series."""
     pair = pair_of(series)
     if routes is None or len(pair) != 2 or pair[0] == pair[1]:
         return None
@@ -263,7 +265,7 @@ def _class(series: Series, routes: Routes | None) -> LinkClass | None:
 
 
 def _kind(series: Series, routes: Routes | None) -> str:
-    """Return the kind of a series, as the file of rules names its spread."""
+    """Return the kind of a series: the name of its spread in the file of rules."""
     link_class = _class(series, routes)
     return rules.kind(
         unit=series["unit"],
@@ -276,10 +278,10 @@ def _kind(series: Series, routes: Routes | None) -> str:
 
 
 def _passed(series: Series, routes: Routes | None) -> list[str]:
-    """Return what a series passes that has no rate, or of which no route is known.
+    """Return the components of a series without a rate or a known route.
 
     Each has the whole effect: the latency of a pair and of the links between, the software of a
-    collective; without a node model the devices and the pair.
+    collective; without a node model, the devices and the pair.
     """
     pair = pair_of(series)
     if routes is None:
@@ -299,7 +301,7 @@ def _passed(series: Series, routes: Routes | None) -> list[str]:
 def _at_once(
     chosen: Mapping[Key, Series], document: ResultDocument, routes: Routes
 ) -> Iterable[_AtOnce]:
-    """Return the flows of series, those of the same moment together."""
+    """Return the flows of series, grouped by simultaneous ones."""
     sets: dict[Hashable, list[tuple[Key, tuple[Flow, ...]]]] = defaultdict(list)
     for key, series in chosen.items():
         flows = routes.flows(series, document)
@@ -316,7 +318,7 @@ def _at_once(
 
 
 def moment(series: Series) -> Hashable:
-    """Return what the shares of the same moment have in common."""
+    """Return the key that simultaneous shares have in common."""
     ends = (series["source"], series["destination"])
     one_domain = series["experiment"] in ("E2", "E4")
     return (
@@ -328,13 +330,13 @@ def moment(series: Series) -> Hashable:
 
 
 def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) -> Iterable[Transfer]:
-    """Yield the transfers of flows at the same time."""
+    """Yield the transfers of simultaneous flows."""
     flows = at_once.flows
     healthy = routes.rates(flows)
     slowed: dict[str, list[float]] = {}
     for key, own in at_once.own.items():
         series = chosen[key]
-        # What moves in both directions ends with the slower one.
+        # A transfer in both directions ends with the slower one.
         gbs = min(healthy[one] for one in own)
         passes: dict[str, float] = {}
         for name in {name for one in own for name in flows[one]}:
@@ -358,9 +360,9 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
 def by_level(
     found: Mapping[Key, Transfer], routes: Routes, references: Mapping[Hashable, float]
 ) -> Mapping[Key, Transfer]:
-    """Return transfers with slacks by what was measured, where the model states peaks only.
+    """Return transfers with slacks from measured levels, where the model states only peaks.
 
-    What stays far below its narrowest peak is limited by something without one.
+    A transfer far below its narrowest peak is limited by a resource without a peak.
 
     :param references: the known references of groups; in other groups the best value counts.
     """
@@ -385,12 +387,12 @@ def by_level(
 
 
 def _may_limit(name: str, one: Transfer, routes: Routes) -> bool:
-    """Whether a resource without a peak may limit a transfer: of pageable memory the engine not."""
+    """Whether a resource without a peak may limit a transfer; no engine limits pageable copies."""
     if name.startswith("copy engine") and any(each.startswith("pageable") for each in one.slack):
         return False
     return math.isinf(routes.gbs.get(name, math.inf))
 
 
 def _array_rate(series: Series, value: float) -> float:
-    """Return the rate of one array, or of one direction, of a value, in GB/s."""
+    """Convert a value to the rate of one array, or of one direction, in GB/s."""
     return value * series["bytes"] / max(1, series["bytes_moved"])

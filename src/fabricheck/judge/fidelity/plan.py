@@ -14,11 +14,12 @@ from fabricheck.node.loading import node_directory
 from fabricheck.node.schema import Quantity
 from fabricheck.references.published import Published, Record, at
 
-#: Devices of a series in order: (device,), (source, destination), or a set; none: all ranks.
+#: Devices of a series in order: (device,), (source, destination), or a set; empty for all ranks.
 Place = tuple[int, ...]
 
-#: More fitted parameters than this, and little would be left to predict: twelve for memory, links
-#: and engines, and three for what ranks add, copies of pageable memory at once and messages.
+#: The most fitted parameters; with more, little would be predicted. Twelve are for memory, links
+#: and engines, and three for the cost of ranks, simultaneous copies of pageable memory and
+#: messages.
 MOST_FITTED = 12 + 3
 
 
@@ -33,7 +34,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Group:
-    """The items of one entry; ``remark`` is why they are not run, or not counted."""
+    """The items of one entry; ``remark`` is why they are not run, or do not count."""
 
     title: str
     items: tuple[Item, ...]
@@ -91,10 +92,10 @@ def read_plan(path: Path, node: NodeModel) -> Plan:
 
 
 def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple[Place, ...]:
-    """Return the places that a text of the file names, in order; "ranks" is all of them in one.
+    """Return the places that a text of the file names, in order; "ranks" is one place of all ranks.
 
     :param devices: whether "all" means devices, not ordered pairs.
-    :raises InvalidInputError: when it names none.
+    :raises InvalidInputError: when the text names no place.
     """
     n = len(node.devices)
     pairs = tuple((a, b) for a in range(n) for b in range(n) if a != b)
@@ -206,7 +207,7 @@ class _Expander:
         return places[0]
 
     def _check_units(self, record: Record, read: Read) -> None:
-        """A unit that the conversion cannot yield would compare two different things."""
+        """Refuse a unit that cannot be converted to the record's unit."""
         latency = read.operations[0].startswith("latency") or read.convert == "time"
         given = "us" if latency else "percent" if read.percent_of else "GB/s"
         if given != record.unit:
@@ -222,14 +223,14 @@ class _Expander:
 
 
 def _named(pattern: str, place: Place) -> str:
-    """Put a place into a pattern of record ids."""
+    """Insert a place into a pattern of record ids."""
     if len(place) == 1:
         return pattern.format(device=place[0])
     return pattern.format_map({"from": place[0], "to": place[1]})
 
 
 def lost_records(statement: Statement, node: NodeModel, path: Path) -> list[tuple[str, str]]:
-    """Return the ids of the records of each place of a statement: those that lack, and of which."""
+    """Return the record ids of each place of a statement: the lower values, and their base."""
     assert statement.lost is not None and statement.places is not None
     ranks = len(places_of(statement.places, node, devices=True, path=path))
     of = (statement.lost.records, statement.lost.of)
@@ -268,7 +269,7 @@ def _check_fitted(plan: Plan, node: NodeModel) -> None:
 
 
 def _check_complete(plan: Plan, node: NodeModel) -> None:
-    """Every record that could be compared stands once; what is predicted is exact."""
+    """Check that each comparable record occurs once, and that predicted records are exact."""
     counted = _ids(plan.predicted)
     left = _left_out(plan)
     every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *left]
@@ -290,7 +291,7 @@ def _check_complete(plan: Plan, node: NodeModel) -> None:
 def _left_out(plan: Plan) -> list[str]:
     """Return the ids of the records that a plan leaves out.
 
-    :raises NotFoundError: for a pattern that no record fits.
+    :raises NotFoundError: for a pattern that matches no record.
     """
     left: list[str] = []
     for pattern in plan.file.left_out:
@@ -304,7 +305,7 @@ def _left_out(plan: Plan) -> list[str]:
 def _eligible(
     records: Published, systems: tuple[str, ...], experiments: frozenset[str]
 ) -> set[str]:
-    """Return the ids of measured, exact, not secondary records of systems and experiments."""
+    """Return the ids of records of systems and experiments: measured, exact and not secondary."""
     return {
         name
         for name, one in records.records.items()

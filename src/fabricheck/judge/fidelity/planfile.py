@@ -15,11 +15,11 @@ from pydantic import (
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 
-# YAML's true is no 1.
+# YAML's true is not accepted as 1.
 Count = Annotated[int, Field(gt=0, strict=True)]
 Part = Annotated[float, Field(gt=0, strict=True)]
 
-#: Words, of which one stands without a list.
+#: One or several words; a single word may stand without a list.
 Words = Annotated[
     tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
 ]
@@ -40,8 +40,8 @@ class Tolerance(_Section):
 class ProgramRun(_Section):
     """One run of a program; ``arguments`` are separated by blanks.
 
-    A program of several ranks has the name of their ``placement`` (of the node model), or a number
-    of ``ranks``, of which each has the device of its number.
+    A program of several ranks names a ``placement`` of the node model, or a number of ``ranks``,
+    where rank n uses device n.
     """
 
     program: str
@@ -67,10 +67,10 @@ class ProgramRun(_Section):
 class Read(_Section):
     """The series to read from a run, and the conversion of its value.
 
-    Several operations are taken one after the other: the time is the sum of theirs. They may be of
-    several runs. ``domain`` is that of the host memory: near the device, or the slowest of all
-    others. With ``rank``, a place is the device of a rank that works while others do, else the
-    devices of a series that has them for itself, or that is the sum of theirs.
+    Several operations run in sequence: their times are added. They may come from several runs.
+    ``domain`` selects the host memory: near the device, or the slowest of all others. With
+    ``rank``, a place is the device of a rank that works while others do; without it, the devices of
+    a series that uses them alone or that is the sum of theirs.
     """
 
     runs: Words = Field(alias="run")
@@ -84,7 +84,7 @@ class Read(_Section):
 
 
 class Entry(_Section):
-    """Records, and where their values are read: a pattern over places, or places by record."""
+    """Records, and the source of their values: a pattern over places, or places by record."""
 
     title: str
     records: str | dict[str, str]
@@ -105,8 +105,8 @@ class Entry(_Section):
 class Lost(_Section):
     """A rule on the fraction by which values are below others, as records are below records.
 
-    Both are patterns of ids, in which {rank} is the number of a place in their order. The fraction
-    is ``above`` a bound, or at most ``within`` it in either direction.
+    Both are patterns of ids, in which {rank} is the index of a place. The fraction is ``above`` a
+    bound, or at most ``within`` it in either direction.
     """
 
     records: str
@@ -117,7 +117,7 @@ class Lost(_Section):
     @model_validator(mode="after")
     def _complete(self) -> Lost:
         if (self.above is None) == (self.within is None):
-            raise ValueError("what is lost is either above or within a bound")
+            raise ValueError("lost requires either above or within")
         return self
 
 
@@ -152,7 +152,7 @@ class Statement(_Section):
 
     @property
     def records(self) -> tuple[str, ...]:
-        """The ids of the records that it is made of, without those of ``lost``."""
+        """The ids of the records used, without those of ``lost``."""
         return self.between or tuple(filter(None, (self.near, self.below)))
 
 
@@ -164,7 +164,7 @@ class MatrixOf(_Section):
 
 
 class Also(_Section):
-    """Records of a system with another node model that are compared all the same, and why."""
+    """Records of a system with another node model that are compared nevertheless, and why."""
 
     system: str
     experiments: list[str]

@@ -1,4 +1,4 @@
-"""The comparison as Markdown, which the command prints too, and as JSON."""
+"""The comparison as Markdown, which the command also prints, and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
 
 
 def page(found: Fidelity) -> str:
-    """Return the page of the documentation; the same for the same model and records."""
+    """Return the page of the documentation, which depends on the model and the records alone."""
     name = found.node.name
     tolerance = found.plan.file.tolerance
     out = [
@@ -44,7 +44,7 @@ def page(found: Fidelity) -> str:
 
 
 def text(found: Fidelity) -> str:
-    """Return what the command prints: summary and tables."""
+    """Return the command's output: summary and tables."""
     return "\n".join([*summary(found), *tables(found)]).rstrip("\n") + "\n"
 
 
@@ -142,7 +142,7 @@ def _section(table: Table, good: str, bad: str) -> list[str]:
 
 
 def _places(table: Table) -> list[str]:
-    """Return where the rows are published; of many places, what they have in common."""
+    """Return where the rows are published; for many places, their common part."""
     places = list(dict.fromkeys(_where(row) for row in table.rows))
     if len(places) <= 3:
         return places
@@ -239,7 +239,7 @@ def _matrix(matrix: Matrix) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
-    """Return a Markdown table that also reads well as text."""
+    """Return a Markdown table that is also readable as text."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
 
     def line(row: Sequence[str]) -> str:
@@ -257,7 +257,7 @@ def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
 
 
 def as_json(found: Fidelity) -> dict[str, Any]:
-    """Return the comparison for programs; deviations are parts, not percent."""
+    """Return the comparison for programs; deviations are fractions, not percent."""
 
     def shares(aim: str | None = None) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Running the simulated programs, each once, and reading values from their documents."""
+"""Runs of the simulated programs, each once, and reading of values from their documents."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PLATFORM = "libfabricheck_node.so"
 #: The folder of the simulated programs in the source tree.
 OWN_PROGRAMS = ROOT / "build" / "sim" / "bin"
 
-#: Seconds that one run may take; all of them together take a few.
+#: The time limit of one run in seconds; all runs together take a few seconds.
 TIME_LIMIT = 300
 
-#: What would change a simulation.
+#: Variables that would change a simulation.
 _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_")
 
 #: Bytes that a kernel or a copy moves, for each byte of a message.
@@ -38,7 +38,7 @@ Documents = Mapping[str, Mapping[str, Any]]
 
 
 def programs_of(plan: PlanFile) -> list[str]:
-    """Return the files of a folder of programs that the runs of a plan need."""
+    """Return the files in a folder of programs that the runs of a plan need."""
     several = any(run.placement or run.ranks for run in plan.runs.values())
     return sorted({run.program for run in plan.runs.values()} | ({PLATFORM} if several else set()))
 
@@ -69,14 +69,14 @@ def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str
 
 
 def command(run: ProgramRun, node: NodeModel, folder: Path, temporary: Path) -> list[str]:
-    """Return the command of a run, without its output; ranks' hosts are written to a file.
+    """Return the command of a run, without its output; the hosts of ranks are written to a file.
 
-    Every rank is put on the host of its device. With a placement it is bound to a core, whose NUMA
-    domain has its memory.
+    Every rank runs on the host of its device. With a placement it is bound to a core, and its
+    memory is in the NUMA domain of that core.
 
     :param folder: of the programs, built for the sim runtime.
     :param temporary: a folder for the file of hosts.
-    :raises InvalidInputError: for a placement that the node has not.
+    :raises InvalidInputError: for a placement that the node does not have.
     """
     program = [str(folder / run.program), *run.arguments.split()]
     if run.placement is not None:
@@ -127,11 +127,12 @@ def _run(
 
 
 def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) -> float:
-    """Return the simulated value of a place, converted to how the publication states it.
+    """Return the simulated value of a place, converted to the unit of the publication.
 
-    :param place: empty: the mean of all ranks, or a sum of several.
+    :param place: empty for the mean of all ranks, or a sum of several.
     :returns: GB/s, us or percent.
-    :raises InvalidInputError: when there is not one such series, or it cannot be converted.
+    :raises InvalidInputError: when there is not exactly one such series, or its unit cannot be
+        converted.
     """
     if not place and read.rank:
         ranks = _ranks(documents, read)
@@ -183,7 +184,7 @@ def _series(
 
 
 def _is_of(series: Mapping[str, Any], read: Read, place: Place) -> bool:
-    """Say whether a series is of a place. That of a set is its sum; that of a rank, its share."""
+    """Whether a series belongs to a place: for a set, its sum; for a rank, its share."""
     if not place:
         return bool(series["role"] == "sum")
     if read.rank:
@@ -205,7 +206,7 @@ def _ranks(documents: Documents, read: Read) -> list[Place]:
 
 
 def _distance(series: Mapping[str, Any], node: NodeModel) -> str:
-    """Say whether the host memory of a series is on the NUMA domain of its device."""
+    """Return near if the host memory is in the NUMA domain of the series' device, else far."""
     domains = {series[side]["numa_domain"] for side in ("source", "destination")}
     return "near" if node.device(series["device_set"][0]).domain in domains else "far"
 

@@ -23,7 +23,7 @@ from fabricheck.judge.fidelity.runs import OWN_PROGRAMS, Documents, run_all, val
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record
 
-#: The share of predicted records that should be reproduced, for bandwidths and latencies.
+#: The fraction of predicted records that should be reproduced, for bandwidths and latencies.
 AIM = 0.95
 
 
@@ -57,10 +57,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Judged:
-    """A statement: ``low`` and ``high`` are the extremes of its ``n`` simulated values.
+    """A statement; ``low`` and ``high`` are the extremes of its ``n`` simulated values.
 
-    ``records`` are ids, or patterns of them with a star; ``fitted`` of the n are values that a
-    parameter was fitted to.
+    ``records`` are ids, or patterns of ids with a star. ``fitted`` of the n values were used to fit
+    a parameter.
     """
 
     title: str
@@ -80,7 +80,7 @@ def _worst_first(row: Row) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class Share:
-    """How many of some rows are within their tolerance; ``distinct`` simulated values."""
+    """The number of rows within their tolerance; ``distinct`` counts different simulated values."""
 
     n: int
     within: int
@@ -90,7 +90,7 @@ class Share:
 
     @property
     def part(self) -> float:
-        """The part that is within; 1 of nothing."""
+        """The fraction of rows within their tolerance; 1 without rows."""
         return self.within / self.n if self.n else 1.0
 
 
@@ -118,7 +118,7 @@ class Fidelity:
     def share(self, *, latency: bool, beside: bool = False, aim: str | None = None) -> Share:
         """Return how many predicted bandwidths or latencies are reproduced.
 
-        :param beside: count also what is shown beside the predicted.
+        :param beside: also count the rows shown beside the predicted ones.
         :param aim: count only the experiments of that aim of the plan.
         """
         file = self.plan.file
@@ -144,11 +144,11 @@ class Fidelity:
 
 
 def compare(node: NodeModel, programs: Path | None = None, path: Path | None = None) -> Fidelity:
-    """Run the simulated programs of a node's plan, and compare with what was published.
+    """Run the simulated programs of a node's plan, and compare with published values.
 
     :param programs: the folder of the simulated programs.
     :param path: the plan, ``reference_values/fidelity-NODE.yaml`` by default.
-    :raises FabricheckError: for a missing or failing program, a faulty plan or document.
+    :raises FabricheckError: for a missing or failing program, an invalid plan or document.
     """
     plan = read_plan(path or plan_path(node), node)
     if node.overlay is not None:
@@ -160,7 +160,7 @@ def compare(node: NodeModel, programs: Path | None = None, path: Path | None = N
 
 
 def evaluate(node: NodeModel, plan: Plan, documents: Documents) -> Fidelity:
-    """Compare documents, by the name of their run, with what was published."""
+    """Compare documents, by the name of their run, with published values."""
     tolerance = plan.file.tolerance
 
     def tables(groups: Iterable[Group], *, fitted: bool = False) -> tuple[Table, ...]:
@@ -242,7 +242,7 @@ def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[
         tolerance = plan.file.tolerance
         limit = tolerance.latency if first.is_latency else tolerance.bandwidth
         published = f"about {first.value:g}"
-        # Of a published 0 no deviation is a part: then the values themselves are parts.
+        # A deviation from a published 0 is no fraction; the values themselves are compared.
         holds = all(abs(value - first.value) <= limit * (first.value or 1) for value in values)
     elif statement.between is not None:
         published = f"{first.value:g} to {last.value:g}"
@@ -259,7 +259,7 @@ def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[
 def _by_parts(
     statement: Statement, node: NodeModel, plan: Plan, values: list[float]
 ) -> tuple[str, str, bool]:
-    """Return the same of a statement on the part that records lack of records."""
+    """Return unit, text and agreement of a statement on the fraction that records are lower."""
     lost = statement.lost
     assert lost is not None
     pairs = lost_records(statement, node, plan.path)
@@ -272,7 +272,7 @@ def _by_parts(
 
 
 def _count_fitted(statement: Statement, node: NodeModel, plan: Plan) -> int:
-    """Return how many places of a statement are read just as a fitted record is."""
+    """Return how many places of a statement are read from the same series as a fitted record."""
     if statement.places is None:
         return 0
     fitted = {(item.read, item.place) for group in plan.fitted for item in group.items}
@@ -281,7 +281,7 @@ def _count_fitted(statement: Statement, node: NodeModel, plan: Plan) -> int:
 
 
 def _printed(value: float, record: Record) -> float:
-    """Round a value to the last digit that a record was printed with."""
+    """Round a value to the last printed digit of a record."""
     return round(round(value / record.step) * record.step, 9)
 
 

@@ -13,7 +13,7 @@ from fabricheck.judge.verdict.model import NodeVerdict, Versions
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not the same on all nodes of one kind.
+    """A property that is not the same on all nodes of one kind.
 
     what: ``driver``, ``firmware smu``. nodes: by value the nodes that have it, the fewest first.
     """
@@ -23,7 +23,7 @@ class Difference:
 
     @property
     def rarer(self) -> dict[str, str]:
-        """By node its value, where more nodes have another, or as many."""
+        """By node, its value if at least as many nodes have another value."""
         most = len([*self.nodes.values()][-1])
         several = sum(len(own) == most for own in self.nodes.values()) > 1
         values = self.nodes.items()
@@ -31,7 +31,7 @@ class Difference:
 
     @property
     def note(self) -> str:
-        """A sentence with all values, and the nodes of all but the most frequent one."""
+        """A sentence with all values, and the nodes of all but the most frequent value."""
         *fewer, (most, rest) = self.nodes.items()
         told = [f"{value} on {nodelists.folded(own)}" for value, own in fewer]
         even = len(rest) == len([*self.nodes.values()][-2])
@@ -49,7 +49,7 @@ class Difference:
 
 
 def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:
-    """Yield what differs among measured nodes that have the same devices."""
+    """Yield the differences among measured nodes that have the same devices."""
     kinds: dict[frozenset[str], list[NodeVerdict]] = defaultdict(list)
     for one in verdicts:
         if one.kind == "measured":
@@ -75,7 +75,7 @@ def _told(versions: Versions) -> Iterator[tuple[str, list[str]]]:
 
 
 def with_caveats(verdicts: Sequence[NodeVerdict]) -> list[NodeVerdict]:
-    """Return verdicts in their order; each node that has a rarer value says so."""
+    """Return the verdicts in their order, with a caveat on each node that has a rarer value."""
     caveats: dict[str, list[str]] = defaultdict(list)
     for difference in differences(verdicts):
         for node, value in difference.rarer.items():

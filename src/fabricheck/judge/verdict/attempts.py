@@ -1,4 +1,4 @@
-"""The findings of one attempt of a check, and of all its attempts on one node together."""
+"""The findings of one attempt of a check, and of all its attempts on one node."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fabricheck.results.session import Case
 from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
 
-#: Sentences of one attempt: a broken device has hundreds.
+#: The most sentences of one attempt; a broken device has hundreds.
 MOST = 8
 
-#: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame: reports have their names.
+#: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame; reports contain their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
 SETTING, DOUBTED = "SettingError", "DoubtedValueError"
 
-#: Phases of ReFrame in which a result was there to be judged.
+#: Phases of ReFrame in which a result existed and was judged.
 JUDGING = frozenset({"sanity", "performance"})
 
 #: The result of a case that ReFrame stopped (Ctrl-C, --duration, --maxfail).
@@ -39,7 +39,7 @@ _ABORTED_BY = {
     "ForceExitError": "a signal ended it",
 }
 
-#: The rule of a program's status. A killed program leaves running.
+#: The rule of a program's status. A killed program leaves the status running.
 _RULE_OF_STATUS = {
     "wrong-data": "wrong-data",
     "runtime-error": "runtime-error",
@@ -52,7 +52,7 @@ _RULE_OF_STATUS = {
     "running": "ended",
 }
 
-#: The rule of a metric that counts, by the experiment that it is of; all others are of speed.
+#: The rule of a metric that counts events, by its experiment; all other metrics are speeds.
 _RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified"}
 
 
@@ -60,7 +60,7 @@ _RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified"}
 class Attempt:
     """One attempt of a check.
 
-    check: its name without node and number of repetition. began: in s since 1970.
+    check: its name without the node and the number of the repetition. began: in s since 1970.
     """
 
     check: str
@@ -70,7 +70,7 @@ class Attempt:
 
     @property
     def passed(self) -> bool:
-        """Whether ReFrame says so, and nothing speaks against it."""
+        """Whether ReFrame says that it passed, and nothing contradicts this."""
         return self.case is not None and self.case.passed and not self.findings
 
     @property
@@ -80,12 +80,12 @@ class Attempt:
 
     @property
     def document(self) -> ResultDocument | None:
-        """Its document, where it can be read."""
+        """Its document, if it can be read."""
         return self.entry.document if self.entry is not None else None
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Why it did not pass, the worst first; nothing of one that passed or was skipped."""
+        """The reasons why it did not pass, the worst first; empty if it passed or was skipped."""
         found = in_order(self._findings())
         more = len(found) - MOST
         if more > 0:
@@ -97,7 +97,7 @@ class Attempt:
             return
         by_program = list(self._of_program())
         if self._cancelled:
-            # What a program leaves that was stopped with its job says no more.
+            # The output of a program that was stopped with its job adds nothing.
             by_program = [one for one in by_program if one.rule.name != "ended"]
         yield from by_program
         for errors in state.uncorrected_errors(self.document) if self.document else ():
@@ -122,9 +122,9 @@ class Attempt:
     def _measured(
         self, rule: str, because: str, metric: str | None, devices: state.Devices
     ) -> Finding:
-        """Return a finding on what was measured: with others at work the node may be well.
+        """Return a finding on a measured value; other jobs on the node excuse the node.
 
-        :param devices: those that take part; None where that is not known.
+        :param devices: those that take part; None if unknown.
         """
         if self.document is None:
             return self._say(rule, because, metric)
@@ -136,7 +136,7 @@ class Attempt:
         return self._say(rule, because, metric)
 
     def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
-        """Return the finding on a metric: of what is slow now and then nothing is proven."""
+        """Return the finding on a missed metric; one that some samples reached is slow at times."""
         series = self._decisive(metric)
         devices = None
         if series and self.document is not None:
@@ -154,7 +154,7 @@ class Attempt:
         return self._say("at-times", said, metric)
 
     def _decisive(self, metric: str) -> list[Series]:
-        """Return the series that decided a metric; none where they are unknown."""
+        """Return the series that decided a metric; none if they are unknown."""
         made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
         if made is None or self.document is None or self.case is None or not made.series:
             return []
@@ -163,7 +163,7 @@ class Attempt:
 
     @cached_property
     def caveats(self) -> list[state.Cause]:
-        """What can have made its values slow, or disturbed them, and is not among the findings."""
+        """Return conditions that may have slowed or disturbed its values and are not findings."""
         causes = state.causes(self.document) if self.document is not None else []
         return [
             cause
@@ -175,12 +175,12 @@ class Attempt:
         return str(self.entry.problem) if self.entry and self.entry.problem else None
 
     def _of_program(self) -> Iterator[Finding]:
-        """Yield what the program itself says went wrong."""
+        """Yield the errors that the program itself reports."""
         document = self.document
         if document is None:
             code = self.case.exit_code if self.case is not None else None
             status = STATUS_OF_EXIT.get(code or 0, "good")
-            # Without a document 4 tells nothing: it is of any command that failed.
+            # Without a document, exit code 4 means nothing: any command may return it.
             if status not in ("good", "runtime-error") and self.case is not None:
                 yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
             return
@@ -221,8 +221,8 @@ class Attempt:
         return f"{program} on node {node} ended with {status}: {said or 'no message'}"
 
     def _lacks_devices(self, document: ResultDocument) -> bool:
-        """Whether there are fewer devices than the site states; False where it states none."""
-        # A simulated node without any is a file that could not be read.
+        """Whether there are fewer devices than the site states; False if it states none."""
+        # A simulated node without devices is a file that could not be read.
         if self.case is None or (document["clock"] == "simulated" and not document["devices"]):
             return False
         stated: Sequence[dict[str, Any]] = partitions.known(self.case.where).get("devices", ())
@@ -246,7 +246,7 @@ class Attempt:
         elif case.phase == "sanity":
             rule, said = self._of_sanity(case, reason)
             if rule == "not-believed" and case.error == DOUBTED:
-                said = said.removeprefix("doubted value error: ")  # as ReFrame names the class
+                said = said.removeprefix("doubted value error: ")  # The class name in ReFrame.
                 yield self._measured(rule, said, None, None)
             else:
                 yield self._say(rule, said)
@@ -294,7 +294,7 @@ class Attempt:
 
 
 def _why_aborted(reason: str) -> str:
-    """Return why a session ended before a check, with what ReFrame's name of it means."""
+    """Return why a session ended before a check, with the meaning of ReFrame's reason."""
     for name, meaning in _ABORTED_BY.items():
         if name in reason:
             return f"The session ended before the check did: {meaning}."
@@ -316,7 +316,7 @@ def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
 class Tried:
     """All attempts of one check on one node, in the order of their start, and their joint result.
 
-    reasons: why they did not pass. notes: what remains to be known after a pass.
+    reasons: why they did not pass. notes: what must be known after a pass.
     """
 
     check: str
@@ -331,7 +331,7 @@ class Tried:
 
 
 def together(check: str, attempts: Sequence[Attempt]) -> Tried:
-    """Return what several attempts of a check on one node amount to.
+    """Return the joint result of several attempts of a check on one node.
 
     :param attempts: at least one, in the order of their start.
     """

@@ -1,4 +1,4 @@
-"""Caveats: limits of what a verdict proves, as sentences, also for the report."""
+"""Caveats: the limits of what a verdict proves, as sentences for the verdict and the report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fabricheck.results import settings, state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 
-#: Checks that a caveat on several of them names.
+#: The number of checks that a caveat names.
 _MOST_CHECKS = 3
 
 
 def of_state(attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield a sentence for each cause, once for all checks, that no reason of them tells."""
+    """Yield one sentence for each cause that no reason of the checks states."""
     found: dict[tuple[object, ...], list[tuple[str, state.Cause]]] = {}
     checks: dict[str, None] = {}
     for attempt in attempts:
@@ -33,8 +33,7 @@ def of_state(attempts: Iterable[Attempt]) -> Iterator[str]:
 
 
 def limits(cases: Iterable[Case]) -> Counter[str]:
-    """Return how many of the metrics that have a value kept their limits, missed them, and are
-    free of any."""
+    """Count the metrics with a value that kept their limits, missed them, or have none."""
     return Counter(
         "free" if one.lower is None and one.upper is None else "missed" if missed(one.result) else
         "kept"
@@ -57,7 +56,8 @@ def of(
 ) -> Iterator[str]:
     """Yield a sentence for each caveat.
 
-    :param checks: the number of checks. skipped: how many did not run.
+    :param checks: the number of checks.
+    :param skipped: the number of checks that did not run.
     """
     if any(document["clock"] == "simulated" for document in documents):
         yield "It is of a simulated node and says nothing about a machine."

@@ -1,4 +1,4 @@
-"""All checks of one node or partition: their joint result, and the missing ones."""
+"""All checks of one node or partition: their joint result, and the missing checks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.text import count
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.attempts import Attempt, Tried, together
 from fabricheck.judge.verdict.rules import Finding, finding
@@ -20,14 +21,14 @@ Key = tuple[str, str, str]
 
 
 def key(attempt: Attempt) -> Key:
-    """Return which check an attempt is of."""
+    """Return the key of the check of an attempt."""
     case = attempt.case
     return (case.where, case.environ, attempt.check) if case else ("", "", attempt.check)
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What was tried, each check once, and what had been chosen."""
+    """The checks that ran, each once, and the choice of checks."""
 
     tried: Mapping[Key, Tried]
     choice: Choice
@@ -52,11 +53,11 @@ class Checks:
 
     @property
     def absent(self) -> list[str]:
-        """The checks that the site expects of those that were chosen, and that are not there."""
+        """The chosen checks that the site expects and that are missing."""
         return self.absent_of(self.choice.set)
 
     def absent_of(self, name: str | None) -> list[str]:
-        """Return the checks that the site expects of a set, and that are not there."""
+        """Return the checks of a set that the site expects and that are missing."""
         here = {
             (where, name)
             for (where, _, check), one in self.tried.items()
@@ -73,7 +74,7 @@ class Checks:
         ]
 
     def reasons(self) -> Iterator[Finding]:
-        """Yield why they are no PASS, but for what is absent."""
+        """Yield the reasons against PASS, except missing checks."""
         for one in self.tried.values():
             yield from one.reasons
         yield from self._skipped_though_expected()
@@ -91,14 +92,14 @@ class Checks:
 
 
 def missing(names: Sequence[str], where: str) -> Finding:
-    """Return the finding on checks that were to run somewhere and are not there."""
-    are, were = ("check is", "was") if len(names) == 1 else ("checks are", "were")
+    """Return the finding on checks that should have run in a partition and are missing."""
     listed = ", ".join(names)
-    return finding("missing", f"{len(names)} {are} not there that {were} to run {where}: {listed}.")
+    said = f"{count(len(names), 'check')} missing that should have run {where}: {listed}."
+    return finding("missing", said)
 
 
 def why_skipped(tried: Tried) -> str:
-    """Return why a check was skipped: what is known of its experiment, as reports do not say it."""
+    """Return why a check was skipped, from its experiment; reports do not state the reason."""
     case = tried.attempts[0].case
     for experiment in coverage.experiments():
         if case is not None and experiment.id in case.experiments and experiment.skipped:
@@ -107,9 +108,9 @@ def why_skipped(tried: Tried) -> str:
 
 
 def choice_of(choices: Iterable[Choice]) -> Choice:
-    """Return what chose the checks of all sessions: the set that all of them are the whole of.
+    """Return the choice of checks of all sessions: the set that all of them ran as a whole.
 
-    A job of a pipeline runs one check by its name: of several of these no set is the whole.
+    Each job of a pipeline runs one check by its name, so several such sessions form no set.
     """
     each = dict.fromkeys(choices)
     if len(each) == 1:
@@ -118,20 +119,22 @@ def choice_of(choices: Iterable[Choice]) -> Choice:
 
 
 def expected(where: str, name: str | None) -> tuple[str, ...]:
-    """Return the checks that the site expects in a partition, by class, of those of a set.
+    """Return the checks that the site expects in a partition for a set, by class.
 
-    None of a partition of no site of this repository, and none where no set is to be whole.
+    The list is empty for a partition of no site of this repository, and without a set.
 
-    :param where: ``system:partition``. name: the set.
+    :param where: ``system:partition``.
+    :param name: the set.
     """
     listed: Mapping[str, Sequence[str]] = partitions.extras(where).get("expected_checks", {})
     return tuple(check for check, tags in listed.items() if name in tags)
 
 
 def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
-    """Yield a sentence for each partition of which nothing says which checks it expects.
+    """Yield a sentence for each partition whose expected checks are unknown.
 
-    :param wheres: ``system:partition`` each. name: the set; of none nothing is expected.
+    :param wheres: ``system:partition`` each.
+    :param name: the set; without a set nothing is expected.
     """
     if name is None:
         return
@@ -148,12 +151,12 @@ def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
 
 @functools.cache
 def _why_no_site() -> str | None:
-    """Return why no site is known; None where they are."""
+    """Return why no site is known; None if the sites are known."""
     if partitions.known_sites() is not None:
         return None
     try:
         partitions.require_sites()
     except FabricheckError as error:
-        # It may need its machine: a variable that is set there alone, for one.
+        # A site file may need its machine, for example a variable that is set only there.
         return str(error)
     return None

@@ -17,21 +17,21 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
 from fabricheck.site import partitions
 
-#: The rules of what is slow, or other than the node model.
+#: The rules of slow values and of differences from the node model.
 OF_MISSES = frozenset({"reference", "at-times", "topology", "device-in-use", "host-busy", "varies"})
 
 
 def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
-    """Return the diagnosis of a node; None where nothing was missed.
+    """Return the diagnosis of a node; None if nothing was missed.
 
-    Of several partitions it is of the one with most misses: they measure the same hardware.
+    Several partitions measure the same hardware; the one with the most misses is diagnosed.
     """
     by_partition: dict[str, list[Attempt]] = {}
     for (where, _, _), one in tried.items():
         by_partition.setdefault(where, []).append(one.attempts[-1])
     every = (one for own in by_partition.values() for each in own for one in each.findings)
     if not any(one.rule.name in OF_MISSES for one in every):
-        return None  # before anything is read of a node that is well
+        return None  # before the files of a healthy node are read
     found = [(where, session(own)) for where, own in by_partition.items()]
     where, most = max(found, key=lambda one: len(one[1].misses), default=("", Session({})))
     if not most.misses:
@@ -41,7 +41,7 @@ def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
 
 
 def session(attempts: Iterable[Attempt]) -> Session:
-    """Return what some attempts, one of each check, say of a node."""
+    """Return the data of a node's session from one attempt of each check."""
     documents: dict[str, ResultDocument] = {}
     limits: list[Limits] = []
     misses: list[Miss] = []
@@ -75,14 +75,14 @@ def _misses(
 
 
 def _decisive(made: MadeOf, document: ResultDocument, value: float) -> tuple[int, ...]:
-    """Return the places of the series that decided a metric."""
+    """Return the indices of the series that decided a metric."""
     own = {id(one) for one in made.decisive(document, value)}
     return tuple(index for index in (made.decided or made.series)
                  if id(document["series"][index]) in own)  # fmt: skip
 
 
 def _completed(told: Diagnosis, of_session: Session, where: str) -> Diagnosis:
-    """Return a diagnosis with what counters say of its devices, and without checks of elsewhere.
+    """Complete a diagnosis with the counters of its devices, without checks that cannot run here.
 
     :param where: the partition; in an unknown one all checks may exist.
     """
@@ -114,8 +114,8 @@ def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
 def with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[Finding]:
     """Return the reasons of a node with its diagnosis before the first miss.
 
-    Where nothing explains the misses that is said after them, unless it lacks what would tell.
-    Without a node model the misses name all that can be told.
+    If nothing explains the misses, that is stated after them, unless the data is missing. Without a
+    node model, the misses themselves name all that is known.
     """
     places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
     lacks = told is None or told.node_model is None or (told.lacking and not told.degraded)

@@ -1,4 +1,4 @@
-"""Writing and reading of verdicts: a file for each node, and one of all."""
+"""Writing and reading of verdicts: one file for each node, and one for all nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fabricheck.results import archive
 from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import now
 
-#: The folder of verdicts in a results folder, or in that of a job over many nodes.
+#: The folder of verdicts in a results folder, or in the folder of a job over many nodes.
 VERDICTS = "verdicts"
 
 #: The file of all nodes.
@@ -45,7 +45,7 @@ def schema() -> dict[str, Any]:
 
 
 def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
-    """Return the verdict on all nodes, the worst first, and what differs among them."""
+    """Return the verdict on all nodes, the worst first, and the differences among them."""
     ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
     statuses = {one.status for one in ordered}
     good: bool = statuses <= {"PASS"}
@@ -88,7 +88,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
 def folder(results: Results) -> Path:
     """Return the default folder of a verdict.
 
-    Of several taken together it is that of the last. Of an archive it lies beside the archive.
+    For several sources it is the folder of the last. For an archive it lies beside the archive.
     """
     last = results.parts[-1] if results.parts else results
     if last.archive is not None:
@@ -97,7 +97,7 @@ def folder(results: Results) -> Path:
 
 
 def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
-    """Return the name of each node's file: its own where that is safe, each another."""
+    """Return a distinct file name for each node: its own name where that is safe."""
     found: list[str] = []
     for one in verdicts:
         where = f".simulated.{one.simulated.split()[0]}" if one.simulated else ""
@@ -112,7 +112,7 @@ def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
 
 
 def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path:
-    """Write all documents, or none; what an earlier verdict there says of other nodes is removed.
+    """Write all documents, or none; documents of an earlier verdict on other nodes are removed.
 
     :returns: the document of all nodes.
     :raises NotFoundError: when they cannot be written.
@@ -133,7 +133,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
 
 
 def _files_of(folder: Path) -> set[str]:
-    """Return the nodes' files that an earlier verdict in a folder names, whatever its form."""
+    """Return the files of nodes that an earlier verdict in a folder lists, in any version."""
     try:
         earlier = strict_json.parse(read_text(folder / WHOLE), folder / WHOLE)
         ours = earlier["form"].startswith("fabricheck-verdict-")
@@ -148,17 +148,17 @@ def _text(document: NodeVerdict | Verdict) -> str:
 
 
 def as_json(document: NodeVerdict | Verdict) -> Any:
-    """Return a document as JSON's types, checked once more as it will be read."""
+    """Return a document as JSON types, validated against the schema before it is written."""
     value = document.model_dump(mode="json")
     _ADAPTER.validate_json(json.dumps(value), strict=True)
     return value
 
 
 def read(path: Path) -> NodeVerdict | Verdict:
-    """Read a document of a node, or that of all.
+    """Read a document of a node, or that of all nodes.
 
-    :raises NotFoundError: when it is not there.
-    :raises InvalidInputError: when it cannot be read or breaks the schema.
+    :raises NotFoundError: when the file does not exist.
+    :raises InvalidInputError: when it cannot be read or violates the schema.
     """
     text = read_text(path)
     try:

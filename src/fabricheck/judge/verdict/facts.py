@@ -1,4 +1,4 @@
-"""Facts of a node in a verdict besides its status: times, devices, versions."""
+"""Facts of a node in a verdict: times, devices, versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fabricheck.site.software.record import FOLDER
 
 
 def began(results: Results) -> list[datetime]:
-    """Return when the sessions began, in local time and in order; of none who began them."""
+    """Return when the sessions began, in local time and in order; empty if they did not begin."""
     times = sorted(one.start for one in results.sources if one.start)
     if not times:
         times = sorted(one.started.timestamp() for one in results.lists)[:1]
@@ -27,7 +27,7 @@ def began(results: Results) -> list[datetime]:
 
 
 def times(results: NodeResults) -> tuple[datetime | None, float | None]:
-    """Return when the first program began, and the seconds of all sessions on the node."""
+    """Return when the first program began, and the total seconds of all sessions on the node."""
     every = [
         [
             datetime.fromisoformat(text)
@@ -48,7 +48,7 @@ def times(results: NodeResults) -> tuple[datetime | None, float | None]:
 def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
     """Return every device that a document names, once each.
 
-    What asks the node's tools knows less of a device than its runtime: it adds none.
+    Node tools know less of a device than its runtime does, so they add no devices.
     """
     every = [
         model.Device(
@@ -70,7 +70,7 @@ def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 
 
 def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
-    """Return what the results were made with, as programs that ran on the devices tell it."""
+    """Return the versions behind the results, from the programs that ran on the devices."""
     own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
     told = [one["versions"] for one in documents if one["program"]["name"] != "topology"]
     states = [one for document in documents for one in state.device_states(document)]
@@ -103,7 +103,7 @@ def _each(told: Iterable[object]) -> list[str]:
 
 @functools.cache
 def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
-    # A session of hundreds of nodes has them once.
+    # Cached, because hundreds of nodes of a session share the same locks.
     found: dict[str, str] = {}
     for folder in outputs:
         for path in sorted((folder / FOLDER).glob("*.spack.lock")):

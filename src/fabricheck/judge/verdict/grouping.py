@@ -1,4 +1,4 @@
-"""Assignment of results to nodes: the attempts of each, measured and simulated apart."""
+"""Assignment of results to nodes: the attempts of each, measured and simulated separately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fabricheck.results.session import REPETITION, Case
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
-#: The name of a node whose name is unknown: that of a job that was never placed.
+#: The name of an unknown node, as for a job that was never placed.
 UNPLACED = "(no node)"
 
 
@@ -35,8 +35,8 @@ class Subject:
 class NodeResults:
     """The results of one subject.
 
-    by_source: those of each session, or of documents outside any. scheduled: whether a scheduler
-    named the node.
+    by_source: those of each session, or of documents outside any session. scheduled: whether a
+    scheduler named the node.
     """
 
     by_source: list[tuple[Source, list[Attempt]]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class NodeResults:
 
     @property
     def sources(self) -> list[Source]:
-        """The sessions, and what documents outside of one are of."""
+        """The sessions, and the sources of documents outside any session."""
         return [source for source, _ in self.by_source]
 
     @property
@@ -61,9 +61,9 @@ class NodeResults:
 
 @dataclass
 class Survey:
-    """Facts of some sources that also decide about other nodes.
+    """Facts of some sources that also affect other nodes.
 
-    clocks: by partition the clocks of its documents. ran: by partition the checks that ran there.
+    clocks: by partition, the clocks of its documents. ran: by partition, the checks that ran there.
     """
 
     clocks: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -71,7 +71,7 @@ class Survey:
 
     @classmethod
     def by(cls, sources: Iterable[Source]) -> Survey:
-        """Return what sources tell; their documents are read."""
+        """Read the documents of sources and return their facts."""
         told = cls()
         for source in sources:
             for row in source.checks:
@@ -87,7 +87,7 @@ class Survey:
 
     @classmethod
     def together(cls, several: Iterable[Survey]) -> Survey:
-        """Return what all of some tell."""
+        """Return the combined facts of several surveys."""
         told = cls()
         for one in several:
             for where, clocks in one.clocks.items():
@@ -98,12 +98,12 @@ class Survey:
 
     @cached_property
     def simulated(self) -> frozenset[str]:
-        """The partitions that simulate: the site says so, else all their documents do."""
+        """The partitions that simulate, by the site file or else by all their documents."""
         return frozenset(where for where, own in self.clocks.items() if _simulates(where, own))
 
 
 def group(sources: Iterable[Source], simulated: frozenset[str]) -> dict[Subject, NodeResults]:
-    """Return what sources have of each node.
+    """Return the results of sources by node.
 
     :param simulated: the partitions that simulate.
     """
@@ -121,7 +121,7 @@ def group(sources: Iterable[Source], simulated: frozenset[str]) -> dict[Subject,
 
 
 def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attempt]:
-    """Return the attempts of a case, ReFrame's retries first; of a document of no case itself.
+    """Return the attempts of a case, retries included; for a document without a case, the document.
 
     :param began: when the session began, in s since 1970.
     """
@@ -129,7 +129,7 @@ def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attem
         program = entry.document["program"]["name"] if entry and entry.document else "a document"
         return [Attempt(program, None, entry, began)]
     check = REPETITION.sub("", case.name)
-    # The documents of earlier attempts were written over by the later ones.
+    # Later attempts overwrote the documents of earlier ones.
     return [
         *(Attempt(check, one, None, began) for one in case.earlier),
         Attempt(check, case, entry, began),
@@ -137,7 +137,7 @@ def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attem
 
 
 def _machine(source: Source) -> str:
-    """Return the node of what names none: ReFrame's own host, where a scheduler gave none."""
+    """Return the node of a result without one: ReFrame's own host, if no scheduler named a node."""
     if source.named or source.session is None:
         return UNPLACED
     return source.session.hostname
@@ -151,9 +151,9 @@ def _simulates(where: str, clocks: set[str]) -> bool:
 
 
 def _simulation(row: Check, simulated: frozenset[str]) -> str | None:
-    """Return the partition that simulates; None where the results are of the machine.
+    """Return the partition that simulates; None for results of the machine.
 
-    The clock of a document decides: what is simulated never speaks for a machine.
+    The clock of a document decides, so a simulated result never counts for a machine.
     """
     where = row.case.where if row.case is not None else ""
     if row.clock is not None:
@@ -167,10 +167,10 @@ def silent(
     expected_nodes: Iterable[str],
     simulated: frozenset[str],
 ) -> list[Subject]:
-    """Return the nodes of which there is no result.
+    """Return the nodes without any result.
 
-    :param there: those of which there is one.
-    :param expected_nodes: nodes that have to be there besides those that were requested.
+    :param there: the nodes with a result.
+    :param expected_nodes: nodes that must exist besides the requested ones.
     :param simulated: the partitions that simulate.
     """
     names = {subject.node for subject in there}
@@ -179,7 +179,7 @@ def silent(
     if partition is not None:
         kind = partition if partition in simulated or _simulates(partition, set()) else None
     else:
-        # Where anything was measured, the node itself is what is missed.
+        # If anything was measured, the node itself is what is missing.
         kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
     missed = dict.fromkeys((*results.requested, *expected_nodes))
     if any(one.node is None for one in results.problems):

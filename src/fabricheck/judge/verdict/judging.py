@@ -28,7 +28,7 @@ from fabricheck.site.sets import Choice
 
 _Judged = tuple[Subject, model.NodeVerdict]
 
-#: A process of its own judges so many nodes at least: to start one takes as long as some four.
+#: The fewest nodes per process: starting a process takes as long as judging about four nodes.
 _FEWEST = 8
 _MOST_PROCESSES = 8
 
@@ -38,8 +38,8 @@ def judge(
 ) -> list[model.NodeVerdict]:
     """Return the verdict on each node, in no order.
 
-    :param expected_nodes: nodes that have to be there besides those that the session names.
-    :param set_tag: the set that all of it was to be; as the sessions say it where it is None.
+    :param expected_nodes: nodes that must exist besides those that the session names.
+    :param set_tag: the set that the sessions should have run; None for the set that they state.
     """
 
     silent_in: dict[str, list[Results]] = defaultdict(list)
@@ -55,10 +55,10 @@ def judge(
         found = group(sources, survey.simulated)
         return [(subject, verdict(subject, own, survey)) for subject, own in found.items()]
 
-    partitions.known_sites()  # read before the processes begin, so that each has them
+    partitions.known_sites()  # read before the processes start, so that each inherits them
     survey, made = share_out(_shares(results), of_sources, Survey.together)
     if len({subject for judged in made for subject, _ in judged}) < sum(map(len, made)):
-        # A folder has something of the node of another one: they are taken together.
+        # A folder with results of another node's sources is judged together with these.
         survey, made = share_out([results.sources], of_sources, Survey.together)
     found = [one for judged in made for one in judged]
     absent = silent([subject for subject, _ in found], results, expected_nodes, survey.simulated)
@@ -70,9 +70,9 @@ def judge(
 
 
 def _shares(results: Results) -> list[tuple[Source, ...]]:
-    """Return the sources of a job over many nodes in as many shares as there are cores.
+    """Split the sources of a job over many nodes into one share per core.
 
-    The folder of a node is in one share. All else is one.
+    The folder of a node is in one share. All other sources form one share.
     """
     by_folder = [tuple(own) for _, own in groupby(results.sources, lambda one: one.results)]
     shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(by_folder) // _FEWEST)
@@ -86,7 +86,7 @@ def _shares(results: Results) -> list[tuple[Source, ...]]:
 
 
 class _Node:
-    """One node while it is judged."""
+    """The judgement of one node."""
 
     def __init__(
         self,
@@ -106,10 +106,10 @@ class _Node:
         self.documents = [one.document for one in results.attempts if one.document is not None]
 
     def verdict(self) -> model.NodeVerdict:
-        """Judge it."""
+        """Return the verdict."""
         missing = list(self._missing())
         of_checks = self.checks.reasons() if self.tried else ()
-        # Of one status what ended all of it comes before each check that it ended.
+        # Within a status, the cause that ended the session comes before the checks that it ended.
         diagnosis = diagnosed.of(self.tried)
         reasons = in_order([*self._of_node(missing), *of_checks])
         reasons = diagnosed.with_diagnosis(reasons, diagnosis)
@@ -172,7 +172,7 @@ class _Node:
         return provisional.partitions_of(status, self.results.partitions, dict.fromkeys(missed))
 
     def _ran_on_hardware(self) -> bool:
-        """Whether a check ran where the site says that hardware is measured."""
+        """Whether a check ran in a partition that measures hardware, according to the site."""
         return any(
             (one.case.values or one.case.exit_code is not None) and partitions.known(one.case.where)
             for one in self.results.attempts
@@ -219,11 +219,11 @@ class _Node:
             yield checks.missing(missing, f"on {node}")
 
     def _failed_anywhere(self) -> bool:
-        """Whether a check failed in the sessions, on this node or on one that it simulates."""
+        """Whether a check failed in the sessions, on this node or on a node that it simulates."""
         return any(one.session is None or one.session.failed for one in self.results.sources)
 
     def _missing(self) -> Iterator[str]:
-        # What the site expects is named by class, what others ran by the name of the check.
+        # The site lists checks by class, the sessions by check name.
         absent = self.checks.absent
         yield from dict.fromkeys(absent)
         for where in self.results.partitions:
@@ -255,7 +255,7 @@ def _label(choice: Choice) -> str:
 
 
 def _as_requested(requested: RequestedNode | None) -> str:
-    """Return what is known of a node that gave no result, as the rest of a sentence."""
+    """Return the known facts of a requested node without a result, as the rest of a sentence."""
     if requested is None:
         return ""
     if requested.said:

@@ -49,7 +49,7 @@ class Device(_Strict):
 
 
 class Versions(_Strict):
-    """What the results were made with; several of one kind where they differ."""
+    """The versions behind the results; several of one kind if they differ."""
 
     fabricheck: list[str]
     """Versions of the programs."""
@@ -70,7 +70,7 @@ class Versions(_Strict):
 
 
 class RanIn(_Strict):
-    """A session that the verdict is of."""
+    """A session that the verdict covers."""
 
     id: str
     """Its id, or the name of its folders where it has no run report."""
@@ -88,7 +88,7 @@ class SkippedCheck(_Strict):
 
 
 class Checks(_Strict):
-    """The checks of a node: each counts once, however often it was tried."""
+    """The checks of a node: each counts once, however often it ran."""
 
     passed: int = Field(ge=0)
     failed: int = Field(ge=0)
@@ -134,7 +134,7 @@ class NodeVerdict(_Strict):
 
     @property
     def told(self) -> str:
-        """The status as it is shown."""
+        """The status as printed."""
         return provisional.told(self.status, self.provisional)
 
 
@@ -162,7 +162,7 @@ class Row(_Strict):
 
     @property
     def told(self) -> str:
-        """The status as it is shown."""
+        """The status as printed."""
         return provisional.told(self.status, self.provisional)
 
 

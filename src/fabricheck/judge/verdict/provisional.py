@@ -8,18 +8,20 @@ from fabricheck.judge.verdict.rules import NodeStatus
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
 
-#: The statuses that rest on limits: what proves the others holds whatever these are, or is nothing.
+#: The statuses that depend on limits. The other statuses hold, or prove nothing, whatever the
+#: limits are.
 _ON_LIMITS = ("PASS", "PERF-FAIL")
 
 
 def partitions_of(
     status: NodeStatus, partitions: Collection[str], missed: Collection[str]
 ) -> list[str]:
-    """Return the partitions without a calibration of their own on whose limits a status rests.
+    """Return the partitions without their own calibration on whose limits a status depends.
 
-    None where a limit of a calibrated one was missed: that is enough.
+    Returns none if a limit of a calibrated partition was missed, because that is enough proof.
 
-    :param partitions: those that measured. missed: those of which a metric missed its reference.
+    :param partitions: the partitions that measured.
+    :param missed: the partitions of which a metric missed its reference.
     """
     if status not in _ON_LIMITS:
         return []
@@ -29,12 +31,12 @@ def partitions_of(
 
 
 def told(status: NodeStatus, provisional: object) -> str:
-    """Return a status as it is shown: ``provisional PASS``."""
+    """Return a status as printed: ``provisional PASS``."""
     return f"provisional {status}" if provisional else status
 
 
 def sentence(partitions: Iterable[str]) -> str:
-    """Return what to do about partitions without a calibration; empty where there is none."""
+    """Return the sentence on partitions without a calibration; empty if there are none."""
     names = sorted(set(partitions))
     if not names:
         return ""

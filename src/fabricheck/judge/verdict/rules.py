@@ -12,7 +12,7 @@ from typing import Literal
 
 NodeStatus = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
 
-#: All statuses, the worst first: a node has the worst that is proven.
+#: All statuses, the worst first. A node has the worst status that is proven.
 STATUSES: tuple[NodeStatus, ...] = (
     "DATA-FAIL",
     "HW-FAIL",
@@ -22,12 +22,12 @@ STATUSES: tuple[NodeStatus, ...] = (
     "PASS",
 )
 
-#: The statuses of a node that failed: something is proven against it.
+#: The statuses of a failed node: a fault is proven.
 FAILED: frozenset[NodeStatus] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
 
 
 def worst(statuses: Iterable[NodeStatus]) -> NodeStatus:
-    """Return the worst of some statuses; PASS of none."""
+    """Return the worst of some statuses; PASS if there are none."""
     return min(statuses, key=STATUSES.index, default="PASS")
 
 
@@ -35,9 +35,9 @@ def worst(statuses: Iterable[NodeStatus]) -> NodeStatus:
 class Rule:
     """One row of the table.
 
-    when: the finding, for the docs. status: its status. beside_a_pass: its status where another
-    attempt of the same check on the same node passed; None where a later pass removes it: the node
-    was not tested, or not exclusively.
+    when: the finding, for the docs. status: its status. beside_a_pass: its status if another
+    attempt of the same check on the same node passed; None if a later pass removes it, because the
+    node was not tested, or not exclusively.
     """
 
     name: str
@@ -247,8 +247,8 @@ def _beside(rule: Rule) -> str:
 class Finding:
     """Why something did not pass: a rule, and a sentence that names metric, pair and devices.
 
-    check: its name without the node; None for the node as a whole. metric: the failed one. status:
-    that of its rule, or the one beside a pass.
+    check: its name without the node; None for the node as a whole. metric: the failed metric.
+    status: the status of the rule, or its status beside a pass.
     """
 
     rule: Rule
@@ -259,7 +259,7 @@ class Finding:
 
     @property
     def told(self) -> str:
-        """The sentence with its check before it."""
+        """The sentence, preceded by its check."""
         return f"{self.check}: {self.sentence}" if self.check else self.sentence
 
 

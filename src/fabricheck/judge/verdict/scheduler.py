@@ -9,17 +9,17 @@ from fabricheck.core.nodelists import SLURM_NAME, folded
 from fabricheck.judge.verdict.model import Row
 from fabricheck.judge.verdict.rules import FAILED
 
-#: Characters of a reason: none that a shell, or Slurm, reads as anything but itself between quotes.
+#: The characters of a reason: a shell and Slurm read none of them specially between quotes.
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
 
-#: Longest reason in a line for Slurm; sinfo and squeue cut it in any case.
+#: The longest reason in a line for Slurm; sinfo and squeue truncate it anyway.
 LONGEST_REASON = 200
 
 
 def drain_lines(rows: Iterable[Row]) -> list[str]:
     """Return a line of ``scontrol`` for each failed node, to be read and run by a person.
 
-    Provisional statuses have none. The line is a comment where nothing was measured on the node, or
+    Provisional statuses have no line. The line is a comment if nothing was measured on the node, or
     no scheduler named it.
     """
     lines = []
@@ -44,11 +44,11 @@ def drain_lines(rows: Iterable[Row]) -> list[str]:
 
 
 def to_run_again(rows: Iterable[Row]) -> str:
-    """Return the nodes of which nothing is proven, as a host list; those of a scheduler alone."""
+    """Return the nodes about which nothing is proven, as a host list; only nodes of a scheduler."""
     open_ones = [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
     return folded(one for one in open_ones if SLURM_NAME.fullmatch(one))
 
 
 def plain(text: str) -> str:
-    """Return a text without what a shell or a terminal could read as more than text."""
+    """Return a text without characters that a shell or a terminal interprets."""
     return _NOT_PLAIN.sub("?", " ".join(text.replace("'", "").replace('"', "").split()))

@@ -21,7 +21,7 @@ from fabricheck.report.figures import (
 from fabricheck.report.figures.expected import fitted
 from fabricheck.results.observed import Observed
 
-#: By section of the page what draws its figures, in order; each yields those that it has data for.
+#: By section of the page, its drawers in order; each yields the figures for which it has data.
 SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
     "The node": (node.figures, matrices.hops),
     "A device's own memory": (stream.figures,),
@@ -43,12 +43,12 @@ class Sections:
 
 
 def sections(observed: Observed, diagnosis: Diagnosis | None = None) -> Sections:
-    """Return the figures of a partition by section; sections without any are left out.
+    """Return the figures of a partition by section, without empty sections.
 
-    Each says which of its published values the simulation was fitted to. A drawer with a defect
-    costs its own figures, not the page.
+    Each figure states which of its published values the simulation was fitted to. A drawer with a
+    defect loses its own figures only.
 
-    :param diagnosis: of the partition; the drawing of the node has it.
+    :param diagnosis: of the partition; the drawing of the node shows it.
     """
     figures: dict[str, list[Figure]] = {}
     failed = []
@@ -59,7 +59,7 @@ def sections(observed: Observed, diagnosis: Diagnosis | None = None) -> Sections
                 for figure in node.figures(observed, diagnosis) if is_node else draw(observed):
                     says = figure.says + fitted(observed, figure.rows)
                     figures.setdefault(title, []).append(replace(figure, says=says))
-            # Whatever it is: results that nobody thought of must not hide all others.
+            # Any exception: unexpected results must not hide all other figures.
             except Exception as error:
                 where = f" of {observed.where}" if observed.where else ""
                 failed.append(defect(f"{title}{where}: a figure could not be drawn", error))

@@ -12,10 +12,10 @@ import altair as alt
 from fabricheck.report.figure import PALETTE, SHAPES, WIDTH, Drawing, drawn
 from fabricheck.report.figures.rows import Row, is_own, own
 
-#: Dark, light, darkest: told apart in grey too.
+#: Dark, light, darkest: distinguishable in grey too.
 GREYS = (PALETTE[0], PALETTE[5], PALETTE[6])
 
-#: Dashes that double the colours of PALETTE, in its order.
+#: Dashes that repeat the distinction of PALETTE's colours, in its order.
 _DASHES = ([1, 0], [6, 3], [2, 2], [9, 2, 2, 2], [4, 1], [12, 4], [1, 4])
 
 #: Binary units of a size axis, as an expression of Vega.
@@ -24,21 +24,21 @@ _BINARY = (
     "datum.value<1073741824?datum.value/1048576+' MiB':datum.value/1073741824+' GiB'"
 )
 
-#: How often a size axis is marked at most: more labels touch each other on a phone.
+#: The most marks of a size axis; more labels would overlap on a phone.
 _TICKS = 6
 
-#: In pixels: the width beside the labels of bars, of a letter, and kept free around a text; and by
-#: how much the text of every other bar is set off where bars are thinner than a text is high.
+#: In pixels: the width beside the labels of bars, the width of a letter, the free space around a
+#: text, and the offset of the text of every other bar if bars are thinner than the text.
 _BESIDE, _LETTER, _MARGIN, _ASIDE = 230, 6.5, 14, 46
 
 #: Heights in pixels: of a text, the gap between groups of bars, and a line of a legend.
 _TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
 
-#: Width of a heat map's cell in pixels, for many and for few columns, and of all of them together;
-#: and the greatest height of one.
+#: In pixels: the width of a heat map's cell for many and for few columns, the width of all cells,
+#: and the greatest height of a cell.
 _LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
 
-#: From this part of the colour scale on a colour is so light that its text is black.
+#: From this fraction of the colour scale on, colours are light and text on them is black.
 _LIGHT = 0.45
 
 #: The name of a panel.
@@ -46,9 +46,10 @@ _HEADER = alt.Header(labelFontSize=12, labelFontWeight="bold", labelAnchor="star
 
 
 def finished(chart: alt.LayerChart | alt.FacetChart, height: int, right: int = 8) -> Drawing:
-    """Return a chart as SVG of the report's width, axes and legends within it.
+    """Return a chart as SVG of the report's width, including axes and legends.
 
-    :param height: in pixels, with axes and legends. right: pixels kept free for the last label.
+    :param height: in pixels, with axes and legends.
+    :param right: pixels kept free for the last label.
     """
     return drawn(
         chart.properties(
@@ -61,7 +62,7 @@ def finished(chart: alt.LayerChart | alt.FacetChart, height: int, right: int = 8
 
 
 def data(rows: Iterable[Row], keys: Sequence[str]) -> alt.InlineData:
-    """Return these columns as the data of a chart: a drawing contains only what it shows."""
+    """Return the given columns as the data of a chart, so that a drawing contains nothing else."""
     return alt.InlineData([{key: row.get(key) for key in keys} for row in rows])
 
 
@@ -72,9 +73,9 @@ def colour(field: str, colours: Mapping[str, str], legend: alt.Legend | None) ->
 
 
 def shape(rows: Iterable[Row]) -> alt.Shape:
-    """Return the marks of what values are, with a legend that says so.
+    """Return the marks of the kinds of values, with a legend.
 
-    A kind may have more words on it behind a comma.
+    A kind may be followed by a comma and more words.
     """
     kinds = {row["kind"]: SHAPES[row["kind"].split(",")[0]] for row in rows}
     present = sorted(kinds, key=lambda kind: list(SHAPES.values()).index(kinds[kind]))
@@ -95,14 +96,15 @@ def curves(
     logarithmic: bool = False,
     panels: Sequence[str] = (),
 ) -> Drawing:
-    """Return the drawing of curves over size, one for each series, their intervals as bands.
+    """Return the drawing of curves over size, one per series, with intervals as bands.
 
-    A published value without a size is a line across, with its mark at the left end: it belongs to
-    no place on the axis of sizes.
+    A published value without a size is a horizontal line with its mark at the left end, because it
+    has no place on the axis of sizes.
 
-    :param rows: of `rows.of_point` and `rows.of_value`. unit: of the values, on their axis.
+    :param rows: from `rows.of_point` and `rows.of_value`.
+    :param unit: of the values, on their axis.
     :param known: all series that figures of this kind may have, so that each keeps its colour.
-    :param x: the column that the curves are over; of one that is no size each value has a place.
+    :param x: the column of the x axis; if it is not a size, each value has its own place.
     :param panels: collectives, each with a panel of its own.
     """
     labels = list(dict.fromkeys(row["series"] for row in rows))
@@ -161,7 +163,7 @@ def _counts(column: str, title: str) -> alt.X:
 
 
 def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:
-    """Return the begin of the axis of sizes, and the axis: powers of two, binary units."""
+    """Return the start of the size axis, and the axis: powers of two, binary units."""
     low = math.floor(math.log2(known[0]))
     high = max(math.ceil(math.log2(known[-1])), low + 1)
     step = max(1, math.ceil((high - low) / (_TICKS - 1)))
@@ -184,21 +186,23 @@ def bars(
     unit: str = "GB/s",
     thick: int = 30,
 ) -> Drawing:
-    """Return the drawing of bars from zero, with intervals, published values as white marks on
-    them, and a text at the end of all that is drawn of a bar.
+    """Return the drawing of bars from zero, with intervals, published values and end texts.
 
-    :param rows: of `rows.of_point` and `rows.of_value`, with ``text`` for a bar's end and perhaps
-        ``peak``, which a line marks.
-    :param bar: the column that names one, or a group of them. within: the column that tells the
-        bars of a group apart; without it a bar is of one row.
-    :param fill: the column of the colours. colours: by its values, with a legend; without them
-        each bar has one of its own, those of ``known`` always the same.
+    Published values are white marks on the bars.
+
+    :param rows: from `rows.of_point` and `rows.of_value`, with ``text`` for a bar's end and
+        optionally ``peak``, which is drawn as a line.
+    :param bar: the column that names a bar, or a group of bars.
+    :param within: the column that distinguishes the bars of a group; without it a bar is one row.
+    :param fill: the column of the colours.
+    :param colours: the colours by value, with a legend; without them each bar has its own colour,
+        which is fixed for those of ``known``.
     :param thick: height of a bar in pixels.
     """
     mine = own(rows)
     groups = list(dict.fromkeys(row[bar] for row in mine))
     thin = thick < _TEXT
-    # A thick bar is translucent: marks and grid lines on it are seen.
+    # A thick bar is translucent, so that marks and grid lines on it are visible.
     paint = 1.0 if thin else 0.7
     legend = None
     if colours is None:
@@ -207,7 +211,7 @@ def bars(
     else:
         colours = {name: colours[name] for name in colours if any(r[fill] == name for r in mine)}
         legend = alt.Legend(symbolType="square", symbolOpacity=paint, labelLimit=160, offset=6)
-    # Series of a group are in the order of their colours, ranks in that of their numbers.
+    # The series of a group are in the order of their colours, ranks in numerical order.
     inside = sorted({row[within] for row in rows}) if within else []
     inside = [*colours] if within == fill else inside
     shown = [
@@ -274,8 +278,8 @@ def bars(
 class Axes:
     """The rows and columns of a heat map: their meaning and values.
 
-    colours: what its colours are. ends: of the colour scale. counted: whether the numbers are
-    whole. own: whether rows and columns are the same, so that the diagonal stays empty.
+    colours: the quantity of the colours. ends: of the colour scale. counted: whether the numbers
+    are integers. own: whether rows and columns are the same, so that the diagonal is empty.
     """
 
     row: str
@@ -289,12 +293,12 @@ class Axes:
 
 
 def cell(value: float, counted: bool = False) -> str:
-    """Format a number for a cell: three digits, from 100 on without decimals."""
+    """Format a number for a cell: three digits, without decimals from 100 on."""
     return f"{value:.0f}" if counted or abs(value) >= 99.95 else f"{value:#.3g}"
 
 
 def top(values: Iterable[float]) -> float:
-    """Return the end of a colour scale from zero that holds the values: 1, 2, 2.5, 5... up."""
+    """Return the end of a colour scale from zero for some values: 1, 2, 2.5, 5... up."""
     highest = max(values, default=0.0)
     if highest <= 0:
         return 1.0
@@ -315,9 +319,10 @@ def heat_map(
 ) -> Drawing:
     """Return the drawing of a table of numbers, with the colour of each and its scale.
 
-    :param cells: the number of each row and column. missed: cells with a frame, since they are
-        outside of their limits. texts: what stands in the cells, if not their numbers.
-    :param blank: what stands where a number would be expected and there is none.
+    :param cells: the number of each row and column.
+    :param missed: cells outside their limits, which get a frame.
+    :param texts: texts of the cells that replace the numbers.
+    :param blank: the text of a cell whose expected number is missing.
     """
     low, high = axes.ends
     named = texts or {place: cell(value, axes.counted) for place, value in cells.items()}
@@ -353,7 +358,7 @@ def heat_map(
         .encode(color=alt.Color("value:Q", title=axes.colours, scale=scheme, legend=legend))
         .transform_filter("isValid(datum.value)")
     ]
-    # White on both sides keeps the frame apart from any colour of the scale.
+    # White on both sides separates the frame from any colour of the scale.
     for stroke, width in (("white", 5.0), (PALETTE[1], 3.0)) if missed else ():
         frame = chart.mark_rect(
             filled=False, stroke=stroke, strokeWidth=width, width=wide - 3, height=tall - 3
@@ -365,7 +370,7 @@ def heat_map(
     return drawn(
         alt.layer(
             *layers,
-            # Once for all layers: Altair copies it with each change of what has it.
+            # Set once for all layers: Altair copies it with each change of its owner.
             data=alt.InlineData(values=every),
             width=wide * len(axes.columns),
             height=tall * len(axes.rows),

@@ -26,35 +26,35 @@ COLLECTIVES = {
 #: The size of a message in the paper's figure 11, in bytes.
 SIZE = 1 << 20
 
-#: What carries a collective, by program.
+#: The library behind a collective, by program.
 MPI, OSU, RCCL = "MPI (mpi)", "MPI (OSU)", "RCCL or NCCL"
 _PROGRAMS = {"mpi": MPI, "osu": OSU, "rccl": RCCL, "rccl-tests": RCCL, "nccl-tests": RCCL}
 _CARRIERS = (MPI, OSU, RCCL)
 
-#: What is below all of them: a dotted line, by its place among the series.
+#: The lower bound of all: a dotted line, by its place among the series.
 _BOUND = "lower bound"
 _KNOWN = (MPI, RCCL, _BOUND, OSU)
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
-    """Yield all that carry collectives, side by side, and RCCL by itself."""
+    """Yield the figures of all libraries side by side, and of RCCL alone."""
     rows = _rows(observed)
     if not rows:
         return
     if {row["series"] for row in rows} != {RCCL}:
         yield _all(observed, rows)
     mine = [row for row in _rows(observed, in_threads=True) if row["series"] == RCCL]
-    # Of one number of partners the first figure has them all.
+    # For a single number of partners, the first figure already has all values.
     if len({row["partners"] for row in mine}) > 1 or (mine and len(mine) == len(rows)):
         yield _rccl(observed, mine)
 
 
 def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
-    """Return a row for each collective, carrier and number of partners.
+    """Return a row for each collective, library and number of partners.
 
-    Of several sets of as many devices it is the best one, which most checks measure.
+    Of several sets with the same number of devices, the set that most checks measure is used.
 
-    :param in_threads: whether a thread for each device goes before one with all of them.
+    :param in_threads: whether one thread per device takes precedence over one thread for all.
     """
     found: dict[tuple[str, str, int], Series] = {}
     best = set(observed.node.growing_subsets) if observed.node is not None else set()
@@ -66,7 +66,7 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
         label = _PROGRAMS.get(point.program)
         if label is None or point.operation not in COLLECTIVES or point.taking_part is None:
             continue
-        # RCCL has both; MPI moves from one buffer to another.
+        # RCCL has both; MPI moves data from one buffer to another.
         if not point.in_place:
             found.setdefault((point.operation, label, point.taking_part), point)
     order = list(COLLECTIVES)
@@ -99,7 +99,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
             f"of one and of two rounds over the fastest pair: {bounds_said}."
         )
     if not over_partners:
-        # A curve of one number of partners would be a dot in an empty field.
+        # A curve of one number of partners would be a single dot.
         count = rows[0]["partners"]
         says += f" All are of {count} partners."
         drawing = bars(

@@ -22,7 +22,7 @@ from fabricheck.report.figures.rows import (
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
 
-#: Names of direct link classes in order, so that each keeps its colour; others come behind.
+#: Names of direct link classes in order, so that each keeps its colour; others come after.
 _KNOWN = ("single link", "dual link", "quad link")
 
 _COLLECTIVES = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
@@ -50,10 +50,10 @@ def curve_figure(
 ) -> Figure:
     """Return a figure of curves over size, each described in words.
 
-    :param drawn: the rows that are drawn and told, where these are not all.
-    :param pairs: whether the words name the two devices of a curve.
-    :param intro, between, note: what is said before the curves, behind them, and last.
-    :param look: of `charts.curves`.
+    :param drawn: the rows to draw and describe, if these are not all.
+    :param pairs: whether the text names the two devices of a curve.
+    :param intro, between, note: the texts before the curves, after them, and at the end.
+    :param look: options of `charts.curves`.
     """
     lines: dict[str, list[Row]] = {}
     for row in own(drawn or rows):
@@ -106,9 +106,9 @@ def _peers(
 def _by_class(
     observed: Observed, fields: Mapping[str, Any]
 ) -> Mapping[str, tuple[Pair, Sequence[Series]]]:
-    """Return by link class the first pair from the first device that has a curve, with it.
+    """Return by link class the first pair from the first device that has a curve, with the curve.
 
-    Without a node model the classes are unknown: then each pair is its own class.
+    Without a node model the classes are unknown, and each pair is its own class.
     """
     found: dict[Pair, list[Series]] = {}
     for point in observed.select(role="single", **fields):
@@ -126,7 +126,7 @@ def _by_class(
 
 
 def _label(node: NodeModel | None, pair: Pair) -> str | None:
-    """Return the name of a direct pair's link class; None of an indirect pair."""
+    """Return the name of a direct pair's link class; None for an indirect pair."""
     if node is None or not _known(node, pair):
         return f"{pair[0]} to {pair[1]}"
     link_class = node.link_class(*pair)
@@ -141,13 +141,13 @@ def _known(node: NodeModel, pair: Pair) -> bool:
 
 
 def _matrix_of_paper(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
-    """Yield the paper's value of this pair by copy engine, GB/s counted once; of no stated size."""
+    """Yield the paper's copy-engine value of this pair in GB/s, counted once; without a size."""
     for value in beside(node, f"kth-bw-{pair[0]}{pair[1]}"):
         yield of_value(label, value)
 
 
 def _parts_of_peak(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
-    """Yield what the paper's 43 to 44 % of the link's bidirectional peak are in GB/s."""
+    """Yield the paper's 43 to 44 % of the link's bidirectional peak, in GB/s."""
     for value in beside(node, "paper-stream-p2p-pct-*"):
         if node is not None and _known(node, pair):
             peak = 2 * node.peer_peak_gbs(*pair)

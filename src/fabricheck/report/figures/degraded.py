@@ -13,7 +13,8 @@ from fabricheck.node import NodeModel
 from fabricheck.report.figures.drawing import Outline
 from fabricheck.results.table import Pair
 
-#: A pair's link, or by its number a device's link to the host, a device, or a NUMA domain.
+#: The location of a mark: a pair's link, a device's link to the host by its number, a device, or a
+#: NUMA domain.
 Kind = Literal["link", "host", "device", "domain"]
 Place: TypeAlias = "tuple[Kind, int | Pair]"
 
@@ -34,8 +35,8 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
 #: The separators in a component's name before its device or link.
 _OF = re.compile(r" (?:of|from|to|on|between|by) | ?\d")
 
-#: The most letters in a line of a label, and lines that name components: a device has no more
-#: space.
+#: The most letters in a line of a label, and the most lines that name components; a device has no
+#: more space.
 _WIDE, _MOST_LINES = 13, 3
 
 
@@ -43,7 +44,7 @@ _WIDE, _MOST_LINES = 13, 3
 class Mark:
     """The components that are marked at a place.
 
-    certain: whether one of them is degraded for sure, not only one of several that explain as much.
+    certain: whether one of them is certainly degraded, not only one of several equal explanations.
     """
 
     components: tuple[str, ...]
@@ -70,7 +71,7 @@ class Mark:
 
 
 def marks(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
-    """Return what is degraded, or possibly degraded, by its place in the drawing."""
+    """Return the degraded or possibly degraded components by their place in the drawing."""
     found: dict[Place, Mark] = {}
     for one in diagnosis.degraded if diagnosis is not None else ():
         for component in (one.component, *one.equals):
@@ -100,7 +101,7 @@ def places(component: str, node: NodeModel) -> Iterator[Place]:
 
 
 def _short(component: str) -> str:
-    """Return the part of its place that a component is; empty for a link as a whole."""
+    """Return the part of its place that a component is; empty for a whole link."""
     one_way = re.fullmatch(r"link (\d+)-(\d+), one direction", component)
     if one_way:
         return f"{one_way[1]} to {one_way[2]}"

@@ -16,7 +16,7 @@ FONT, LETTER = 11, 6.2
 #: The colour of failures, as in the page's style.
 FAILURE = "#a11414"
 
-#: By how much of a line the middle of its label may be off the line's start, best first.
+#: The positions of a label along its line, as fractions of the line, best first.
 _PLACES = (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75, 0.18, 0.82)
 
 
@@ -52,7 +52,7 @@ class Curve:
     bend: Spot | None = None
 
     def at(self, part: float) -> Spot:
-        """Return the spot at a part of its way."""
+        """Return the point at a fraction of the curve."""
         (x0, y0), (x2, y2) = self.start, self.end
         x1, y1 = self.bend or ((x0 + x2) / 2, (y0 + y2) / 2)
         a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
@@ -60,12 +60,12 @@ class Curve:
 
     @cached_property
     def spots(self) -> tuple[Spot, ...]:
-        """Spots along it, near each other, from its start to its end."""
+        """Close points along the curve, from start to end."""
         return tuple(self.at(step / 40) for step in range(41))
 
     @property
     def short(self) -> bool:
-        """Whether a label of more than five letters would hide it."""
+        """Whether a label of more than five letters would hide the curve."""
         return math.dist(self.start, self.end) < 60 and self.start[1] == self.end[1]
 
     @property
@@ -115,7 +115,7 @@ class Drawing:
     def line(
         self, curve: Curve, width: float, style: Style, *label: str, outline: Outline | None = None
     ) -> None:
-        """Add a line; its label, of a few lines of text, is placed when all are there.
+        """Add a line. Its label, of a few lines of text, is placed after all parts are added.
 
         :param outline: two lines along it.
         """
@@ -133,7 +133,8 @@ class Drawing:
 
     def svg(self) -> str:
         """Return the drawing, labels on top."""
-        # What stands out first, then short lines: long ones have more places for their labels.
+        # Prominent labels first, then those of short lines: long lines have more places for a
+        # label.
         order = sorted(
             self._curves,
             key=lambda one: (one[2].weight == "normal", math.dist(one[0].start, one[0].end)),

@@ -30,15 +30,16 @@ class Expected:
 
     @property
     def limit(self) -> float | None:
-        """The limit that a worse value passes."""
+        """The limit on the side of worse values."""
         return self.most if self.least is None else self.least
 
 
 def of(observed: Observed, point: Series) -> Expected | None:
-    """Return the expected value of a series, by the metric that it belongs to.
+    """Return the expected value of a series, from its metric.
 
-    The worst of several is judged, so that each of them is. None where nothing was expected: report
-    only, a check that was not judged, or metrics of an older session whose series are not known.
+    If the worst of several series is judged, each of them has the limit. The result is None if
+    nothing was expected: report only, a check that was not judged, or metrics of an older session
+    whose series are unknown.
     """
     for metric in observed.metrics_of(point):
         each = metric.reduce == "worst" or len(metric.series or ()) == 1
@@ -48,9 +49,10 @@ def of(observed: Observed, point: Series) -> Expected | None:
 
 
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
-    """Return which published values of a figure are no evidence for a simulation, or nothing.
+    """Return a sentence on published values that are no evidence for a simulation, or nothing.
 
-    Those that it was fitted to, and the claims on others that are fitted or built in.
+    These are the values that it was fitted to, and the claims on others that are fitted or built
+    in.
     """
     if observed.node is None or not observed.simulated:
         return ""

@@ -1,4 +1,4 @@
-"""Between host and device: the best of each interface, and its curve (the paper's figures 2, 3)."""
+"""Host to device and back: the best of each interface, and its curve (the paper's figures 2, 3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabricheck.report.figures.rows import Row, beside, of_point, of_value, own,
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: The directions, and what they are called.
+#: The directions, and their names.
 WAYS = {"h2d": "from host to device", "d2h": "from device to host"}
 
 
@@ -22,8 +22,8 @@ WAYS = {"h2d": "from host to device", "d2h": "from device to host"}
 class Interface:
     """One interface for transfers between host and device.
 
-    select: what its series have, by direction. published: records of it, by direction; each is
-    of one direction and counts bytes once, as the series here.
+    select: the properties of its series, by direction. published: its records, by direction; each
+    is of one direction and counts bytes once, as the series do.
     """
 
     label: str
@@ -40,7 +40,7 @@ def _managed(to_device: str, to_host: str, movement: str) -> Mapping[str, Mappin
     return {"h2d": {**one, "operation": to_device}, "d2h": {**one, "operation": to_host}}
 
 
-#: Pages migrate to the host when it reads them: a kernel that writes moves them to the device.
+#: Pages migrate to the host when it reads them; a kernel that writes moves them to the device.
 INTERFACES = (
     Interface("pinned copy", _copy("host-pinned"), {"h2d": "paper-h2d-pinned"}),
     Interface(
@@ -101,7 +101,7 @@ def _best(
 ) -> Figure:
     rows: list[Row] = []
     for interface, points in found.items():
-        # Data that fits the caches may never have crossed the link.
+        # Data that fits the caches may never cross the link.
         large = [point for point in points if point.regime != "cache"] or points
         best = max(large, key=lambda point: point.value)
         rows.append(of_point(interface.label, best, regime=best.regime))

@@ -1,4 +1,4 @@
-"""The state of the links of a node: the lowest value of each, as a part of its reference."""
+"""The state of the links of a node: the lowest value of each, as a fraction of its reference."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fabricheck.report.figures.rows import of_point
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
-#: Within or outside of the limits of its reference; only beside the peak; without a value.
+#: The states: within its limits; outside; with a peak only; without a value.
 State = Literal["within", "outside", "peak", "missing"]
 
-#: What moves data over the link between two devices, by bandwidth: experiment, operation, role. MPI
-#: is left out: it has costs of its own.
+#: Transfers over the link between two devices, by bandwidth: experiment, operation, role. MPI is
+#: left out because it has costs of its own.
 _PEERS = (
     ("E8", "write", "single"),
     ("E8", "read", "single"),
@@ -25,7 +25,7 @@ _PEERS = (
     ("E7", "engine-both", "sum"),
 )
 
-#: Of these the first that there is stands beside the peak of one direction, without a reference.
+#: Without a reference, the first of these that exists is compared with the peak of one direction.
 _OF_PEAK = (("E8", "write"), ("E8", "read"), ("E7", "engine"))
 
 
@@ -57,14 +57,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Health:
-    """The state of one link: its series, and the one of them that decides."""
+    """The state of one link: its series, and the series that decides."""
 
     name: str
     every: tuple[Found, ...]
 
     @property
     def decides(self) -> Found | None:
-        """The lowest of those beyond their limits, else of all."""
+        """The lowest of the series beyond their limits, else of all."""
         outside = [one for one in self.every if one.state == "outside"]
         return min(outside or self.every, key=lambda one: one.part, default=None)
 
@@ -75,12 +75,12 @@ class Health:
 
     @property
     def part(self) -> float:
-        """The lowest part of what was expected; nothing of a link without a value."""
+        """The lowest fraction of the expected value; None for a link without a value."""
         return self.decides.part if self.decides else 0.0
 
     @property
     def text(self) -> str:
-        """The percentage; empty where there is no value."""
+        """The percentage; empty without a value."""
         return f"{100 * self.part:.0f} %" if self.decides else ""
 
     def rows(self) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
 
 
 def _of_pair(found: list[Found]) -> list[Found]:
-    """Return those with a reference; without any the first kind that stands beside the peak."""
+    """Return the series with a reference; without any, the first kind that has a peak."""
     judged = [one for one in found if one.expected]
     for kind in () if judged else _OF_PEAK:
         shown = [
@@ -134,13 +134,13 @@ def _of_pair(found: list[Found]) -> list[Found]:
 
 
 def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Found]:
-    """Return of each check, direction and operation the one of the largest size: it is judged."""
+    """Return the series of the largest size of each check, direction and operation."""
     judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
     return [Found(point, expected.of(observed, point), peak) for point in judged.values()]
 
 
 def hosts(observed: Observed) -> dict[int, Health]:
-    """Return the state of each device's link to its host memory: pinned copies, either way."""
+    """Return the state of each device's link to its host memory: pinned copies, both ways."""
     node = observed.node
     assert node is not None
     copies = observed.select(

@@ -28,9 +28,9 @@ SENDER, RECEIVER = "from device", "to device"
 class Matrix:
     """A heat map of all pairs of devices.
 
-    select: what its series have. row, column: what the first and the second device of a pair are.
-    records: of the published data set, their names ending in two devices, to be shown beside.
-    once: whether a pair has one value, and not one for each direction.
+    select: the properties of its series. row, column: the meaning of the first and the second
+    device of a pair. records: of the published data set, with names ending in two devices, shown
+    beside. once: whether a pair has one value instead of one per direction.
     """
 
     id: str
@@ -73,7 +73,7 @@ _OF_TRANSFERS = (
     Matrix(
         "peer-engine-off",
         "Copies between devices with copy engines disabled",
-        # Those with the switch of peers alone are another measurement.
+        # Series with only the peer engines off are another measurement.
         {**_ENGINE, "by_engines": False, "by_peer_switch_alone": False, "operation": "engine"},
     ),
     Matrix(
@@ -116,7 +116,7 @@ _OF_MPI = (
 )
 
 
-#: Kinds of host memory and directions of E4, as figures call them.
+#: Kinds of host memory and directions of E4, by their names in figures.
 _MEMORY = {"host-pinned": "pinned", "host-pageable": "pageable"}
 _WAYS = {"h2d": "to the device", "d2h": "to the host"}
 
@@ -124,7 +124,7 @@ _WAYS = {"h2d": "to the device", "d2h": "to the host"}
 def hops(observed: Observed) -> Iterator[Figure]:
     """Yield the lengths of the shortest paths, which follow from the node model (figure 6a).
 
-    A node whose devices are all joined directly has nothing to show.
+    A node with direct links between all devices has no such figure.
     """
     node = observed.node
     if node is None or len(node.devices) < 2:
@@ -196,9 +196,9 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
 
 
 def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
-    """Return a point of each pair, all of the size that most pairs have; then of the largest one.
+    """Return a point of each pair, of the most frequent size if possible, else of the largest size.
 
-    A session may have other sizes of a few pairs, which are not to be compared with the rest.
+    A session may have other sizes of a few pairs, which are not comparable with the rest.
     """
     by_size: dict[int, dict[Pair, Series]] = {}
     for point in points:
@@ -272,7 +272,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
         for pair, value in others.items()
     ]
-    # Readers who see only this figure need it too.
+    # Stated here too for readers who see only this figure.
     says += values.judged + expected.fitted(observed, theirs)
     blank = "" if matrix.once else "none"
     drawing = heat_map(cells, axes, missed=values.missed, blank=blank)
@@ -288,7 +288,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
 
 
 def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Record]:
-    """Return the published values of the pairs, without those of a device with itself."""
+    """Return the published values of the pairs, without those within a device."""
     found = {}
     for value in beside(observed.node, matrix.records):
         ends = _PAIR.search(value.id)
@@ -302,7 +302,7 @@ def _of_numbers(unit: str) -> str:
 
 
 def _range(cells: Mapping[Pair, float], unit: str) -> str:
-    """Return the lowest and the highest value, and where they are."""
+    """Return the lowest and the highest value, and their places."""
     low, high = min(cells.values()), max(cells.values())
     if len(cells) == 1:
         return f"The only value is {low:.4g} {unit}."
@@ -315,7 +315,7 @@ def _range(cells: Mapping[Pair, float], unit: str) -> str:
 
 
 def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
-    """Return the places that have an extreme value or one that differs from it by 0.5 %."""
+    """Return the places with an extreme value or a value within 0.5 % of it."""
     near = [pair for pair, value in cells.items() if abs(value - extreme) <= 0.005 * abs(extreme)]
     named = [f"{a}-{b}" for a, b in near]
     if len(named) <= most:
@@ -324,7 +324,7 @@ def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
 
 
 def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
-    """Return the pair at which this session is farthest from what was published."""
+    """Return the pair at which this session differs most from the published value."""
     apart = {pair: cells[pair] / theirs[pair] - 1 for pair in cells if pair in theirs}
     if not apart:
         return ""

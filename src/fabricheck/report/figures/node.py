@@ -24,7 +24,7 @@ STYLES: Mapping[State, Style] = {
     "missing": Style("#999999", "2 4", "not measured (? where it is short)"),
 }
 
-#: How labels of marked parts are written, and the marks in the legend.
+#: The style of labels of marked parts, and the marks in the legend.
 _MARKED = Style("white", "", "", "bold")
 _OUTLINES = (
     (True, replace(_MARKED, words="outlined: degraded"), Outline(False, "degraded")),
@@ -35,20 +35,20 @@ _OUTLINES = (
     ),
 )
 
-#: Sizes in pixels: of a device's box and of a NUMA domain's, of a link to the host, from one row of
-#: devices to the other, and of a line of the legend.
+#: Sizes in pixels: of a device's box, a NUMA domain's box, a link to the host, the distance between
+#: rows of devices, and a line of the legend.
 _BOX_WIDTH, _BOX_HEIGHT, _DOMAIN, _HOST, _BETWEEN, _LINE = 34, 28, 34, 50, 176, 16
 
 #: Widths in pixels: of the widest link, of a link to the host, and of the narrowest domain.
 _WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
 
 
-#: The most orders of devices to try; a node with more is drawn in the order of numbers.
+#: The most orders of devices to try; a node with more orders is drawn in numerical order.
 _MOST_ORDERS = 5000
 
 
 def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[Figure]:
-    """Yield the drawing, where there is a node model, and a link was measured or is degraded."""
+    """Yield the drawing, if there is a node model and a link was measured or is degraded."""
     node = observed.node
     if node is None:
         return
@@ -68,7 +68,7 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
 
 @dataclass
 class _Sketch:
-    """The drawing while it is being made."""
+    """The drawing in progress."""
 
     node: NodeModel
     peers: Mapping[Pair, Health]
@@ -115,7 +115,7 @@ class _Sketch:
             left = min(xs) - _BOX_WIDTH / 2 - 6
             width = max(xs) - min(xs) + _BOX_WIDTH + 12
             self.drawing.box(left, y - 21, width, 42, "#f1f1f1", stroke="#777777")
-            # On the side of the host, where no links between devices pass.
+            # On the side of the host, where no links between devices run.
             side = y - 11 if rows == {True} else y + 19
             self.drawing.text(sum(xs) / len(xs), side, f"package {number}", **{"font-size": "10"})
 
@@ -204,7 +204,7 @@ class _Sketch:
             outline = mark.outline if mark is not None else None
             self.drawing.box(left, top, _BOX_WIDTH, _BOX_HEIGHT, "white", outline, stroke="black")
             if mark is not None:
-                # On the side of the links, where there is room.
+                # On the side of the links, where there is space.
                 inwards = 1 if self._top(device) else -1
                 curve = Curve((x, y + inwards * 38), (x, y + inwards * 52))
                 self.drawing.label(curve, _MARKED, *mark.label)
@@ -229,14 +229,14 @@ class _Sketch:
 
 
 def _label(health: Health, short: bool = False) -> tuple[str, ...]:
-    """Return the lines of a label; on a short link the legend says what its mark means."""
+    """Return the lines of a label; on a short link the legend explains its mark."""
     if health.state == "missing":
         return ("?",) if short else ("not", "measured")
     return (health.text,)
 
 
 def _worst(several: Sequence[Health]) -> Health | None:
-    """Return the series beyond its limits, else the lowest, else one without a value."""
+    """Return the worst series beyond its limits, else the lowest, else one without a value."""
     order: tuple[State, ...] = ("outside", "within", "peak", "missing")
     return min(several, key=lambda one: (order.index(one.state), one.part), default=None)
 
@@ -298,7 +298,7 @@ def _one(health: Health) -> str:
 def rows_of(node: NodeModel) -> tuple[tuple[int, ...], ...]:
     """Return the devices by row: those of a NUMA domain and of a package beside each other.
 
-    Of all orders that keep these together it is the first one with the shortest links.
+    Of all such orders it is the first one with the shortest links.
     """
     count = len(node.devices)
     if not node.links:
@@ -329,6 +329,6 @@ def _orders(node: NodeModel) -> Iterator[tuple[int, ...]]:
 
 
 def _length(node: NodeModel, rows: Sequence[Sequence[int]]) -> float:
-    """Return the sum of the squared lengths of the links, in places of a row."""
+    """Return the sum of the squared lengths of the links, in positions of a row."""
     at = {device: (x, y) for y, row in enumerate(rows) for x, device in enumerate(row)}
     return sum((at[a][0] - at[b][0]) ** 2 + (at[a][1] - at[b][1]) ** 2 for a, b in node.links)

@@ -14,27 +14,27 @@ from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.spread import Spread
 from fabricheck.report.worst import FEWEST
 
-#: Metrics that are drawn: those with outliers first, then the widest.
+#: The most metrics drawn: those with outliers first, then those with the widest spread.
 MOST = 30
 
 #: In pixels: the plot, and one strip.
 _WIDTH, _STRIP = 460, 18
 
-#: The axis is linear up to so many percent from the median, and logarithmic beyond.
+#: The axis is linear up to this percentage from the median, and logarithmic beyond.
 _LINEAR = 1.0
 
-#: Where the axis has numbers, in percent, on both sides of zero.
+#: The numbers on the axis, in percent, on both sides of zero.
 _TICKS = (0, 1, 3, 10, 30, 100, 300, 1000)
 
-#: The most nodes of one metric named in the drawing, and of all described in words.
+#: The most nodes of one metric named in the drawing, and the most described in words.
 _NAMED, _TOLD = 2, 3
 
-#: Dots nearer than this part of the axis are one.
+#: Dots nearer than this fraction of the axis are merged.
 _NEAR = 1 / 150
 
 
 def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
-    """Yield a figure for each partition, measured and simulated apart."""
+    """Yield a figure for each partition, measured and simulated separately."""
     groups: dict[tuple[str, str], list[Spread]] = {}
     for one in spreads:
         groups.setdefault((one.where, one.kind), []).append(one)
@@ -51,7 +51,7 @@ def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
 
 
 def first_of_each(every: Iterable[Spread]) -> list[Spread]:
-    """Return of each metric that a check has as worst and median the first one."""
+    """Return the first metric of each pair of worst and median of a check."""
     found: dict[tuple[str, str, str], Spread] = {}
     for one in every:
         found.setdefault((one.where, one.check, REDUCED.sub("", one.metric)), one)
@@ -105,7 +105,7 @@ def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
 
 def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
     low = min(-_LINEAR, *(one.ends[0] for one in shown)) * 1.1
-    # Kept free on the right: the names of those that are better.
+    # Kept free on the right for the names of nodes that are better.
     high = max(_LINEAR, *(one.ends[1] for one in shown)) * 2
     labels = [f"{one.check} {one.metric}" for one in shown]
     x = alt.X(
@@ -150,16 +150,16 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
 def _dots(
     shown: Sequence[Spread], labels: Sequence[str], reach: float
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield a dot for each place where there are nodes: hundreds on one spot are one dot.
+    """Yield a dot for each place with nodes: hundreds of nodes at one place are one dot.
 
-    share: of the nodes on that spot, against the spot with most.
+    share: the number of nodes at a place relative to the place with most nodes.
     """
     for one, label in zip(shown, labels, strict=True):
         far = {each.node for each in one.far}
         places: dict[tuple[int, bool], list[float]] = {}
         for node, value in one.values.items():
             percent = one.percent(value)
-            # Finer within what is linear: there the axis has most of its length.
+            # Finer in the linear part, which takes most of the axis.
             step = _NEAR * (min(reach, 4 * _LINEAR) if abs(percent) < 2 * _LINEAR else reach)
             places.setdefault((round(percent / step), node in far), []).append(percent)
         most = max(map(len, places.values()))

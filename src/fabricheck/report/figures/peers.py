@@ -23,14 +23,14 @@ ENGINE, NO_ENGINE, DIRECT = "MPI with engines", "MPI, engines off", "kernel, no 
 LABELS = (ENGINE, NO_ENGINE, DIRECT)
 LAB_NOTES = {ENGINE: "lab-osubw-sdma1-0?", NO_ENGINE: "lab-osubw-sdma0-0?"}
 
-#: The machine of the lab notes, and the node model whose links are its links (map A).
+#: The machine of the lab notes, and the node model with the same links (map A).
 LAB_SYSTEM, LAB_LINKS = "amd-mi250-generic", "mi250x"
 
 _COLOURS = dict(zip(LABELS, GREYS, strict=True))
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
-    """Yield both directions at once by kernel, as part of the peak (the paper's figure 9)."""
+    """Yield both directions at once by kernel, as a fraction of the peak (the paper's figure 9)."""
     node = observed.node
     if node is None:
         return
@@ -81,7 +81,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
 
 
 def messages(observed: Observed) -> Iterator[Figure]:
-    """Yield MPI from device 0 beside direct access by kernel (the paper's figure 10)."""
+    """Yield MPI from device 0 compared with direct access by kernel (the paper's figure 10)."""
     mpi = {"experiment": "E9", "operation": "bandwidth", "role": "single", "program": "mpi"}
     series = {
         ENGINE: of_one_size(observed.select(**mpi, by_engines=True)),
@@ -90,7 +90,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
     if observed.runtimes <= {"host"} or not any(series.values()):
         return
     reads = of_one_size(observed.select(experiment="E8", operation="read", role="single"))
-    # Who reads is the first of a pair: data of device 0 goes to it, as a message does.
+    # The reader is the first of a pair: data of device 0 moves to it, as a message does.
     series[DIRECT] = {(pair[1], pair[0]): point for pair, point in reads.items()}
     rows: list[dict[str, Any]] = []
     for label, points in series.items():
@@ -126,7 +126,7 @@ def _by_device(rows: Sequence[Row]) -> Drawing:
 
 
 def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:
-    """Yield what the lab notes have of a node that is linked as this one."""
+    """Yield the values of the lab notes for a node with the same links."""
     try:
         same = node is not None and node.link_matrix == load_node(LAB_LINKS).link_matrix
     except FabricheckError:

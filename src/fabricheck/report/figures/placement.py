@@ -22,8 +22,8 @@ from fabricheck.report.figures.rows import (
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
-#: The placements of a node model in the order of the drawing, with the records of their ranks.
-#: These are of pageable memory, of a copy there and one back over the time of both, as ``both``.
+#: The placements of a node model in the order of the drawing, with the records of their ranks. The
+#: records are of pageable memory, of a round trip over the time of both copies, as ``both``.
 _PLACEMENTS: Mapping[str, tuple[str, ...]] = {
     "right": ("epicure-lumi-multi8-correct-rank?", "epicure-leo-multi4-correct-rank?"),
     "in_order": ("epicure-lumi-multi8-incorrect-rank?",),
@@ -35,17 +35,17 @@ _PLACEMENTS: Mapping[str, tuple[str, ...]] = {
     "shared_device": (),
 }
 
-#: Where the core of a rank is, and the colours of bars for it: light and dark, so that grey print
-#: tells them too.
+#: The location of a rank's core, and the colours of bars for it: light and dark, distinguishable in
+#: grey too.
 NEAR, REMOTE, UNKNOWN = "core near its device", "core of another domain", "domain not known"
 _CORES = {NEAR: "#56B4E9", REMOTE: "#D55E00", UNKNOWN: "#999999"}
 
 _MEMORIES = {"host-pageable": "pageable", "host-pinned": "pinned"}
 
-#: The size curve of one rank alone, pageable, there and back.
+#: The size curve of a single rank, pageable, round trip.
 _SIZES = ("epicure-lumi-size-*", "epicure-lumi-single-full")
 
-#: The check of the size curve; all other checks of E6 are of one placement at one size.
+#: The check of the size curve; all other checks of E6 measure one placement at one size.
 _SCAN = "pingpong_scan"
 
 
@@ -71,9 +71,9 @@ def _label(placement: str) -> str:
 
 
 def _near(point: Series) -> str:
-    """Return whether the rank's core and its device are of one NUMA domain, as the run found.
+    """Whether the rank's core and its device are in one NUMA domain, as the run found.
 
-    A node model is not asked: a virtual machine may have other domains than its node.
+    The node model is not used: a virtual machine may have other domains than its node.
     """
     ranks = {rank["rank"]: rank for rank in point.document.get("ranks") or ()}
     devices = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
@@ -131,7 +131,7 @@ def _published(observed: Observed, label: str, records: tuple[str, ...]) -> Iter
 
 
 def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
-    """Return the ranks far from those of the same placement that are as near to their device."""
+    """Return the ranks far from others of the same placement and distance to their device."""
     found: dict[int, float] = {}
     for core in {row["core"] for row in rows}:
         same = {str(row["rank"]): row["value"] for row in rows if row["core"] == core}
@@ -140,7 +140,7 @@ def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
 
 
 def _odd_name(row: Row, rows: Sequence[Row]) -> str:
-    """Return the name that an odd rank's bar bears, else nothing."""
+    """Return the name on the bar of an odd rank, else nothing."""
     if not is_own(row):
         return ""
     same = [one for one in rows if one["series"] == row["series"]]
@@ -177,7 +177,7 @@ def _of_published(rows: Sequence[Row]) -> str:
 
 
 def _curve(observed: Observed, points: Sequence[Series]) -> Figure:
-    """Draw the slowest rank at each size: the one that the others wait for."""
+    """Draw the slowest rank at each size, for which the others wait."""
     rows: list[Row] = []
     slowest: list[Row] = []
     for memory, name in _MEMORIES.items():

@@ -14,16 +14,16 @@ from fabricheck.results.table import Series, curve
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]
 
-#: How far a device or rank is from the median of all to be called odd, in percent: repeated runs of
-#: one device differ by less (docs/method.md), a broken link or memory by more.
+#: The distance from the median of all, in percent, from which a device or rank is odd. Repeated
+#: runs of one device differ by less (docs/method.md), a broken link or memory by more.
 ODD_PERCENT = 5.0
 
 
 def of_point(label: str, point: Series, **more: Any) -> dict[str, Any]:
     """Return a series of this session as a row.
 
-    :param label: what it is called in the figure.
-    :param more: further columns, put behind the label.
+    :param label: its name in the figure.
+    :param more: further columns, after the label.
     """
     low, high = point.interval or (None, None)
     return {
@@ -72,7 +72,7 @@ def derived(row: Row, value: float, unit: str = "GB/s") -> dict[str, Any]:
 
 
 def is_own(row: Row) -> bool:
-    """Whether a row is of this session."""
+    """Whether a row belongs to this session."""
     return row["kind"] in ("measured", "simulated")
 
 
@@ -82,12 +82,12 @@ def own(rows: Iterable[Row]) -> list[Row]:
 
 
 def beside(node: NodeModel | None, *patterns: str) -> Iterator[Record]:
-    """Yield the records that fit a pattern and are of a machine with such nodes.
+    """Yield the records that match a pattern and are of a machine with this node model.
 
-    Nothing where the node model is none, names no machines, or the data set cannot be read: what
-    the page shows of it is an addition.
+    Nothing is yielded if the node model is none, names no machines, or the data set cannot be read,
+    because the page shows published values only as an addition.
 
-    :param patterns: ids of records, with ``*`` and ``?`` as of files.
+    :param patterns: ids of records, with ``*`` and ``?`` as in file names.
     """
     if node is None:
         return
@@ -101,16 +101,16 @@ def beside(node: NodeModel | None, *patterns: str) -> Iterator[Record]:
 
 
 def scan(points: Iterable[Series]) -> list[Series]:
-    """Return the curve of the check with most sizes; empty where none has two.
+    """Return the curve of the check with the most sizes; empty if none has two.
 
-    One run is one curve: what another run found at the same size may differ by more than noise.
+    One run is one curve: another run may differ at the same size by more than noise.
     """
     longest = max((curve(found) for found in by_check(points)), key=len, default=[])
     return longest if len(longest) > 1 else []
 
 
 def by_check(points: Iterable[Series]) -> list[list[Series]]:
-    """Return the points of each check, which are of one run."""
+    """Return the points of each check, which are from one run."""
     found: dict[str, list[Series]] = {}
     for point in points:
         found.setdefault(point.check, []).append(point)
@@ -118,10 +118,10 @@ def by_check(points: Iterable[Series]) -> list[list[Series]]:
 
 
 def odd(values: Mapping[str, float]) -> dict[str, float]:
-    """Return those that are far from the median of all, with their distance in percent.
+    """Return the series far from the median of all, with their distance in percent.
 
-    They are odd where the others agree: where more than a third is far from the median, values
-    scatter and none is odd. With two values it is unknown which is the odd one.
+    If more than a third is far from the median, the values scatter and none is odd. With two values
+    it is unknown which one is odd.
     """
     if not values:
         return {}

@@ -12,8 +12,8 @@ from fabricheck.report.figures.rows import Row, beside, derived, of_point, of_va
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
-#: The sets of E5 by their name in a node model: what a bar is called, and the published ratio.
-#: Ratios are of the bandwidth of one device, that of all devices is of four.
+#: The sets of E5 by their name in a node model: the name of the bar, and the published ratio.
+#: Ratios are relative to the bandwidth of one device; that of all devices is relative to four.
 _SETS: Mapping[str, tuple[str, str]] = {
     "one": ("1 device", ""),
     "two_one_package": ("2, one package", "paper-cpugpu-stream-same-2"),
@@ -51,7 +51,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
 def _names(
     node: NodeModel | None, sums: Iterable[tuple[int, ...]]
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return the device sets by name; without a node model one device and the most of them."""
+    """Return the device sets by name; without a node model, one device and the largest set."""
     if node is not None:
         return node.device_sets()
     known = sorted(sums, key=len)

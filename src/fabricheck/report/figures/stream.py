@@ -32,13 +32,14 @@ _KERNELS: Mapping[str, tuple[str, ...]] = {
     "triad": ("jsc-triad", "jsc-a100-triad", "jsc-*-triad-final"),
 }
 
-#: Threads per block of the curves, where a scan has several: JSC's choice.
+#: Threads per block of the curves, if a scan has several: JSC's choice.
 _BLOCK = 256
 
-#: Sizes below are left out of the heat map's drawing, not of its data: launching decides there.
+#: Smaller sizes are left out of the heat map's drawing, but not of its data: launch times decide
+#: there.
 _SMALLEST = 1 << 16
 
-#: The part of the best block's bandwidth at which the heat map's colours begin.
+#: The fraction of the best block's bandwidth at which the heat map's colours begin.
 _WORST = 70
 
 _AXIS = "GB/s, read + written"
@@ -63,7 +64,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
 
 
 def _by_device(points: Sequence[Series]) -> Mapping[tuple[str, int], Series]:
-    """Return a run's largest size by kernel and device: another run may have another size."""
+    """Return a run's largest size by kernel and device; another run may have another size."""
     return largest(points, lambda point: (point.operation, point.device or 0))
 
 
@@ -187,7 +188,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
 
 
 def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> Drawing:
-    """Draw a line of marks for each device, the kernels below each other in it."""
+    """Draw a line of marks for each device, with the kernels below each other in it."""
     names = [name for name in _KERNELS if any(row["series"] == name for row in own(rows))]
     shown = [
         {**row, "line": row["devices"] or "published", "text": "odd" if row in odd_rows else ""}

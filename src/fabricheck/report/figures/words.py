@@ -1,4 +1,4 @@
-"""Sentences on curves and bars: what a drawing shows, in words."""
+"""Sentences on curves and bars: a description of a drawing in words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import pairwise
 from fabricheck.core.amounts import about
 from fabricheck.report.figures.rows import Row, own
 
-#: The part of its greatest value at which a curve counts as saturated.
+#: The fraction of its greatest value at which a curve counts as saturated.
 SATURATED = 0.9
 
-#: A fall from one size to the next that is told, as a part of the value before.
+#: The smallest fall from one size to the next that is described, as a fraction of the value before.
 FALL = 0.2
 
 
@@ -22,7 +22,7 @@ def amount(value: float, unit: str = "GB/s") -> str:
 
 
 def begun(text: str) -> str:
-    """Return a text with its first letter as a sentence begins."""
+    """Return a text with its first letter as at the start of a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -33,7 +33,7 @@ def listed(parts: Iterable[str]) -> str:
 
 
 def of_curve(rows: Sequence[Row]) -> str:
-    """Return where a curve ends, where it saturates, and its deepest fall.
+    """Return the end of a curve, its saturation, and its deepest fall, as a sentence.
 
     :param rows: of one series of this session, by size.
     """
@@ -55,7 +55,7 @@ def of_curve(rows: Sequence[Row]) -> str:
 
 
 def of_published(rows: Iterable[Row]) -> str:
-    """Return the published and derived values of a figure; empty where it has none."""
+    """Return the published and derived values of a figure; empty if it has none."""
     parts = []
     for row in rows:
         if row["kind"] in ("published", "derived"):
@@ -65,7 +65,7 @@ def of_published(rows: Iterable[Row]) -> str:
 
 
 def of_noise(rows: Iterable[Row]) -> str:
-    """Return how many values of this session are noisy; empty where none is."""
+    """Return the number of noisy values of this session; empty if there are none."""
     mine = own(rows)
     noisy = sum(bool(row["noisy"]) for row in mine)
     return f" Noisy: {noisy} of {len(mine)} values." if noisy else ""

@@ -1,4 +1,4 @@
-"""Parsers of third-party benchmarks: the output is complete, verified and as requested, or refused.
+"""Parsers of third-party benchmarks: they accept only complete, verified, requested output.
 
 Each parser is a pure function from a text to frozen dataclasses. Bandwidths are in GB/s (1e9 bytes
 per second), times in us, sizes in bytes. The errors are those of :mod:`fabricheck.core.errors`.
@@ -14,12 +14,15 @@ from dataclasses import dataclass
 class PlacedValues:
     """The values that a tool printed in one run of a comparison round.
 
-    values: by place, as the parser of the tool names it. Nothing stands where the tool measured
-        nothing: a test that this machine cannot run, a pair without peer access.
-    version: that of the tool; ``None`` where it tells none.
-    devices: those that it saw; none where it tells none.
-    addresses: their PCI addresses without domain (``19:00.0``), in the same order; none where it
-        tells none.
+    values: by place, as the parser of the tool names it. A place without a measurement is missing:
+    a test that this machine cannot run, a pair without peer access.
+
+    version: of the tool; ``None`` if it prints none.
+
+    devices: the devices that it saw; empty if it prints none.
+
+    addresses: their PCI addresses without domain (``19:00.0``), in the same order; empty if it
+    prints none.
     """
 
     values: Mapping[tuple[str | int, ...], float]

@@ -20,19 +20,19 @@ _HEADER = re.compile(
 #: Arrays that a kernel reads and writes.
 ARRAYS = {"Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2}
 
-#: Values have six digits, two of them in a quotient.
+#: Values have six digits; two of them form a quotient.
 _SLACK = 1e-4
 
 
 def parse(text: str, origin: str, runs: int, array_bytes: int) -> PlacedValues:
-    """Parse the output of one run: by kernel the GB/s, read and written, of its best run.
+    """Parse the output of one run: by kernel, the GB/s read and written in its best run.
 
-    It prints the table at its end, after comparing the data, and nothing below it. It reports
+    The tool prints the table at its end, after comparing the data, and nothing below it. It reports
     neither its version nor the devices.
 
     :param origin: the file, for errors.
-    :param runs: how often each kernel was to run.
-    :param array_bytes: of one array.
+    :param runs: the requested number of runs of each kernel.
+    :param array_bytes: the bytes of one array.
     :raises GarbledOutput: when the text is cut off or damaged, or its numbers contradict each
         other.
     :raises OtherRunError: when it has other sizes or another number of runs.

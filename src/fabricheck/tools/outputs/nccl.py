@@ -55,10 +55,10 @@ class NcclDevice:
 class NcclResult:
     """The output of one test.
 
-    tests: name and version of the test; ``None`` where the banner has none. library: version of the
+    tests: name and version of the test; ``None`` if the banner has none. library: version of the
     library that ran. stack: versions that RCCL reports, such as ``("ROCm", "6.2.0.0-66")``.
-    network: what the library reported to use between nodes; empty unless NCCL_DEBUG was set. batch:
-    number of operations in a mean time. threads: of each process, which share its devices.
+    network: the network that the library reported between nodes; empty unless NCCL_DEBUG was set.
+    batch: number of operations in a mean time. threads: of each process, which share its devices.
     """
 
     tests: str | None
@@ -98,7 +98,7 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
 
 
 class _Reader:
-    """Takes the lines one by one: a banner, the table, the end."""
+    """Parses the lines one by one: a banner, the table, the end."""
 
     def __init__(self, collective: str, ranks: int, sizes: Sequence[int]) -> None:
         self.collective, self.ranks, self.sizes = collective, ranks, sizes
@@ -205,7 +205,7 @@ class _Reader:
         self.devices.append(device)
 
     def _devices(self) -> None:
-        """Check the banner when it has ended."""
+        """Check the banner after its last line."""
         if self.batch is None:
             raise self.last.garbled("the line '# nThread ...' with the parameters is missing above")
         if len(self.devices) != self.ranks:
@@ -246,7 +246,7 @@ class _Reader:
 
     def _end(self, line: Line) -> None:
         if match := _AVERAGE.fullmatch(line.text):
-            # A mean over all sizes and both placements, which describes no size.
+            # A mean over all sizes and both placements belongs to no size.
             if printed(match[1]) is None or self.averaged:
                 raise self.last.garbled(f"'{line.text}' is damaged or occurs twice")
             self.averaged = True

@@ -1,7 +1,7 @@
 """Parser of nvbandwidth 0.8's JSON (``-j``): a matrix for each testcase.
 
-It prints once, at its end: after a crash there is nothing, or an object with an ``error``. Sources
-of the format: json_output.cpp and testcases_*.cpp of nvbandwidth 0.8.
+The tool prints once, at its end: after a crash there is nothing, or an object with an ``error``.
+Sources of the format: json_output.cpp and testcases_*.cpp of nvbandwidth 0.8.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from fabricheck.core.errors import GarbledOutput, InvalidDocument, OtherRunError
 from fabricheck.core.lines import printed
 from fabricheck.tools.outputs import PlacedValues
 
-#: In GB/s (1e9 bytes per second), a latency in ns; None where nothing was measured.
+#: In GB/s (1e9 bytes per second), a latency in ns; None without a measurement.
 Matrix = list[list[float | None]]
 
 #: Testcases of two directions append three matrices: each direction's, and their total.
 PARTS_OF_BOTH = 3
 
-#: What its kernels print before the JSON when they find wrong data.
+#: The message that its kernels print before the JSON when they find wrong data.
 _WRONG = "Invalid value when checking the pattern"
 
-#: Values have six digits, and their sum has all.
+#: Values have six digits; their sum is printed in full.
 _SLACK = 1e-5
 
 
 def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
     """Parse the output of one run: values by testcase, row and column.
 
-    For two directions they are the total. The testcase's description defines the rows: one row for
-    the host or for all others, else one for each device. A testcase that this machine cannot run,
-    such as one between devices on one device, is waived and has no values.
+    For two directions the values are the total. The testcase's description defines the rows: one
+    row for the host or for all others, else one for each device. A testcase that this machine
+    cannot run, such as one between devices on a single device, is waived and has no values.
 
     :param origin: the file, for errors.
     :param testcases: the names of the requested ones.
-    :raises GarbledOutput: when it is cut off or damaged, or when the tool or a testcase of it
+    :raises GarbledOutput: when the text is cut off or damaged, or when the tool or a testcase
         failed.
     :raises OtherRunError: when it ran other testcases than requested.
     :raises WrongDataError: when it found wrong data.

@@ -1,7 +1,7 @@
 """Parser of OSU Micro-Benchmarks 7.x: one row for each message size.
 
-A complete output looks like one that was cut off, for nothing follows the last row. So the reader
-states the requested sizes, and gets exactly these.
+Nothing follows the last row, so a complete output looks like one that was cut off. The caller
+therefore states the requested sizes, and the parser requires exactly these.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Reading what rocm_bandwidth_test 2.6.0 prints, that of ROCm 5.2 to 6.3: matrices, and pairs.
+"""Parser of rocm_bandwidth_test 2.6.0, as in ROCm 5.2 to 6.3: matrices, and pairs.
 
-Copies are those of ROCr's asynchronous copy: engines, but kernels where these are switched off. All
-bandwidths are in GB/s (1e9 bytes per second), those called peak of the shortest of its runs. Source
-of the format: rocm_bandwidth_test_report.cpp and rocm_bandwidth_test_print.cpp of ROCm 5.2.0 and
-6.3.3, which print the same. ROCm 7 has another program of this name, made of TransferBench.
+Copies are ROCr's asynchronous copies: by engines, or by kernels where engines are switched off. All
+bandwidths are in GB/s (1e9 bytes per second); a peak is that of the shortest run. Sources of the
+format: rocm_bandwidth_test_report.cpp and rocm_bandwidth_test_print.cpp of ROCm 5.2.0 and 6.3.3,
+which print the same. ROCm 7 has another program of this name, based on TransferBench.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fabricheck.tools.outputs import PlacedValues
 
 VERSION = "2.6.0"
 
-#: Titles of its matrices; rows are sources. `DISTANCE` is that of NUMA.
+#: Titles of its matrices; rows are sources. `DISTANCE` is the NUMA distance.
 ACCESS = "Inter-Device Access"
 LINK_TYPE = "Inter-Device Link Type: P = PCIe, X = xGMI, N/A = Not Applicable"
 HOPS = "Inter-Device Link Hops"
@@ -26,14 +26,14 @@ ONE_WAY = "Unidirectional copy peak bandwidth GB/s"
 BOTH_WAYS = "Bidirectional copy peak bandwidth GB/s"
 VALIDATION = "Data Path Validation"
 
-#: What it prints without options, with ``-a``, ``-A``, ``-v`` and ``-t``.
+#: The titles printed without options, with ``-a``, ``-A``, ``-v`` and ``-t``.
 DEFAULT = (ACCESS, DISTANCE, ONE_WAY, BOTH_WAYS)
 ALL_ONE_WAY = (ACCESS, DISTANCE, ONE_WAY)
 ALL_BOTH_WAYS = (ACCESS, DISTANCE, BOTH_WAYS)
 VALIDATED = (ACCESS, VALIDATION)
 TOPOLOGY = (ACCESS, LINK_TYPE, DISTANCE)
 
-#: Bytes of a copy of the matrices; no option of these changes it.
+#: Bytes of a copy of the matrices; none of these options changes the size.
 MATRIX_BYTES = 64 << 20
 
 #: Columns of a pair: times in us, bandwidths in GB/s.
@@ -55,7 +55,7 @@ _VERSION = re.compile(r"RocmBandwidthTest Version: (\S+)")
 _DEVICE = re.compile(
     r"Device: (\d+),  (.*?)(?:,  (GPU-\S+),  ([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d))?"
 )
-#: What only a GPU has: a damaged line of one is none of a CPU.
+#: Fields that only a GPU has, so that a damaged line of a GPU is not read as a CPU's.
 _OF_GPU = re.compile(r"GPU-|,  |:[0-9a-f]+\.\d")
 _FACT = re.compile(r"(Device Index|Device Type|Device Name|Device  BDF|Device UUID): +(.*)")
 _MEMORY = re.compile(r"Allocatable Memory Size \(KB\): +\d+")
@@ -66,16 +66,16 @@ _SIZES = {"Bytes": 1, "KB": 1 << 10, "MB": 1 << 20}
 
 
 def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValues:
-    """Read matrices: values by title, row and column; what is ``N/A`` has none.
+    """Parse matrices: values by title, row and column, without those printed as ``N/A``.
 
     A device is ``CPU 00`` for the first host domain and ``GPU 00`` for the first GPU. A GPU's copy
-    to itself counts its bytes twice, read and written; a copy of both directions those of both,
-    over the time from the first's start to the last's end. Of a link's type the place ends with
+    to itself counts its bytes twice, read and written. A copy in both directions counts the bytes
+    of both, over the time from the first start to the last end. For a link type the place ends with
     ``P`` or ``X``, and the value is 1.
 
     :param origin: the file, for errors.
-    :param titles: those that were asked for, such as `DEFAULT`.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :param titles: the requested titles, such as `DEFAULT`.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it has other matrices, or is of another version.
     :raises WrongDataError: when a validation failed.
     """
@@ -88,16 +88,16 @@ def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValu
         line = reader.take("a title")
         title = line.text.strip()
         if title not in _FORMS:
-            raise line.garbled(f"'{title}' is no title of a matrix")
+            raise line.garbled(f"'{title}' is not a title of a matrix")
         found.append(title)
         values |= (one := _matrix(reader, title, names))
         for _, *ends in one if title in (ONE_WAY, BOTH_WAYS) else ():
             if not any(values.get((ACCESS, *way)) for way in (ends, reversed(ends))):
-                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, and no access")
+                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, but no access")
     if tuple(found) != tuple(titles):
         if tuple(found) == tuple(titles[: len(found)]):
             raise GarbledOutput(
-                origin, None, f"it ends before '{titles[len(found)]}', so it is cut"
+                origin, None, f"the text ends before '{titles[len(found)]}', so it is cut off"
             )
         raise OtherRunError(origin, None, f"its matrices are {_list(found)}, not {_list(titles)}")
     return PlacedValues(values, VERSION, tuple(gpus), tuple(addresses))
@@ -123,7 +123,7 @@ def _matrix(
             if word == "N/A" and title != ACCESS:
                 continue
             if _FORMS[title].fullmatch(word) is None:
-                raise line.garbled(f"'{word}' is no value of '{title}'")
+                raise line.garbled(f"'{word}' is not a value of '{title}'")
             if word == "FAIL":
                 raise line.wrong_data(f"the copy from {source} to {target} gave wrong data")
             if title == LINK_TYPE and source == target:
@@ -133,30 +133,30 @@ def _matrix(
             else:
                 values[title, source, target] = 1.0 if word == "PASS" else float(word)
             if title in (ONE_WAY, BOTH_WAYS) and float(word) <= 0:
-                raise line.garbled(f"'{word}' is no value above zero")
+                raise line.garbled(f"'{word}' is not a positive value")
             if title == BOTH_WAYS and target in names[: number + 1]:
                 other = None if target == source else values.get((title, target, source))
                 if other != float(word):
-                    raise line.garbled(f"{word} of {source} and {target} is {other} the other way")
+                    raise line.garbled(f"{source} to {target} is {word}, the way back is {other}")
     if title == BOTH_WAYS:
         for _, *ends in values:
             if (title, *reversed(ends)) not in values:
-                raise line.garbled(f"{ends[1]} and {ends[0]} have a value one way only")
+                raise line.garbled(f"{ends[1]} and {ends[0]} have a value in one direction only")
     return values
 
 
 def parse_pairs(
     text: str, origin: str, pairs: Sequence[tuple[str, str]], sizes: Sequence[int], both: bool
 ) -> PlacedValues:
-    """Read the tables of pairs (``-s``, ``-d``, ``-b``, with ``-l`` latencies of small copies).
+    """Parse the tables of pairs (``-s``, ``-d``, ``-b``, with ``-l`` latencies of small copies).
 
-    Values by source, destination, bytes and column. Ends are named by their kind and the number
-    that it prints, which is that of a memory pool: ``Cpu 0``, ``Gpu 2``.
+    Values are by source, destination, bytes and column. Ends are named by their kind and the
+    printed number, which is that of a memory pool: ``Cpu 0``, ``Gpu 2``.
 
     :param origin: the file, for errors.
-    :param pairs: those that were asked for, in order; ``sizes`` in bytes, as well.
-    :param both: whether it copied in both directions; then a row counts the bytes of both.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :param pairs: the requested pairs, in order; ``sizes`` in bytes, as well.
+    :param both: whether it copied in both directions; a row then counts the bytes of both.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it is of other pairs, sizes or directions, or of another version.
     """
     reader = _Reader(text, origin)
@@ -189,20 +189,20 @@ def parse_pairs(
                 for column, value in _pair(line, size, both or source == target).items()
             }
     if not reader.over:
-        raise reader.take("nothing").garbled("it has more than the rows that were asked for")
+        raise reader.take("nothing").garbled("a row follows the last requested one")
     return PlacedValues(values, VERSION)
 
 
 def _pair(line: Line, size: int, twice: bool) -> dict[str, float]:
     words = line.words
     if len(words) != 6 or words[1] not in _SIZES or not _WHOLE.fullmatch(words[0]):
-        raise line.garbled("it is no row of a pair")
+        raise line.garbled("it is not a row of a pair")
     if int(words[0]) * _SIZES[words[1]] != size:
         raise line.other_run(f"it is of {words[0]} {words[1]}, not of {size} B")
     found = [printed(word) if _RATE.fullmatch(word) else None for word in words[2:]]
     numbers = [number for number in found if number is not None]
     if len(numbers) != len(COLUMNS) or numbers[0].value <= 0 or numbers[2].value <= 0:
-        raise line.garbled("it has no value above zero")
+        raise line.garbled("it has no positive value")
     for time, rate in (numbers[:2], numbers[2:]):
         # GB/s times us are 1000 bytes.
         moved = (1e3 * time.low * max(rate.low, 0.0), 1e3 * time.high * rate.high)
@@ -227,7 +227,9 @@ class _Reader:
 
     def take(self, what: str) -> Line:
         if self.over:
-            raise GarbledOutput(self.origin, None, f"it ends without {what}, so it is cut")
+            raise GarbledOutput(
+                self.origin, None, f"the text ends without {what}, so it is cut off"
+            )
         self.at += 1
         return self.lines[self.at - 1]
 
@@ -237,13 +239,13 @@ class _Reader:
         if match is None:
             raise line.garbled("it is not the version of rocm_bandwidth_test")
         if match[1] != VERSION:
-            raise line.other_run(f"it is of version {match[1]}; read is {VERSION}")
+            raise line.other_run(f"it is of version {match[1]}, not of {VERSION}")
         line = self.take("its command")
         if not line.text.strip().startswith("Launch Command is: "):
             raise line.garbled("it does not say 'Launch Command is'")
 
     def devices(self) -> tuple[list[str], list[str], list[str]]:
-        """Return names of all devices, then of GPUs what they are and their PCI addresses."""
+        """Return the names of all devices, and the kind and PCI address of each GPU."""
         told: list[tuple[Line, str, tuple[str, str, str] | None]] = []
         while not self.over and (match := _DEVICE.fullmatch(self.lines[self.at].text.strip())):
             line = self.take("a device")
@@ -267,7 +269,7 @@ class _Reader:
         return names, gpus, addresses
 
     def _listed(self) -> list[tuple[Line, str, tuple[str, str, str] | None]]:
-        """Read the devices as ``-t`` lists them."""
+        """Parse the list of devices that ``-t`` prints."""
         told: list[tuple[Line, str, tuple[str, str, str] | None]] = []
         facts: dict[str, str] = {}
         line = self.lines[0]
@@ -282,7 +284,7 @@ class _Reader:
             line = self.take("a device")
             if match is not None:
                 if match[1] in facts:
-                    raise line.garbled(f"'{match[1]}' stands twice")
+                    raise line.garbled(f"'{match[1]}' occurs twice")
                 facts[match[1]] = match[2].strip()
         if not facts:
             raise GarbledOutput(self.origin, None, "it names no device")
@@ -293,7 +295,7 @@ class _Reader:
     ) -> tuple[Line, str, tuple[str, str, str] | None]:
         kind, name = facts.get("Device Type"), facts.get("Device Name")
         if facts.get("Device Index") != str(number) or kind not in ("CPU", "GPU") or name is None:
-            raise line.garbled(f"device {number} is not whole")
+            raise line.garbled(f"device {number} is incomplete")
         if kind == "CPU":
             return line, name, None
         match = _BDF.fullmatch(facts.get("Device  BDF", ""))

@@ -1,8 +1,8 @@
-"""Reading the JSON (``-j``) of ROCm Validation Suite's modules pebb, pbqt and babel.
+"""Parser of the JSON (``-j``) of ROCm Validation Suite's modules pebb, pbqt and babel.
 
-It says neither sizes nor directions of pebb and pbqt: they are those of the configuration, so that
-the name of the action has to tell them. Sources of the format: action.cpp of each module and
-docs/schemas of ROCm 7.2.0; that of 6.3 has other entries, and is refused.
+For pebb and pbqt it contains neither sizes nor directions. These are in the configuration, so the
+name of the action has to state them. Sources of the format: action.cpp of each module and
+docs/schemas of ROCm 7.2.0. The format of 6.3 has other entries, and is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fabricheck.tools.outputs import PlacedValues
 #: The ends of a copy, by module: those of pebb are a NUMA node and a GPU.
 _ENDS = {"pebb": ("srccpu", "dstgpu"), "pbqt": ("srcgpu", "dstgpu")}
 
-#: Arrays that RVS counts for a function of babel; one that only reads counts as two.
+#: Arrays that RVS counts for a function of babel; a function that only reads counts as two.
 ARRAYS = {"Read": 2, "Write": 2, "Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2}
 
 _RATE = re.compile(r"([0-9]+\.[0-9]{3}) GBps( \(\*\))?")
@@ -28,15 +28,15 @@ _ID = re.compile(r"[0-9]{1,9}")
 
 
 def parse(text: str, origin: str, module: str) -> PlacedValues:
-    """Read one log of one module: GB/s (1e9 bytes per second), in which copies count bytes once.
+    """Parse one log of one module: GB/s (1e9 bytes per second); copies count bytes once.
 
-    Of pebb and pbqt by action, source and destination, as RVS numbers NUMA nodes and GPUs: all
-    bytes of a run over all its time, of both directions together where the action has both. Of
-    babel by action, GPU and function: read and written, of the best run.
+    The values of pebb and pbqt are by action, source and destination, as RVS numbers NUMA nodes and
+    GPUs: all bytes of a run over its time, of both directions together if the action has both. The
+    values of babel are by action, GPU and function: bytes read and written in the best run.
 
     :param origin: the file, for errors.
     :param module: ``pebb``, ``pbqt`` or ``babel``.
-    :raises GarbledOutput: when it is cut, damaged, contradicts itself, or a test did not pass.
+    :raises GarbledOutput: when the text is cut off, damaged, contradicts itself, or a test failed.
     :raises OtherRunError: when it is of another module.
     """
     reader = _Reader(origin)
@@ -62,9 +62,9 @@ class _Reader:
         try:
             root = strict_json.parse(text, self.origin)
         except InvalidDocument as error:
-            raise self.garbled(f"it is cut, or no JSON of RVS: it {error.reason}") from None
+            raise self.garbled(f"it is cut off, or not JSON of RVS: it {error.reason}") from None
         if not isinstance(root, dict) or root.get("version") != "1.0" or len(root) != 2:
-            raise self.garbled("it is no JSON of RVS of version 1.0 and one module")
+            raise self.garbled("it is not JSON of RVS of version 1.0 and one module")
         if module not in root:
             found = next(name for name in root if name != "version")
             raise OtherRunError(self.origin, None, f"it is of the module {found}, not {module}")
@@ -80,7 +80,7 @@ class _Reader:
 
     def _require_texts(self, action: str, entry: Any) -> None:
         if not isinstance(entry, dict) or not all(isinstance(x, str) for x in entry.values()):
-            raise self.garbled(f"an entry of the action {action} is no object of texts")
+            raise self.garbled(f"an entry of the action {action} is not an object of texts")
 
     def _passed(self, action: str, entry: dict[str, str]) -> None:
         if entry.get("pass") != "true":
@@ -100,8 +100,8 @@ class _Reader:
             self._passed(action, entry)
             source, target = (entry[end] for end in ends)
             if not _ID.fullmatch(source) or not _ID.fullmatch(target):
-                raise self.garbled(f"{source} and {target} of the action {action} are no numbers")
-            # Means of a part of the run stand before that of the whole.
+                raise self.garbled(f"{source} and {target} of the action {action} are not numbers")
+            # Means of parts of the run precede the mean of the whole run.
             last[source, target] = entry["throughput"]
         values: dict[tuple[str | int, ...], float] = {}
         for (source, target), word in last.items():
@@ -109,7 +109,7 @@ class _Reader:
                 continue
             match = _RATE.fullmatch(word)
             if match is None or float(match[1]) <= 0:
-                raise self.garbled(f"'{word}' of the action {action} is no throughput above zero")
+                raise self.garbled(f"'{word}' of the action {action} is not a positive throughput")
             if match[2] is not None:
                 raise self.garbled(f"the action {action} has no mean of the whole run")
             values[action, int(source), int(target)] = float(match[1])
@@ -152,5 +152,7 @@ class _Reader:
         word = entry.get(key, "")
         found = printed(word) if _SIX.fullmatch(word) else None
         if found is None or found.value <= 0:
-            raise self.garbled(f"'{key}' of the action {action} is '{word}', no value above zero")
+            raise self.garbled(
+                f"'{key}' of the action {action} is '{word}', which is not a positive value"
+            )
         return found

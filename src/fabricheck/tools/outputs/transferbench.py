@@ -1,9 +1,9 @@
-"""Reading what TransferBench prints for its presets p2p, a2a, one2all and scaling, as text or CSV.
+"""Parser of TransferBench's presets p2p, a2a, one2all and scaling, as text or CSV.
 
 Bandwidths are in GB/s (1e9 bytes per second), means over the iterations, and count bytes once. Rows
 are sources, columns destinations. Sources of the format: TransferBench.cpp of 1.52, which calls
-one2all pcopy, and the presets of the client that followed it (seen up to its support of several
-nodes, which is refused).
+one2all pcopy, and the presets of its successor (up to its support of several nodes, which is
+refused).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fabricheck.tools.outputs import PlacedValues
 #: The oldest version whose format is read.
 OLDEST = (1, 52)
 
-#: Matrices of p2p: alone; beside the other direction the one of the row, and both together.
+#: Matrices of p2p: one direction alone; in both directions, that of the row, and the total.
 ALONE, BESIDE, BOTH = "alone", "beside", "both"
 
-#: Places of a2a: the sum of the transfers' rates, and all bytes over the time by the host's clock.
+#: Places of a2a: the sum of the transfers' rates, and all bytes over the host's time.
 SUM, BY_HOST = ("sum",), ("by host's clock",)
 
-#: The row of scaling that has the highest value over all numbers of compute units.
+#: The row of scaling with the highest value over all numbers of compute units.
 BEST = "best"
 
 _VERSION = re.compile(
@@ -62,16 +62,16 @@ _BEST_CELL = re.compile(r"([0-9]+\.[0-9]{2})\( *(\d+)\)")
 def parse_p2p(
     text: str, origin: str, size: int, executor: str = "GFX", remote_read: bool = False
 ) -> PlacedValues:
-    """Read preset ``p2p``: values by matrix, row (source) and column (destination).
+    """Parse preset ``p2p``: values by matrix, row (source) and column (destination).
 
-    A device is named as it prints it, ``CPU 00`` for a NUMA node and ``GPU 00``. The row's device
-    executes, with ``remote_read`` the column's: a GPU by kernel or engine, a CPU by its threads.
-    What it calls peak is a mean. Of both directions together it adds their rates.
+    Devices have their printed names, ``CPU 00`` for a NUMA node and ``GPU 00``. The row's device
+    executes the transfer, or the column's with ``remote_read``: a GPU by kernel or engine, a CPU by
+    its threads. The printed peak is a mean. The total of both directions is the sum of their rates.
 
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
     :param executor: of GPUs, ``GFX`` for kernels or ``DMA`` for engines.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it is of other sizes, executors or an older version.
     :raises WrongDataError: when it found wrong data.
     """
@@ -89,7 +89,7 @@ def parse_p2p(
         line = reader.take(f"the matrix '{part}directional'")
         found = _MATRIX.fullmatch(line.text)
         if found is None or found[1] != part:
-            raise line.garbled(f"'{part}directional copy peak bandwidth' is not where it has to be")
+            raise line.garbled(f"'{part}directional copy peak bandwidth' is missing here")
         if (found[2] == "Remote", found[3] == "Local", found[4]) != (
             remote_read,
             remote_read,
@@ -111,7 +111,7 @@ def _matrix(
     corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
     found, *names = _words(line)
     if found != corner or not names or names != _device_names(names):
-        raise line.garbled(f"'{line.text.strip()}' are no names of columns")
+        raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     _require_commas(line, len(names) + 1 if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
     arrows = ("->",) if part == "Uni" else ("->", "<-", "<->")
@@ -148,39 +148,39 @@ def _require_sums(line: Line, rows: Mapping[str, Sequence[float | None]]) -> Non
         known = [value is not None for value in (one, other, both)]
         added = (one or 0.0) + (other or 0.0)
         if len(set(known)) > 1 or (both is not None and abs(both - added) > 0.0151):
-            raise line.garbled(f"{both} is not what both directions add up to, {added:g}")
+            raise line.garbled(f"{both} is not the sum of both directions, {added:g}")
 
 
 def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[float]]) -> None:
     line = reader.take("the names of the averages")
     if tuple(line.words) != _KINDS:
-        raise line.garbled(f"'{line.text.strip()}' are no names of averages")
+        raise line.garbled(f"'{line.text.strip()}' are not names of averages")
     line = reader.take("the averages")
     head, _, rest = line.text.partition("):")
     if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
-        raise line.garbled(f"'{line.text.strip()}' are no averages of {part}Dir")
+        raise line.garbled(f"'{line.text.strip()}' are not averages of {part}Dir")
     for word, cells in zip(rest.split(), kinds.values(), strict=True):
         told = _value(line, word, _TWO)
         mean = sum(cells) / len(cells) if cells else None
         if (told is None) != (mean is None) or (
             told is not None and mean is not None and abs(told - mean) > 0.0101
         ):
-            raise line.garbled(f"the average {word} is not that of the values, {mean}")
+            raise line.garbled(f"the average {word} is not that of its values, {mean}")
 
 
 def parse_a2a(
     text: str, origin: str, size: int, settings: Mapping[str, str], direct: bool = True
 ) -> PlacedValues:
-    """Read preset ``a2a``: values of all pairs at once by source and destination, and totals.
+    """Parse preset ``a2a``: values of simultaneous pairs by source and destination, and totals.
 
-    Totals are at `SUM`, the rates added, and `BY_HOST`, all bytes over the time of the host's
-    clock, with the starts of the kernels.
+    Totals are at `SUM`, the sum of the rates, and at `BY_HOST`, all bytes over the time by the
+    host's clock, including the starts of the kernels.
 
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
-    :param settings: environment variables of the run, refused where it shows another value.
-    :param direct: whether only pairs with a link of their own were asked for.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :param settings: environment variables of the run; other printed values are refused.
+    :param direct: whether only pairs with a link of their own were requested.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it is of another run or an older version.
     :raises WrongDataError: when it found wrong data.
     """
@@ -199,7 +199,7 @@ def parse_a2a(
     corner, *names = _words(line)
     devices = names[:-2]
     if corner != "SRC\\DST" or names[-2:] != ["STotal", "Actual"] or not devices:
-        raise line.garbled(f"'{line.text.strip()}' are no names of GPUs, STotal and Actual")
+        raise line.garbled(f"'{line.text.strip()}' are not names of GPUs, STotal and Actual")
     if devices != _device_names(devices) or devices[0][:3] != "GPU":
         raise line.garbled(f"'{line.text.strip()}' does not name the GPUs in order")
     csv = "," in line.text
@@ -235,7 +235,7 @@ def parse_a2a(
             values[place] = value
         expected = {None: added / int(match[3]), SUM: added}.get(place)
         if expected is not None and abs(value - expected) > 0.0011:
-            raise line.garbled(f"{value:g} is not {expected:g}, as the table has it")
+            raise line.garbled(f"{value:g} is not the {expected:g} of the table")
     reader.end()
     return PlacedValues(values, reader.version, tuple(devices))
 
@@ -258,16 +258,16 @@ def _require_sum(line: Line, told: float | None, parts: Sequence[float]) -> None
 def parse_one_to_all(
     text: str, origin: str, size: int, gpus: int, fewest: int, most: int, executor: str = "G"
 ) -> PlacedValues:
-    """Read preset ``one2all``, or ``pcopy`` of 1.52: copies from GPU 0 to sets of others at once.
+    """Parse preset ``one2all``, or ``pcopy`` of 1.52: copies from GPU 0 to sets of other GPUs.
 
-    Values by executor, set and destination: ``("G", "1,2,3", 2)``; the set's sum is ``("G",
-    "1,2,3")``. It does not print the bytes; 1.52 does.
+    Values are by executor, set and destination: ``("G", "1,2,3", 2)``; the sum of the set is at
+    ``("G", "1,2,3")``. Only 1.52 prints the bytes.
 
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
-    :param gpus: how many there are; sets have from ``fewest`` to ``most`` of them.
+    :param gpus: the number of GPUs; sets have from ``fewest`` to ``most`` of them.
     :param executor: ``G`` for kernels or ``D`` for engines, of GPU 0.
-    :raises GarbledOutput: when the text is cut or damaged.
+    :raises GarbledOutput: when the text is cut off or damaged.
     :raises OtherRunError: when it is of another run or an older version.
     :raises WrongDataError: when it found wrong data.
     """
@@ -303,12 +303,12 @@ def parse_one_to_all(
         if told != chosen:
             raise line.garbled(f"it is not the row of copies from GPU 0 to {_set(chosen)}")
         if " ".join(f"(G0 {executor}0 G{one})" for one in chosen) != f"({right}".strip():
-            raise line.garbled("what follows its values is not what it copies")
+            raise line.garbled("the text after its values does not describe its copies")
         if len(words) != len(chosen) + 2 or words[-2] != str(len(chosen)):
-            raise line.garbled(f"it has not {len(chosen)} values and their number")
+            raise line.garbled(f"it does not have {len(chosen)} values and their number")
         _require_commas(line, len(names) if csv else 0)
         if not words[-1].isdecimal():
-            raise line.garbled(f"{words[-1]} is no number of compute units")
+            raise line.garbled(f"{words[-1]} is not a number of compute units")
         for target, word in zip(chosen, words, strict=False):
             value = _value(line, word, _THREE)
             if value is None:
@@ -330,14 +330,14 @@ def _bare(line: Line) -> list[str]:
 
 
 def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
-    """Read preset ``scaling``: copies by kernels of GPU 0, by number of compute units and target.
+    """Parse preset ``scaling``: kernel copies of GPU 0, by number of compute units and target.
 
-    Values by ``(units, "GPU 01")``, and the best over all units by ``(BEST, "GPU 01")``.
+    Values are at ``(units, "GPU 01")``, and the best over all units at ``(BEST, "GPU 01")``.
 
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
-    :param most: compute units, from 1.
-    :raises GarbledOutput: when the text is cut, damaged, or contradicts itself.
+    :param most: the largest number of compute units; the smallest is 1.
+    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it is of another run or an older version.
     :raises WrongDataError: when it found wrong data.
     """
@@ -355,7 +355,7 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     head, *found = line.text.replace(",", " ").split()
     names = [f"{one[:3]} {one[3:]}" for one in found]
     if head != "NumCUs" or not names or names != _device_names(names):
-        raise line.garbled(f"'{line.text.strip()}' are no names of columns")
+        raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     csv = "," in line.text
     _require_commas(line, len(names) if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
@@ -391,7 +391,7 @@ def _words(line: Line) -> list[str]:
 
 
 def _device_names(names: Sequence[str]) -> list[str]:
-    """Return the names of as many CPUs and GPUs as these have, in order."""
+    """Return the names of some CPUs and GPUs, in the order of their numbers."""
     cpus = sum(name[:3] == "CPU" for name in names)
     gpus = len(names) - cpus
     return [*(f"CPU {i:02d}" for i in range(cpus)), *(f"GPU {i:02d}" for i in range(gpus))]
@@ -406,7 +406,7 @@ def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
     if word == "N/A":
         return None
     if form.fullmatch(word) is None or float(word) <= 0:
-        raise line.garbled(f"'{word}' is no value above zero")
+        raise line.garbled(f"'{word}' is not a positive value")
     return float(word)
 
 
@@ -427,14 +427,14 @@ class _Reader:
                 if (int(match[1]), int(match[2])) < OLDEST:
                     oldest = ".".join(map(str, OLDEST))
                     raise line.other_run(
-                        f"it is of TransferBench {self.version}; read are {oldest} and newer"
+                        f"it is of TransferBench {self.version}, not of {oldest} or newer"
                     )
 
         if self.version is None:
-            raise GarbledOutput(origin, None, "it does not tell the version of TransferBench")
+            raise GarbledOutput(origin, None, "it does not state the version of TransferBench")
 
     def require_settings(self, wanted: Mapping[str, str]) -> None:
-        """Refuse what the run shows of its environment variables with another value."""
+        """Refuse a run that prints another value of a requested environment variable."""
         for line in self.lines:
             match = _SETTING.fullmatch(line.text)
             if match is not None and wanted.get(match[1], match[2]) != match[2]:
@@ -445,19 +445,21 @@ class _Reader:
             raise line.other_run(f"its transfers are of {found} B, not {wanted} B")
 
     def find(self, form: re.Pattern[str], what: str) -> tuple[Line, re.Match[str]]:
-        """Return the next line of a form, and pass over those before it."""
+        """Return the next line of a form, and skip the lines before it."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             self.at += 1
             if match := form.fullmatch(line.text):
                 return line, match
         raise GarbledOutput(
-            self.origin, None, f"it has no {what}: it is cut, or of another preset or version"
+            self.origin, None, f"it has no {what}: it is cut off, or of another preset or version"
         )
 
     def take(self, what: str) -> Line:
         if self.at >= len(self.lines):
-            raise GarbledOutput(self.origin, None, f"it ends without {what}, so it is cut")
+            raise GarbledOutput(
+                self.origin, None, f"the text ends without {what}, so it is cut off"
+            )
         self.at += 1
         return self.lines[self.at - 1]
 

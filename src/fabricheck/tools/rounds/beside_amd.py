@@ -1,6 +1,6 @@
-"""What is compared on AMD: TransferBench, rocm_bandwidth_test and BabelStream HIP beside ours.
+"""The comparisons on AMD: TransferBench, rocm_bandwidth_test and BabelStream HIP with ours.
 
-What the tools measure was looked up in their sources: TransferBench 1.52 and its client after it,
+What the tools measure is taken from their sources: TransferBench 1.52 and its successor,
 rocm_bandwidth_test 2.6.0, BabelStream 5.0. Nothing of this has run on an AMD GPU.
 """
 
@@ -18,7 +18,7 @@ from fabricheck.tools.rounds.cases import (
     Ours,
 )
 
-#: The set of all others of GPU 0 in `Cell`s of TransferBench: their number is known when it ran.
+#: The set of all GPUs but GPU 0 in `Cell`s of TransferBench; their number is known when it runs.
 OTHERS = "all others"
 
 
@@ -44,7 +44,7 @@ _ADDED_ONE = (
     f"{_SMALL}; TransferBench adds the rates of all; ours is all bytes over the time of the slowest"
 )
 
-#: Data go from device 0 to device 1, or one of them and the host, unless one says otherwise.
+#: Data moves from device 0 to device 1, or between one of them and the host, unless stated.
 BESIDE_AMD: tuple[Comparison, ...] = (
     Comparison(
         "copy on the device",

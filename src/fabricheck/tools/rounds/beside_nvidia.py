@@ -1,7 +1,6 @@
-"""What is compared on NVIDIA: nvbandwidth, BabelStream and CUDA's sample beside our programs.
+"""The comparisons on NVIDIA: nvbandwidth, BabelStream and CUDA's sample with our programs.
 
-What the tools measure was looked up in their sources: nvbandwidth 0.8, BabelStream 5.0,
-cuda-samples.
+What the tools measure is taken from their sources: nvbandwidth 0.8, BabelStream 5.0, cuda-samples.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _TOTAL = "nvbandwidth adds the rates of both; ours is all bytes over the time of
 _SWAPPED = "nvbandwidth calls it {}; its kernels are the sources', ours the destinations'"
 _RENAMED = "nvbandwidth calls it {}; its copies are queued by the destinations, ours by the sources"
 
-#: Data go from device 0 to device 1, or one of them and the host, unless one says otherwise.
+#: Data moves from device 0 to device 1, or between one of them and the host, unless stated.
 BESIDE_NVIDIA: tuple[Comparison, ...] = (
     Comparison(
         "copy on the device",
@@ -117,9 +116,9 @@ BESIDE_NVIDIA: tuple[Comparison, ...] = (
         (_nvb("device_to_device_bidirectional_memcpy_write_sm", 0, 1),),
         note=_TOTAL,
     ),
-    # What nvbandwidth 0.8 calls a read of one by all swaps source and destination (allToOneHelper,
-    # oneToAllHelper), so that data go the other way than the name says; its kernels (PREFER_SRC_
-    # CONTEXT) are then those of the sources.
+    # In nvbandwidth 0.8, a read of one device by all swaps source and destination (allToOneHelper,
+    # oneToAllHelper), so data moves opposite to the name. Its kernels (PREFER_SRC_CONTEXT) are then
+    # those of the sources.
     Comparison(
         "device 0 to all others, engine, beside writes",
         Ours("p2p-to-all", "engine", SET),

@@ -1,6 +1,6 @@
-"""What a comparison is: what our programs and third-party benchmarks measure alike.
+"""The terms of a comparison: equal measurements of our programs and third-party benchmarks.
 
-All bandwidths are GB/s (1e9 bytes per second) and count bytes once.
+All bandwidths are in GB/s (1e9 bytes per second) and count bytes once.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-#: Bytes of an array, but for latencies.
+#: Bytes of an array, except for latencies.
 ARRAY_BYTES = 512 << 20
 
-#: Bytes of the array of a pointer chase: nvbandwidth's own.
+#: Bytes of the array of a pointer chase, as in nvbandwidth.
 CHASE_BYTES = 2 << 20
 
-#: Bytes of BabelStream's arrays, a launch each: it waits for the device after each kernel, so that
-#: its rates grow with the size (H200: read plus written 3454 GB/s at 512 MiB, 3528 at 4 GiB).
+#: Bytes of BabelStream's arrays, one launch each. BabelStream waits for the device after each
+#: kernel, so that its rates grow with the size (H200: read plus written 3454 GB/s at 512 MiB, 3528
+#: at 4 GiB).
 BABELSTREAM_BYTES = {"512MiB": 512 << 20, "1GiB": 1 << 30}
 
 
@@ -23,8 +24,9 @@ BABELSTREAM_BYTES = {"512MiB": 512 << 20, "1GiB": 1 << 30}
 class Ours:
     """The one series of a launch (see `launches.ours`) with these fields.
 
-    roles: a set of one pair is a single, of several it has a sum.
-    to_host: the destination's memory is the host's; None where no other series is alike.
+    roles: a set of one pair has a single series, a set of several has a sum.
+
+    to_host: whether the destination is host memory; None if no other series is alike.
     """
 
     launch: str
@@ -39,10 +41,13 @@ class Cell:
     """One value of a tool.
 
     tool: a key of `launches.TOOLS`.
-    place: where it stands, as the tool's parser takes it: a testcase, row and column; a kernel; a
-        title, head, row and column.
-    launch: which one of the tool's.
-    factor: times what the tool prints is in the comparison's unit and convention.
+
+    place: its place for the tool's parser: a testcase, row and column; a kernel; a title, head, row
+    and column.
+
+    launch: the launch of the tool.
+
+    factor: converts the printed value to the comparison's unit and convention.
     """
 
     tool: str
@@ -55,9 +60,10 @@ class Cell:
 class Comparison:
     """One row.
 
-    target: of ours over the best tool's: at least, or for a time (us, ns) at most; None where the
-        tool's is another thing.
-    note: where a tool's test is not the same thing, the end of the row says what differs.
+    target: the smallest ratio of ours over the best tool's value, for a time (us, ns) the largest;
+    None if the tool measures something different.
+
+    note: the difference between the tool's test and ours, printed at the end of the row.
     """
 
     name: str
@@ -73,14 +79,14 @@ class Comparison:
         return self.unit == "GB/s"
 
 
-#: The host's NUMA domain that gives a tool its best value; see `launches`.
+#: The host's NUMA domain with a tool's best value; see `launches`.
 HOST = "host"
 
 SHARE = ("share",)
 SUM = ("sum",)
 SET = ("sum", "single")
 
-#: BabelStream's copy, half of what it counts.
+#: BabelStream's copy, at half of the bytes that it counts.
 BABELSTREAM_CELLS = tuple(
     Cell("babelstream", ("Copy",), f"babelstream-{size}", factor=0.5) for size in BABELSTREAM_BYTES
 )

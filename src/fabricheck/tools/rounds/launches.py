@@ -17,7 +17,7 @@ from fabricheck.tools.rounds.comparisons import COMPARISONS
 
 _Named = TypeVar("_Named")
 
-#: Testcases of nvbandwidth that the comparisons need, each once, in order.
+#: The testcases of nvbandwidth that the comparisons need, each once, in order.
 TESTCASES: tuple[str, ...] = tuple(
     dict.fromkeys(
         str(cell.place[0])
@@ -33,12 +33,12 @@ NVBANDWIDTH_SAMPLES = 2
 #: Runs of each kernel of BabelStream.
 BABELSTREAM_RUNS = 30
 
-#: Seconds of one of our samples: nvbandwidth times 16 copies at once, which last about as long.
+#: Seconds of one of our samples: nvbandwidth times 16 copies at once, which take about as long.
 _BATCH = "--batch-time 0.02"
 _QUICK = "--series-time 0.5 --max-samples 15"
 _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 
-#: The time limit of our launches, in s: one takes about 2 s on two H200, one of nvbandwidth 30 s.
+#: The time limit of our launches in s. One takes about 2 s on two H200, one of nvbandwidth 30 s.
 _LIMIT_S = 60.0
 
 
@@ -47,14 +47,20 @@ class Tool:
     """A third-party benchmark that measures in the rounds.
 
     title: its own name, in the table.
+
     arguments: those of each launch, for a shell, by the launch's name.
-    parse: reads an output: its text, its file for errors, the name of the launch, and the number of
-        devices.
+
+    parse: parses an output from its text, its file for errors, the name of the launch, and the
+    number of devices.
+
     limit_s: the time limit of a launch, in s.
-    runtimes: those of our programs beside which it measures.
-    fewest_devices: with fewer it does not run.
-    environment: variables of each launch, by its name; ``{others}`` is the number of devices but
-        one.
+
+    runtimes: the runtimes of our programs with which it is compared.
+
+    fewest_devices: the number of devices that it requires.
+
+    environment: variables of each launch, by its name; ``{others}`` is the number of devices minus
+    one.
     """
 
     title: str
@@ -71,17 +77,17 @@ def _babelstream(text: str, origin: str, launch: str, devices: int) -> PlacedVal
     return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
 
 
-#: Bytes of a transfer of TransferBench, its default, as it compares all data on the host.
+#: Bytes of a transfer of TransferBench: its default, because it compares all data on the host.
 TRANSFERBENCH_BYTES = 64 << 20
 
 _TRANSFERBENCH_SIZE = f"{TRANSFERBENCH_BYTES >> 20}M"
 
-#: Compute units up to which TransferBench's scaling goes, its default.
+#: The most compute units of TransferBench's scaling: its default.
 _SCALING_UNITS = 32
 
 _READS = {"USE_REMOTE_READ": "1"}
 _WRITES = {"USE_REMOTE_READ": "0"}
-# Of a2a: 1.52 has USE_GPU_DMA for engines, what followed it USE_DMA_EXEC.
+# For engines in a2a, 1.52 has USE_GPU_DMA, its successor USE_DMA_EXEC.
 _BY_KERNEL = {"USE_GPU_DMA": "0", "USE_DMA_EXEC": "0"}
 _BY_ENGINE = {"USE_GPU_DMA": "1", "USE_DMA_EXEC": "1"}
 _PAIR = {"NUM_GPU_DEVICES": "2", "P2P_MODE": "0"}
@@ -89,7 +95,7 @@ _ALL = {"A2A_DIRECT": "0", "A2A_LOCAL": "0", "A2A_MODE": "0"}
 _TO_OTHERS = {"EXE_INDEX": "0", "SWEEP_DIR": "0", "SWEEP_MIN": "{others}", "SWEEP_MAX": "{others}"}
 _PLAIN = {"OUTPUT_TO_CSV": "0", "SHOW_ITERATIONS": "0"}
 
-#: Variables of TransferBench's launches, all that its values depend on.
+#: Variables of TransferBench's launches: all that affect its values.
 _TRANSFERBENCH = {
     "transferbench-write": _PAIR | _WRITES | _BY_KERNEL,
     "transferbench-read": _PAIR | _READS | _BY_KERNEL,
@@ -142,15 +148,15 @@ def _with_host(values: _Places) -> _Places:
     """Return the values, with the best of all NUMA domains of the host at the place `HOST`."""
     best: dict[tuple[str | int, ...], float] = {}
     for place, value in values.items():
-        # The host's own copies have it twice.
+        # Copies within the host have it twice.
         host = tuple(HOST if str(part).startswith("CPU ") else part for part in place)
         if host.count(HOST) == 1:
             best[host] = max(value, best.get(host, 0.0))
     return {**values, **best}
 
 
-#: The tools by the name of their option, in the order of the table's columns. A new one is a parser
-#: with recorded outputs, an entry here, its cells among the comparisons, and an option.
+#: The tools by the name of their option, in the order of the table's columns. A new tool needs a
+#: parser with recorded outputs, an entry here, its cells among the comparisons, and an option.
 TOOLS: dict[str, Tool] = {
     "nvbandwidth": Tool(
         "nvbandwidth",
@@ -198,7 +204,7 @@ TOOLS: dict[str, Tool] = {
     ),
 }
 
-#: Names of the launches with the compared values, by tool; None is ours.
+#: Names of the launches with the compared values, by tool; None for our programs.
 NAMES: dict[str | None, tuple[str, ...]] = {
     None: tuple(dict.fromkeys(one.ours.launch for all_ in COMPARISONS.values() for one in all_)),
     **{name: tuple(tool.arguments) for name, tool in TOOLS.items()},
@@ -210,11 +216,17 @@ class Command:
     """One command of a round.
 
     name: of its files, before the number of the round.
-    tool: whose; None of one of ours.
+
+    tool: its tool; None for our programs.
+
     executable: an absolute path.
-    arguments: as for a shell; of ours without ``--output``.
-    limit_s: then it is ended.
-    environment: variables that it has beside those of this process.
+
+    arguments: as for a shell; for our programs without ``--output``.
+
+    limit_s: its time limit.
+
+    environment: variables added to those of this process.
+
     round: its number, from 1; 0 is before the first.
     """
 
@@ -228,7 +240,7 @@ class Command:
 
     @property
     def output(self) -> str:
-        """The file of its output: a result document for ours, else what it printed."""
+        """The file of its output: a result document for our programs, else the printed text."""
         return f"{self.name}-{self.round}.{'json' if self.tool is None else 'txt'}"
 
     @property
@@ -247,7 +259,7 @@ class Command:
 def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
     """Return the commands of our programs that the comparisons of a runtime need.
 
-    Those between devices only where there are several.
+    Commands between devices are included only if there are several devices.
     """
     needed = {one.ours.launch for one in COMPARISONS[runtime]}
     own = f"{_SIZE} {_QUICK} {_BATCH}"
@@ -292,7 +304,7 @@ def facts(programs: Path) -> Command:
 
 
 def theirs(name: str, executable: Path, devices: int) -> list[Command]:
-    """Return the commands of a tool: all that the comparisons need of it, in few processes."""
+    """Return the commands of a tool: all that the comparisons need, in few processes."""
     tool = TOOLS[name]
     return [
         Command(

@@ -1,4 +1,4 @@
-"""The manifest of recorded rounds: what ran, in which order, and what failed."""
+"""The manifest of recorded rounds: the launches, their order, and the failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.tools.rounds.launches import NAMES, order
 
-#: Its name in the folder.
+#: Its file name in the folder.
 FILE = "rounds.json"
 
 
@@ -25,7 +25,7 @@ class _Strict(BaseModel):
 class Failure(_Strict):
     """Why a launch gave no value: one sentence, and fabricheck's exit code for it.
 
-    code: 128 + n where signal n ended the rounds.
+    code: 128 + n if signal n ended the rounds.
     """
 
     code: int
@@ -36,7 +36,7 @@ class LaunchRecord(_Strict):
     """One launch, as it was started.
 
     round: from 1. command: without folders; output: the file in the same folder. exit_code: None
-    after a time limit, its own or that of the rounds, or when it could not be started; 128 + n when
+    after a time limit, its own or that of the rounds, or when it could not be started; 128 + n if
     signal n ended it.
     """
 
@@ -56,7 +56,7 @@ class LaunchRecord(_Strict):
 
 
 class Device(_Strict):
-    """One device, as our documents name it."""
+    """One device, as our documents describe it."""
 
     index: int
     name: str
@@ -67,13 +67,18 @@ class Device(_Strict):
 class Manifest(_Strict):
     """The manifest; launches are in the order in which they ran.
 
-    started, finished: dates of ISO 8601; finished is None in a folder that was not, but for early
-        ones that a signal ended: see `complete`.
-    runtime: of our programs; early ones have none, and are of CUDA.
-    planned: the launches of each round, in the order of the first; early ones have none.
+    started, finished: dates of ISO 8601. finished is None in an unfinished folder, except in early
+    ones that a signal ended: see `complete`.
+
+    runtime: of our programs; early manifests have none, and are of CUDA.
+
+    planned: the launches of each round, in the order of the first; early manifests have none.
+
     left_out: tools that did not run, and why.
-    versions: of our programs, of each tool that tells it, of runtime and driver.
-    failures: all of the launches', and those that belong to none.
+
+    versions: of our programs, of each tool that reports one, of runtime and driver.
+
+    failures: those of the launches, and those that belong to no launch.
     """
 
     format: Literal["fabricheck-rounds"] = "fabricheck-rounds"
@@ -115,7 +120,7 @@ class Manifest(_Strict):
 
 
 def load(folder: Path) -> Manifest:
-    """Read the manifest of a folder.
+    """Load the manifest of a folder.
 
     :raises NotFoundError: when there is none.
     :raises InvalidDocument: when it cannot be read, is not a manifest, or has a launch of unknown
@@ -141,9 +146,9 @@ def load(folder: Path) -> Manifest:
 
 
 def save(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder at once: a concurrent reader gets the one before.
+    """Replace the manifest of a folder; a concurrent reader sees the previous one.
 
-    :raises NotFoundError: when it cannot be written; then the one before stays.
+    :raises NotFoundError: when it cannot be written; the previous one then stays.
     """
     text = json.dumps(manifest.model_dump(mode="json"), indent=1) + "\n"
     write_whole(folder / FILE, text)

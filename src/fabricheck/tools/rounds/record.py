@@ -1,4 +1,4 @@
-"""Running the rounds: each launch has its own time limit, and a failure is a result too."""
+"""Runs of the rounds: each launch has its own time limit, and a failure is a result too."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Failed(FabricheckError):
 
 
 class NotKept(FabricheckError):
-    """The manifest cannot be written; then some or all failures before it are in no file."""
+    """The manifest cannot be written; some or all failures before it are then in no file."""
 
     def __init__(self, error: FabricheckError, what: str, failures: Sequence[Failure]) -> None:
         super().__init__(f"{str(error).rstrip('.')}: {what}.")
@@ -62,12 +62,13 @@ def record(
     everything before it. Without a manifest nothing is left in the folder.
 
     :param folder: empty or not yet existing.
-    :param programs: the folder of our programs; ``tools`` the executables of the others.
+    :param programs: the folder of our programs.
+    :param tools: the executables of the tools.
     :param limit_s: for all rounds together, in s.
     :param say: receives a line about each launch.
     :raises UsageError: when the folder is not empty, or our programs simulate.
     :raises NotFoundError: when an executable is missing, or cannot be executed.
-    :raises NotKept: when the manifest cannot be written; the one before stays.
+    :raises NotKept: when the manifest cannot be written; the previous one stays.
     :raises FabricheckError: when the devices cannot be determined.
     """
     _require(programs, tools, rounds)
@@ -194,7 +195,7 @@ class _Rounds:
             for position, command in enumerate(ordered, 1):
                 said = f"[round {number}/{rounds}, {position}/{len(ordered)}] {command.name}"
                 launch = self._launch(replace(command, round=number))
-                # After a signal now, this launch is in the manifest.
+                # A signal from here on finds this launch in the manifest.
                 with signals.held():
                     self._keep(launch)
                 how = launch.failure.sentence if launch.failure else "good"
@@ -212,7 +213,7 @@ class _Rounds:
             self._read(command)
         except FabricheckError as error:
             sentence = " ".join(str(error).split())
-            # Also where a tool, or its loader, prints its own path.
+            # Also if a tool, or its loader, prints its own path.
             for folder in (self.folder, command.executable.resolve().parent):
                 sentence = sentence.replace(f"{folder}/", "")
             failure = Failure(code=error.exit_code, sentence=sentence)
@@ -239,7 +240,7 @@ class _Rounds:
         return min(command.limit_s, left)
 
     def _files(self, command: Command) -> tuple[Path, Path, Path]:
-        """Return the files of output, of what is printed (the same for a tool), and of errors."""
+        """Return the files of output, of printed text (the same for a tool), and of errors."""
         output = self.folder / command.output
         printed = output.with_suffix(".out") if command.tool is None else output
         return output, printed, output.with_suffix(".err")
@@ -263,7 +264,7 @@ class _Rounds:
     def _require_good(self, command: Command, ended: Ended, limit_s: float) -> None:
         output, printed, errors = self._files(command)
         if ended.code and command.tool is None and output.exists():
-            # Its document states why, in one sentence.
+            # Its document states the reason in one sentence.
             try:
                 OurOutput(output, command.name)
             except FabricheckError as error:
@@ -295,7 +296,7 @@ class _Rounds:
             raise NotKept(error, what, self.manifest.failures) from None
 
     def finish(self, end: int | None) -> Manifest:
-        """Write the end of the rounds: their date, or the signal `end` between two launches."""
+        """Write the end of the rounds: the date, or the signal `end` between two launches."""
         if end is not None:
             self.manifest.failures.append(Failure(code=128 + end, sentence=_ended_by(end)))
         if self.manifest.signal is None:

@@ -22,7 +22,7 @@ from fabricheck.tools.rounds.manifest import Device, Manifest
 
 Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
 
-#: Below the target; with one round there is no spread to compare the difference with.
+#: Below the target; one round has no spread to compare the difference with.
 ONE_ROUND: Verdict = "not judged (one round)"
 
 #: Factors from a document's unit to a comparison's.
@@ -30,7 +30,7 @@ _FACTORS = {("GB/s", "GB/s"): 1.0, ("us", "us"): 1.0, ("us", "ns"): 1000.0}
 
 
 class OurOutput:
-    """The result document of one of our launches, good and complete."""
+    """The result document of one of our launches, verified and complete."""
 
     def __init__(self, path: Path, launch: str) -> None:
         """Read the document.
@@ -47,7 +47,7 @@ class OurOutput:
             raise InvalidDocument(path, said.rstrip("."))
 
     def check(self, devices: Sequence[Device], runtime: str) -> None:
-        """Look whether it has what is compared with this runtime, and is of these devices.
+        """Check that it has all compared values of this runtime, and is of these devices.
 
         :raises InvalidDocument: when something is missing, or the devices differ.
         """
@@ -64,7 +64,7 @@ class OurOutput:
         """
         ours, name = comparison.ours, comparison.name
         found = [series for series in self.document["series"] if _is(ours, series)]
-        # A set of several pairs has shares beside the sum; a set of one pair is a single.
+        # A set of several pairs has shares and a sum; a set of one pair has a single series.
         if len(found) != 1:
             reason = (
                 f"has {len(found)} series of {ours.operation} ({name}); exactly one is required"
@@ -102,11 +102,11 @@ def _is(ours: Ours, series: Series) -> bool:
 
 
 def read_printed(path: Path, tool: str, launch: str, devices: Sequence[Device]) -> PlacedValues:
-    """Read what a tool printed.
+    """Parse the output of a tool.
 
     :param launch: the name of the launch.
-    :param devices: those that our programs see.
-    :raises FabricheckError: when it is cut or damaged, as the parsers of `outputs` say.
+    :param devices: the devices that our programs see.
+    :raises FabricheckError: when it is cut off or damaged, as the parsers of `outputs` say.
     :raises OtherRunError: when the tool saw another number of devices, or others.
     """
     count = len(devices)
@@ -126,8 +126,8 @@ def read_printed(path: Path, tool: str, launch: str, devices: Sequence[Device]) 
 class Values:
     """One value for each round that has one, in the comparison's unit.
 
-    half_width: for ours the largest relative half width of a round's 95 % interval; for a tool,
-    which reports none, 0.
+    half_width: for our programs, the largest relative half width of a round's 95 % interval; 0 for
+    a tool, which reports none.
     """
 
     values: tuple[float, ...]
@@ -143,7 +143,7 @@ class Values:
         """Half the width of an interval around the true median of rounds, over the median.
 
         From six rounds on this is the 95 % interval, below that their range (five: 93.75 %). It is
-        never below the half width inside a round. None for one round, which gives no spread.
+        never below the half width inside a round. It is None for one round, which has no spread.
         """
         if len(self.values) < 2:
             return None
@@ -178,9 +178,7 @@ class Row:
 
     @property
     def half_width(self) -> float | None:
-        """Half width of the ratio, from both spreads as independent ones; None where one is
-        unknown.
-        """
+        """Half width of the ratio, from independent spreads; None if one is unknown."""
         if self.ours is None or self.best is None or self.ratio is None:
             return None
         spreads = (self.ours.spread, self.best[1].spread)
@@ -190,7 +188,7 @@ class Row:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict against the target; None without one, or with nothing to compare."""
+        """The verdict against the target; None without a target, or with nothing to compare."""
         if self.ratio is None or self.comparison.target is None:
             return None
         short = self.comparison.target - self.ratio
@@ -205,7 +203,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Campaign:
-    """The content of one folder; ``folder`` is its name, with as many parents as make it unique."""
+    """The content of one folder; ``folder`` is its name, with enough parents to be unique."""
 
     folder: str
     manifest: Manifest

@@ -1,4 +1,4 @@
-"""The topology that a node's tools report, run here or read from files."""
+"""The topology that a node's tools report, from their output here or from files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
         raise GarbledOutput(
             origin, None, "it contains no topology table of rocm-smi, amd-smi or nvidia-smi"
         )
-    # The header of rocm-smi's tables is that of nvidia-smi without what only nvidia-smi prints.
+    # The header of rocm-smi's tables equals that of nvidia-smi without its additions.
     if len(tools) > 1 and ({rocm_smi, amd_smi} <= {*tools} or nvidia_smi.ENDS_HEADER in text):
         raise GarbledOutput(origin, None, "it contains topology tables of several tools")
     report = tools[0].parse(text, origin)
@@ -105,7 +105,7 @@ def detect(environ: Mapping[str, str] = os.environ, limit_s: float = 600) -> Det
 
 
 def _usable(report: Reported) -> Reported:
-    """Refuse a list of devices with an unconfirmed end: if cut off, it would be a smaller node."""
+    """Refuse a list of devices with an unconfirmed end: if cut off, it describes a smaller node."""
     if report.may_be_cut:
         reason = "the list of devices may be cut off: add a table of links of the same node"
         raise GarbledOutput(report.origin, None, reason)

@@ -46,7 +46,7 @@ def scheduler_node() -> str | None:
 
 
 def driver_version(root: Path = Path("/")) -> str:
-    """Return the version of the loaded GPU driver, ``unknown`` where it is not available."""
+    """Return the version of the loaded GPU driver, ``unknown`` if it is not available."""
     for module in ("amdgpu", "nvidia"):
         version = _line(root / "sys/module" / module / "version")
         if version:
@@ -82,9 +82,9 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
 
 
 def balancing_setting(host: Host) -> str | None:
-    """Return the setting NUMA balancing where it is on; empty where it is off.
+    """Return the setting NUMA balancing if it is on; empty if it is off.
 
-    It should be off: it moves pages while devices access them, and the Hugging Face page on AMD
+    It should be off, because it moves pages while devices access them. The Hugging Face page on AMD
     Instinct nodes shows a service that is faster without it.
     """
     value = host["numa_balancing"]

@@ -112,7 +112,7 @@ def _same_fields(rows: Sequence[Line], header: Line) -> None:
         counts = [len(re.split(by, line.text)) for by in _BETWEEN]
         if counts != [len(re.split(by, rows[0].text)) for by in _BETWEEN]:
             raise line.garbled("this row has another number of fields than the first one")
-        # It prints one tab more than it has columns.
+        # nvidia-smi prints one tab more than it has columns.
         if "\t" in line.text and counts[0] - len(header.text.split("\t")) not in (0, 1):
             raise line.garbled("this row has another number of fields than the header has columns")
     if header.text.endswith(_COLUMNS[-1]):

@@ -32,7 +32,7 @@ from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
-#: Without one of these a comparison is worthless: two kinds of node may differ only in them.
+#: Facts without which a comparison is worthless: two kinds of node may differ only in them.
 ESSENTIAL = ("links", "NUMA domains")
 
 #: Variables that change which devices a tool or a runtime shows, and their numbers.
@@ -66,13 +66,12 @@ def record(
 ) -> ResultDocument:
     """Compare a node with its model and write the result document, also of a failed run.
 
-    Differences are a result: the run is good with them, as a slow device is no fault of the program
-    that measured it. The reader of the document judges.
+    Differences are a result and not a failure of the run; the reader of the document judges them.
 
-    :param runtime: what the programs of the same environment were built for.
+    :param runtime: the runtime of the programs of the same environment.
     :param simulated: the platform of a simulated node; by default this machine is examined.
-    :param files: outputs of this machine's tools; without any they are run.
-    :param devices: how many of the model's devices the node has; ``None`` is all of them.
+    :param files: outputs of this machine's tools; without any, the tools are run.
+    :param devices: the number of the model's devices that the node has; ``None`` is all of them.
     :param limit_s: of the tools, in s.
     :param root: the folder with ``proc`` and ``sys``.
     :raises NotFoundError: when the document cannot be written.
@@ -108,7 +107,7 @@ def record(
 def _ask(
     simulated: Path | None, files: Sequence[Path], limit_s: float, content: dict[str, Any]
 ) -> Reported:
-    """Return the node's report, and put it into the document."""
+    """Add the node's report to the document and return it."""
     if simulated is not None:
         report, fields = ask_simulated(simulated)
         content |= fields
@@ -120,7 +119,7 @@ def _ask(
 
 
 def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> None:
-    """Put the differences from the model into the document."""
+    """Add the differences from the model to the document."""
     host, not_used = content["host"], content["notes"]
     granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
     if granted == str(report.count) and report.count < len(model.devices):
@@ -143,7 +142,7 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
     ]
     differences = [*outcome.differences, *host_differences(model, host)]
     untold = [what for what in ESSENTIAL if what not in outcome.compared]
-    # With another number of devices there is one difference, and nothing else can be compared.
+    # With another number of devices, that is the only difference: nothing else can be compared.
     if untold and report.count == len(model.devices) and report.vendor == model.vendor:
         content["notes"] += [f"difference: {sentence}" for sentence in differences]
         silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
@@ -160,7 +159,7 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
 
 
 def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
-    """Return the document of a run that has found nothing yet."""
+    """Return the document of a run without results."""
     return {
         "schema": document.SCHEMA_NAME,
         "schema_version": document.SCHEMA_VERSION,

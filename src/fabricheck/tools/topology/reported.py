@@ -18,10 +18,10 @@ class Reported:
 
     Devices are numbered as by the tool, possibly not in HIP's order. Matrices are devices x
     devices: ``links`` counts the direct links of a pair (0: none), ``link_peak_gbs`` is the peak of
-    a single link in GB/s per direction, ``link_types`` is the tool's word. ``numa`` and ``cpus``
-    have one entry per device. ``may_be_cut`` marks a list of devices with an unconfirmed end: it
-    needs a report with a table of all pairs beside it. ``silent`` is what a tool printed where its
-    driver reported nothing.
+    a single link in GB/s per direction, ``link_types`` is the tool's name of the type. ``numa`` and
+    ``cpus`` have one entry per device. ``may_be_cut`` marks a list of devices with an unconfirmed
+    end, which needs another report with a table of all pairs. ``silent`` is the output of a tool
+    whose driver reported nothing.
     """
 
     origin: str
@@ -89,7 +89,7 @@ def merge(reports: Sequence[Reported]) -> Reported:
 
     :raises InvalidInputError: when two reports contradict each other, naming both and the device.
     """
-    # A report with addresses comes first: any other can then be matched with it.
+    # A report with addresses comes first, because any other can then be matched with it.
     ordered = sorted(reports, key=lambda report: report.pci is None)
     merged = ordered[0]
     for report in ordered[1:]:

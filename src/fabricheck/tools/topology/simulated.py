@@ -44,7 +44,7 @@ def ask_simulated(path: Path) -> tuple[Reported, dict[str, Any]]:
         vendor=node.vendor,
         count=len(node.devices),
         links=node.link_matrix,
-        # Tools report the speed of this kind of link, not the one that a link has now.
+        # Tools report the speed of this kind of link, not the present speed of the link.
         link_peak_gbs=max((link.peak_gbs for link in node.links.values()), default=None),
         numa=tuple(device.domain for device in node.devices),
     )

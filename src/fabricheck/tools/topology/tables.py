@@ -1,4 +1,4 @@
-"""Strict parsing of the square tables that the tools print, so that no damage goes unnoticed."""
+"""Strict parsing of the square tables that the tools print; damage is always an error."""
 
 from __future__ import annotations
 
