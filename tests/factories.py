@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core import statistics
-from fabricheck.references import calibrated
-from fabricheck.references.calibrated import Record
 
 #: Start of a built session in seconds since the epoch, shortly before that of a built document.
 SESSION_START = datetime.fromisoformat("2026-01-02T03:04:00+00:00").timestamp()
@@ -423,6 +421,10 @@ def case_folder(results: Path, name: str, kind: str = "output") -> Path:
 
 def calibration(references: Path, partition: str, clock: str = "measured") -> Path:
     """Write the record of a partition without checks in a folder of reference files."""
+    # The composed programs, which start often, need none of this: a tenth of a second each.
+    from fabricheck.references import calibrated
+    from fabricheck.references.calibrated import Record
+
     record = Record(
         partition=partition, clock=clock, rule="none", same_devices=True, device_names=[],
         device_sets={}, programs=[], versions=[], sessions=[], unused=[],
