@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,23 @@ def test_copies_of_pinned_memory_were_within_1_percent_of_nvbandwidth_in_that_se
     for number in range(1, 6):
         (ours,) = medians(f"one-device/memcpy_round_{number}.json", operation=operation)
         assert abs(ours / nvbandwidth - 1) < 0.01
+
+
+@pytest.mark.parametrize(("name", "checks"), [("smoke", 3), ("node", 4), ("full", 10)])
+def test_sessions_on_one_device_passed_near_the_values_of_two(name, checks):
+    """As docs/h200.md says."""
+    report = json.loads((H200 / "reports-x1" / f"{name}.json").read_text())
+    (run,) = report["runs"]
+    assert [case["result"] for case in run["testcases"]] == ["pass"] * checks
+    off = {
+        metric.rpartition(":")[2]: value[0] / value[1]
+        for case in run["testcases"]
+        for metric, value in case["perfvalues"].items()
+        if value[1] and not metric.endswith("_of_single")
+    }
+    both = off.pop("both_pinned_near_median", None)
+    assert both is None or 1.016 < both < 1.021
+    assert len(off) >= 12 and all(abs(ratio - 1) < 0.003 for ratio in off.values()), off
 
 
 def test_managed_memory_was_measured_in_every_way():

@@ -28,10 +28,10 @@ MOST_PARTITIONS = 2
 LONGEST = 290
 
 #: The widths of the columns of a table: together a line.
-WIDTHS = (3, 20, 19, 6, 10, 14, 15, 8)
+WIDTHS = (3, 20, 19, 6, 10, 14, 16, 8)
 
 #: Kinds of references shown by another word: a shorter one, or none.
-KINDS = {"published elsewhere": "published", "report only": ""}
+KINDS = {"published elsewhere": "published", "calibration": "calibrated", "report only": ""}
 
 #: The mark of an experiment's outcome, in words and in colour.
 OUTCOMES = {"missed": ("MISSED", "red"), "within": ("within", "green")}
