@@ -1,6 +1,6 @@
 """How long a check will take, beside the seconds of every check that was recorded on H200.
 
-Sessions: reports-x2, reports-x4 and reports-later, and session-x2, whose plans of other tools'
+Sessions: reports-x1, reports-x2, reports-x4 and reports-later, and session-x2, whose plans of other tools'
 launches stand for those of the same checks in reports-x2. A prediction is made from the command
 line that ran, so older versions of a check count as what they were.
 """
@@ -58,8 +58,8 @@ def predicted(check: str, partition: str, command: str) -> float:
 
 
 def test_the_recorded_sessions_have_all_checks():
-    assert {partition for _, partition, _ in RECORDED} == {"x2", "x4"}
-    assert len({check for check, _, _ in RECORDED}) == 25
+    assert {partition for _, partition, _ in RECORDED} == {"x1", "x2", "x4"}
+    assert len({check for check, _, _ in RECORDED}) == 27
     assert sum(map(len, RECORDED.values())) > 250
 
 
