@@ -1,8 +1,8 @@
 """How long a check will take, beside the seconds of every check that was recorded on H200.
 
-Sessions: reports-x1, reports-x2, reports-x4 and reports-later, and session-x2, whose plans of other tools'
-launches stand for those of the same checks in reports-x2. A prediction is made from the command
-line that ran, so older versions of a check count as what they were.
+Sessions: all of reports-*, and session-x2, whose plans of other tools' launches stand for those of
+the same checks in reports-x2. A prediction is made from the command line that ran, so older
+versions of a check count as what they were.
 """
 
 from __future__ import annotations
