@@ -163,4 +163,4 @@ def test_the_readme_has_their_number():
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
     numbers = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     documents = numbers[len({one.document for one in CLAIMS})]
-    assert f"holds {len(CLAIMS)} findings of {documents} documents" in readme
+    assert f"compares {len(CLAIMS)} findings of {documents} documents" in readme

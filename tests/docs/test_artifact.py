@@ -14,7 +14,7 @@ from fabricheck.report import document_figures
 PAGE = ROOT / "docs" / "reproduce.md"
 
 ROW = re.compile(
-    r"^\| (?P<item>[^|]+) \| `'\^\((?P<checks>.+?)\)\$'` \| (?P<figures>.+?) \| (?P<claims>.+?)"
+    r"^\| (?P<item>[^|]+) \| `(?P<checks>-n '.+?)` \| (?P<figures>.+?) \| (?P<claims>.+?)"
     r" \|$",
     re.M,
 )
@@ -24,7 +24,7 @@ def rows():
     """Return by item of the paper its checks, figures of the report, and claims."""
     found = {}
     for row in ROW.finditer(PAGE.read_text()):
-        checks = set(row["checks"].split("\\|"))
+        checks = set(re.findall(r"-n '\^(\w+)\$'", row["checks"]))
         named = [re.findall(r"`([^`]+)`", row[key]) for key in ("figures", "claims")]
         for item in row["item"].removeprefix("text ").split(", "):
             found[item] = (checks, *named)
