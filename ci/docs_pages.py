@@ -127,7 +127,9 @@ def commands() -> str:
         "|---|---|",
         *codes,
         "",
-        "The programs have [codes of their own](result-document.md#exit-codes).",
+        "`site-check` ends with 3 if something of the site file is missing on the node. Codes of their own have "
+        "[the programs](result-document.md#exit-codes), also in [the first hour](first-hour.md), and "
+        "[`spack-env/install`](install.md#an-environment). `every-node` ends with the verdict's.",
     ]
 
     def helps(command, path, level) -> None:
