@@ -1,4 +1,4 @@
-// Stores of device code, plain or streaming.
+// Loads and stores of device code, plain or streaming.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -8,6 +8,25 @@
 #endif
 
 namespace fabricheck {
+
+/// Reads 16 bytes. A streaming load asks the memory system not to keep the line in its caches; a
+/// CPU has none for memory that it caches.
+template <bool Streaming>
+__device__ inline double2 load(const double2* where) {
+#if defined(__HIP_PLATFORM_AMD__)
+  if (Streaming) {
+    double2 value;
+    value.x = __builtin_nontemporal_load(&where->x);
+    value.y = __builtin_nontemporal_load(&where->y);
+    return value;
+  }
+#elif defined(__CUDACC__)
+  if (Streaming) {
+    return __ldcs(where);
+  }
+#endif
+  return *where;
+}
 
 /// Writes 16 bytes. A streaming store asks the memory system not to keep the line in its caches:
 /// on a CPU it also saves reading the line before it is overwritten, a third of a copy's traffic.

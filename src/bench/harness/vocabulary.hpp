@@ -182,6 +182,14 @@ inline constexpr const char* plain = "plain";
 inline constexpr const char* streaming = "streaming";
 }  // namespace stores
 
+/// How a kernel reads; null without a kernel, and where it is always plain.
+namespace loads {
+/// as the compiler has it
+inline constexpr const char* plain = "plain";
+/// the caches are asked not to keep the line
+inline constexpr const char* streaming = "streaming";
+}  // namespace loads
+
 /// How managed or mapped memory comes to who uses it; null or absent where that is no question.
 namespace movement {
 /// over the link with each access

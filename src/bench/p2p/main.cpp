@@ -31,6 +31,8 @@ struct Options {
   std::string chase_size;
   // Larger blocks than of local kernels: on an H200 peer reads were 0.1 % faster (docs/method.md).
   int block = 1024;
+  std::string loads = loads::plain;
+  std::string elements = "1";
 
   /// With sets and no pairs, only the sets are measured.
   [[nodiscard]] std::string resolved_pairs() const {
@@ -141,6 +143,13 @@ void measure(const Options& options, Run& run) {
   allocated.array = std::max(kLatencyBytes, *std::max_element(sizes.begin(), sizes.end()));
   allocated.chase = chase ? chase_bytes(options.chase_size, cache) : 0;
   allocated.block = options.block;
+  allocated.streaming_loads = options.loads == loads::streaming;
+  const auto elements = stream::parse_elements(options.elements);
+  if (elements.size() != 1) {
+    throw Failure(Status::usage,
+                  "--elements is one number here, and '" + options.elements + "' are several");
+  }
+  allocated.elements = elements.front();
   Peers peers(devices, allocated);
   for (const auto& job : jobs) {
     run.begin(job.text());
@@ -198,6 +207,10 @@ int main(int argc, char** argv) {
               "four times the devices' largest cache"},
              options.chase_size);
     line.add({"--block-size", "threads per block of the kernels"}, options.block, 1, 1024);
+    line.add({"--loads", "how kernels read: plain, or streaming (which caches should not keep)"},
+             options.loads, {loads::plain, loads::streaming});
+    line.add({"--elements", "elements of 16 B a thread of the kernels: 1, 2, 4 or 8"},
+             options.elements);
   };
   program.resolve = [&options] {
     options.pairs = options.resolved_pairs();

@@ -146,8 +146,9 @@ void Peers::queue(const Measurement& what, const Pair& pair, const Lane& lane, s
   const int passes = passes_of(bytes, operations);
   for (int done = 0; done < operations; done += passes) {
     declare_traffic(stream.get(), {{from, bytes, false}, {to, bytes, true}});
-    stream::launch(stream::StreamOperation::copy, stores_for(bytes), stream, from, from, to,
-                   moved_bytes(bytes), sizes_.block, passes);
+    stream::launch(stream::StreamOperation::copy,
+                   {stores_for(bytes), sizes_.streaming_loads, sizes_.elements}, stream, from, from,
+                   to, moved_bytes(bytes), sizes_.block, passes);
   }
 }
 
@@ -228,6 +229,8 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     } else {
       series.block_size = sizes_.block;
       series.passes = passes_of(bytes, batch);
+      series.loads = sizes_.streaming_loads ? loads::streaming : loads::plain;
+      series.elements = sizes_.elements;
       series.stores =
           stores_for(bytes) == stream::Stores::streaming ? stores::streaming : stores::plain;
     }

@@ -45,10 +45,12 @@ std::map<int, Lane> lanes_needed(const std::vector<Job>& jobs);
 class Peers {
  public:
   struct Sizes {
-    std::uint64_t array = 0;      ///< the largest that is copied
-    std::uint64_t chase = 0;      ///< 0: no array
-    int block = 256;              ///< threads per block of the kernels
-    std::map<int, Lane> lanes{};  ///< streams and destination arrays of devices; else one each
+    std::uint64_t array = 0;       ///< the largest that is copied
+    std::uint64_t chase = 0;       ///< 0: no array
+    int block = 256;               ///< threads per block of the kernels
+    bool streaming_loads = false;  ///< of the kernels
+    int elements = 1;              ///< of 16 bytes a thread of the kernels
+    std::map<int, Lane> lanes{};   ///< streams and destination arrays of devices; else one each
   };
 
   /// Allocates and fills. Throws Failure(unsupported) when memory is missing.

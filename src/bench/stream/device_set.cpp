@@ -141,8 +141,8 @@ ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {
              declare_traffic(member.stream.get(), {{a, measured.bytes, false},
                                                    {b, two_sources ? measured.bytes : 0, false},
                                                    {c, measured.bytes, true}});
-             launch(measured.operation, stores, member.stream, a, b, c, moved, measured.block_size,
-                    passes);
+             launch(measured.operation, {stores, measured.streaming_loads, measured.elements},
+                    member.stream, a, b, c, moved, measured.block_size, passes);
            }
          }});
   }
@@ -179,6 +179,8 @@ Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch)
   series.bytes_moved = arrays * measured.bytes;
   series.in_memory = past_caches(measured);
   series.stores = stores == Stores::streaming ? stores::streaming : stores::plain;
+  series.loads = measured.streaming_loads ? loads::streaming : loads::plain;
+  series.elements = measured.elements;
   series.block_size = measured.block_size;
   series.batch = batch;
   series.passes = passes_of(measured, batch);

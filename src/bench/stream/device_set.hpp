@@ -33,6 +33,8 @@ struct StreamCase {
   int block_size = 256;
   /// Unset: on a CPU with arrays past its caches what a short trial finds faster, else plain.
   std::optional<Stores> stores;
+  bool streaming_loads = false;
+  int elements = 1;  ///< a thread
 };
 
 /// Devices, streams and arrays of one set; the arrays are as large as the largest case.

@@ -9,46 +9,93 @@
 namespace fabricheck::stream {
 namespace {
 
-template <StreamOperation Operation, bool Streaming>
-__global__ void __launch_bounds__(1024)
-    stream_kernel(const double2* __restrict__ a, const double2* __restrict__ b,
-                  double2* __restrict__ c, double k, std::uint64_t elements) {
-  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= elements) {
-    return;
-  }
-  double2 result = a[i];
+/// Element `i` of the result.
+template <StreamOperation Operation, bool StreamingLoads>
+__device__ inline double2 result_of(const double2* a, const double2* b, double k, std::uint64_t i) {
+  double2 result = load<StreamingLoads>(a + i);
   if (Operation == StreamOperation::scale) {
     result.x *= k;
     result.y *= k;
   } else if (Operation == StreamOperation::add) {
-    const double2 other = b[i];
+    const double2 other = load<StreamingLoads>(b + i);
     result.x += other.x;
     result.y += other.y;
   } else if (Operation == StreamOperation::triad) {
-    const double2 other = b[i];
+    const double2 other = load<StreamingLoads>(b + i);
     result.x += k * other.x;
     result.y += k * other.y;
   }
-  store<Streaming>(c + i, result);
+  return result;
+}
+
+template <StreamOperation Operation, bool StreamingLoads, bool StreamingStores, int Elements>
+__global__ void __launch_bounds__(1024)
+    stream_kernel(const double2* __restrict__ a, const double2* __restrict__ b,
+                  double2* __restrict__ c, double k, std::uint64_t elements) {
+  const auto first = static_cast<std::uint64_t>(blockIdx.x) * Elements * blockDim.x + threadIdx.x;
+  if (first + static_cast<std::uint64_t>(Elements - 1) * blockDim.x < elements) {
+    double2 results[Elements];
+#pragma unroll
+    for (int j = 0; j < Elements; ++j) {
+      results[j] = result_of<Operation, StreamingLoads>(
+          a, b, k, first + static_cast<std::uint64_t>(j) * blockDim.x);
+    }
+#pragma unroll
+    for (int j = 0; j < Elements; ++j) {
+      store<StreamingStores>(c + first + static_cast<std::uint64_t>(j) * blockDim.x, results[j]);
+    }
+  } else if (Elements > 1) {  // the end of the arrays
+    for (std::uint64_t i = first; i < elements; i += blockDim.x) {
+      store<StreamingStores>(c + i, result_of<Operation, StreamingLoads>(a, b, k, i));
+    }
+  }
+}
+
+/// What a launch needs besides its variant.
+struct Launch {
+  const TimedStream& stream;
+  const double2* a;
+  const double2* b;
+  double2* c;
+  std::uint64_t elements;
+  int block_size;
+  int passes;
+};
+
+template <StreamOperation Operation, bool StreamingLoads, bool StreamingStores, int Elements>
+void launch_exactly(const Launch& it) {
+  const auto block = static_cast<unsigned>(it.block_size);
+  const auto covered = static_cast<std::uint64_t>(block) * Elements;
+  const dim3 grid(static_cast<unsigned>((it.elements + covered - 1) / covered),
+                  static_cast<unsigned>(it.passes));
+  hipLaunchKernelGGL(
+      HIP_KERNEL_NAME(stream_kernel<Operation, StreamingLoads, StreamingStores, Elements>), grid,
+      dim3(block), 0, it.stream.get(), it.a, it.b, it.c, kStreamFactor, it.elements);
+}
+
+template <StreamOperation Operation, bool StreamingLoads, bool StreamingStores>
+void launch_with(int elements, const Launch& it) {
+  switch (elements) {
+    case 1:
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 1>(it);
+    case 2:
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 2>(it);
+    case 4:
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 4>(it);
+    default:
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 8>(it);
+  }
 }
 
 template <StreamOperation Operation>
-void launch_as(Stores stores, const TimedStream& stream, const double* a, const double* b,
-               double* c, std::uint64_t bytes, int block_size, int passes) {
-  const std::uint64_t elements = bytes / sizeof(double2);
-  const auto block = static_cast<unsigned>(block_size);
-  const dim3 grid(static_cast<unsigned>((elements + block - 1) / block),
-                  static_cast<unsigned>(passes));
-  const auto* from_a = reinterpret_cast<const double2*>(a);
-  const auto* from_b = reinterpret_cast<const double2*>(b);
-  auto* to = reinterpret_cast<double2*>(c);
-  if (stores == Stores::streaming) {
-    hipLaunchKernelGGL(HIP_KERNEL_NAME(stream_kernel<Operation, true>), grid, dim3(block), 0,
-                       stream.get(), from_a, from_b, to, kStreamFactor, elements);
+void launch_as(const Variant& variant, const Launch& it) {
+  const bool stores = variant.stores == Stores::streaming;
+  if (variant.streaming_loads) {
+    stores ? launch_with<Operation, true, true>(variant.elements, it)
+           : launch_with<Operation, true, false>(variant.elements, it);
   } else {
-    hipLaunchKernelGGL(HIP_KERNEL_NAME(stream_kernel<Operation, false>), grid, dim3(block), 0,
-                       stream.get(), from_a, from_b, to, kStreamFactor, elements);
+    stores ? launch_with<Operation, false, true>(variant.elements, it)
+           : launch_with<Operation, false, false>(variant.elements, it);
   }
 }
 
@@ -71,6 +118,18 @@ std::vector<StreamOperation> parse_operations(const std::string& text) {
     }
   }
   return operations;
+}
+
+std::vector<int> parse_elements(const std::string& text) {
+  std::vector<int> elements;
+  for (const auto& item : split_list(text, "the list of elements a thread")) {
+    const int number = parse_index(item, "the number of elements a thread");
+    if (number != 1 && number != 2 && number != 4 && number != 8) {
+      throw Failure(Status::usage, "a thread has 1, 2, 4 or 8 elements, and not " + item);
+    }
+    elements.push_back(number);
+  }
+  return elements;
 }
 
 const char* operation_name(StreamOperation operation) {
@@ -107,17 +166,24 @@ int passes_of_launch(int operations, bool cpu, bool past_caches) {
   return !kSimulated && !cpu && past_caches ? operations : 1;
 }
 
-void launch(StreamOperation operation, Stores stores, const TimedStream& stream, const double* a,
+void launch(StreamOperation operation, Variant variant, const TimedStream& stream, const double* a,
             const double* b, double* c, std::uint64_t bytes, int block_size, int passes) {
+  const Launch it{stream,
+                  reinterpret_cast<const double2*>(a),
+                  reinterpret_cast<const double2*>(b),
+                  reinterpret_cast<double2*>(c),
+                  bytes / sizeof(double2),
+                  block_size,
+                  passes};
   switch (operation) {
     case StreamOperation::copy:
-      return launch_as<StreamOperation::copy>(stores, stream, a, b, c, bytes, block_size, passes);
+      return launch_as<StreamOperation::copy>(variant, it);
     case StreamOperation::scale:
-      return launch_as<StreamOperation::scale>(stores, stream, a, b, c, bytes, block_size, passes);
+      return launch_as<StreamOperation::scale>(variant, it);
     case StreamOperation::add:
-      return launch_as<StreamOperation::add>(stores, stream, a, b, c, bytes, block_size, passes);
+      return launch_as<StreamOperation::add>(variant, it);
     case StreamOperation::triad:
-      return launch_as<StreamOperation::triad>(stores, stream, a, b, c, bytes, block_size, passes);
+      return launch_as<StreamOperation::triad>(variant, it);
   }
 }
 

@@ -1,4 +1,4 @@
-// The four STREAM kernels over arrays of doubles, 16 bytes a thread.
+// The four STREAM kernels over arrays of doubles, in elements of 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,17 @@ enum class StreamOperation { copy, scale, add, triad };
 
 /// How a kernel writes: store.hpp.
 enum class Stores { plain, streaming };
+
+/// How a kernel is written: what AMD tunes. The defaults are what all checks but the scans of
+/// variants measure.
+struct Variant {
+  Stores stores = Stores::plain;
+  bool streaming_loads = false;
+  int elements = 1;  ///< of 16 bytes a thread: 1, 2, 4 or 8
+};
+
+/// The numbers of elements a thread that a comma-separated list names. Throws Failure(usage).
+std::vector<int> parse_elements(const std::string& text);
 
 /// Streaming on a CPU with arrays past its caches, which reads a line before it overwrites part of
 /// it; else plain: a GPU writes whole sectors anyway.
@@ -43,8 +54,9 @@ Expected expected_result(StreamOperation operation, std::uint32_t seed_a, std::u
 int passes_of_launch(int operations, bool cpu, bool past_caches);
 
 /// Queues `passes` over `bytes` (a multiple of 16) of each array on the stream, in one launch. The
-/// grid covers the arrays exactly, one 16-byte element a thread, once more for each pass.
-void launch(StreamOperation operation, Stores stores, const TimedStream& stream, const double* a,
+/// grid covers the arrays, once more for each pass. Of several elements a thread all are read
+/// before the first is written, and those of neighbouring threads are neighbours.
+void launch(StreamOperation operation, Variant variant, const TimedStream& stream, const double* a,
             const double* b, double* c, std::uint64_t bytes, int block_size, int passes = 1);
 
 }  // namespace fabricheck::stream

@@ -215,6 +215,9 @@ COPY_ENGINES: tuple[Engine, ...] = ("copy-engine", "kernel")
 #: How a kernel writes; null without a kernel.
 Stores = Literal["plain", "streaming"]
 
+#: How a kernel reads; null without a kernel, and where it is always plain.
+Loads = Literal["plain", "streaming"]
+
 #: How managed or mapped memory comes to who uses it; null or absent where that is no question.
 Movement = Literal["zero-copy", "page-migration", "prefetch"]
 
