@@ -15,6 +15,34 @@ from pathlib import Path
 ONE, TWO = ["global_load_dwordx4"], ["global_load_dwordx4"] * 2
 PLAIN, STREAMING = ["global_store_dwordx4"], ["global_store_dwordx4 non-temporal"]
 FOUND = ["global_atomic_add_x2", "global_atomic_umin_x2"]  # the stores of kernels that compare
+
+
+def variants():
+    """Yield the kernels that loop over an array: N elements at a time, then one at the end."""
+    load, store = "loop global_load_dwordx4", "loop global_store_dwordx4"
+    word = {False: "", True: " non-temporal"}
+    flags = {False: "false", True: "true"}
+    for count in (1, 2, 4, 8):
+        rest = 1 if count > 1 else 0
+        for one in (False, True):
+            loads, stores = [load + word[one]], [store + word[one]]
+            # Arguments may be loaded anew in the loop, through the cache of scalars.
+            yield (
+                f"read_kernel<{flags[one]}, {count}>",
+                ["(loop s_load_dwordx2, )?" + loads[0], *loads * (count + rest - 1), *PLAIN],
+            )
+            yield f"write_kernel<{flags[one]}, {count}>", stores * (count + rest)
+            for other in (False, True):
+                kept = [store + word[other]]
+                for name, sources in (("copy", 1), ("scale", 1), ("add", 2), ("triad", 2)):
+                    yield (
+                        f"loop_kernel<{name}, {flags[one]}, {flags[other]}, {count}>",
+                        [*loads * sources * count, *kept * count]
+                        + [*loads * sources, *kept] * rest,
+                    )
+
+
+VARIANTS = dict(variants())
 KERNELS = {
     "stream_kernel<copy, false>": [*ONE, *PLAIN],
     "stream_kernel<copy, true>": [*ONE, *STREAMING],
@@ -24,13 +52,15 @@ KERNELS = {
     "stream_kernel<add, true>": [*TWO, *STREAMING],
     "stream_kernel<triad, false>": [*TWO, *PLAIN],
     "stream_kernel<triad, true>": [*TWO, *STREAMING],
+    **VARIANTS,
     "multiply_add_kernel": [*["global_load_dwordx2"] * 8, *["global_store_dwordx2"] * 4],
     "cycle_kernel": ["global_store_dwordx2"],
     "chase_kernel": ["global_load_dwordx2", "loop global_load_dwordx2", "global_store_dwordx2"],
     "wait_kernel": ["loop global_load_dword system", "global_store_dword( system)?"],
     "fill_kernel": ["global_store_dwordx2"],
     "poison_kernel": ["global_store_dwordx2"],
-    "compare_kernel": ["global_load_dwordx2", *FOUND],
+    "compare_kernel<Expected>": ["global_load_dwordx2", *FOUND],
+    "compare_kernel<ExpectedSums>": ["global_load_dwordx2", *FOUND],
     "flip_kernel": ["(global_load_ubyte, )?global_store_(byte|dwordx2)"],
     "set_kernel<unsigned char>": ["global_store_byte"],
     "set_kernel<unsigned long>": ["global_store_dwordx2"],
@@ -60,6 +90,7 @@ def name_of(symbol):
         ["c++filt", symbol], capture_output=True, text=True, check=True
     ).stdout.strip()
     name = re.search(r"(\w+_kernel(<.*?>)?)\(", text)[1]
+    name = name.replace("fabricheck::Expected", "Expected")
     return re.sub(
         r"\(fabricheck::stream::StreamOperation\)(\d)", lambda m: OPERATIONS[int(m[1])], name
     )

@@ -143,6 +143,7 @@ json series_json(const Series& series, double noise_limit) {
               {"regime", series.in_memory ? regime::memory : regime::cache},
               {"block_size", series.block_size > 0 ? json(series.block_size) : json(nullptr)},
               {"elements", series.elements > 0 ? json(series.elements) : json(nullptr)},
+              {"grid", series.grid > 0 ? json(series.grid) : json(nullptr)},
               {"passes", series.passes > 0 ? json(series.passes) : json(nullptr)},
               {"batch", series.batch},
               {"unit", series.latency ? unit::us : unit::gb_per_s},

@@ -61,6 +61,7 @@ struct Series {
   bool in_memory = true;       ///< regime: memory, else cache
   int block_size = 0;          ///< 0: no kernel
   int elements = 0;            ///< of 16 bytes a thread of the kernel; 0: not told
+  std::uint64_t grid = 0;      ///< blocks that loop over the arrays; 0: as many as cover them
   int batch = 1;
   int passes = 0;                    ///< operations in one launch of a kernel; 0: no kernel
   std::vector<double> seconds;       ///< per sample: device time of the whole batch

@@ -7,7 +7,21 @@
 #include <emmintrin.h>
 #endif
 
+// In device code: unroll the loop that follows.
+#if defined(__HIP_PLATFORM_AMD__) || defined(__CUDACC__)
+#define FABRICHECK_UNROLL _Pragma("unroll")
+#else
+#define FABRICHECK_UNROLL
+#endif
+
 namespace fabricheck {
+
+/// Whether streaming loads differ from plain ones.
+#if defined(__HIP_PLATFORM_AMD__) || defined(__CUDACC__)
+constexpr bool kStreamingLoads = true;
+#else
+constexpr bool kStreamingLoads = false;
+#endif
 
 /// Reads 16 bytes. A streaming load asks the memory system not to keep the line in its caches; a
 /// CPU has none for memory that it caches.

@@ -31,8 +31,7 @@ struct Options {
   std::string chase_size;
   // Larger blocks than of local kernels: on an H200 peer reads were 0.1 % faster (docs/method.md).
   int block = 1024;
-  std::string loads = loads::plain;
-  std::string elements = "1";
+  stream::VariantOptions variants;
 
   /// With sets and no pairs, only the sets are measured.
   [[nodiscard]] std::string resolved_pairs() const {
@@ -103,7 +102,7 @@ void measure(const Options& options, Run& run) {
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache));
   const auto faults = parse_faults(run.options().faults);
 
-  auto jobs = plan_jobs(measurements, pairs, sets, sizes);
+  auto jobs = with_variants(plan_jobs(measurements, pairs, sets, sizes), options.variants.parse());
   std::set<int> devices;
   bool chase = false;
   for (const auto& job : jobs) {
@@ -143,13 +142,6 @@ void measure(const Options& options, Run& run) {
   allocated.array = std::max(kLatencyBytes, *std::max_element(sizes.begin(), sizes.end()));
   allocated.chase = chase ? chase_bytes(options.chase_size, cache) : 0;
   allocated.block = options.block;
-  allocated.streaming_loads = options.loads == loads::streaming;
-  const auto elements = stream::parse_elements(options.elements);
-  if (elements.size() != 1) {
-    throw Failure(Status::usage,
-                  "--elements is one number here, and '" + options.elements + "' are several");
-  }
-  allocated.elements = elements.front();
   Peers peers(devices, allocated);
   for (const auto& job : jobs) {
     run.begin(job.text());
@@ -207,10 +199,7 @@ int main(int argc, char** argv) {
               "four times the devices' largest cache"},
              options.chase_size);
     line.add({"--block-size", "threads per block of the kernels"}, options.block, 1, 1024);
-    line.add({"--loads", "how kernels read: plain, or streaming (which caches should not keep)"},
-             options.loads, {loads::plain, loads::streaming});
-    line.add({"--elements", "elements of 16 B a thread of the kernels: 1, 2, 4 or 8"},
-             options.elements);
+    options.variants.add_to(line);
   };
   program.resolve = [&options] {
     options.pairs = options.resolved_pairs();
