@@ -128,6 +128,13 @@ TEST_CASE("faults are found in what only reads and what only writes") {
   }
 }
 
+TEST_CASE("what only writes has one way to load") {
+  const std::vector<Variant> both{{Stores::plain, false, 2}, {Stores::plain, true, 2}};
+  CHECK(variants_of(StreamOperation::copy, both).size() == 2);
+  CHECK(variants_of(StreamOperation::write_only, both).size() == 1);
+  CHECK(variants_of(StreamOperation::write_only, {both[1]}).size() == 1);
+}
+
 TEST_CASE("variants that a build cannot tell apart are refused") {
   const auto parse = [](const std::string& loads, const std::string& elements,
                         const std::string& grid) {

@@ -268,6 +268,18 @@ std::vector<Variant> VariantOptions::parse() const {
   return variants;
 }
 
+std::vector<Variant> variants_of(StreamOperation operation, const std::vector<Variant>& variants) {
+  std::vector<Variant> differing = variants;
+  if (operation == StreamOperation::write_only) {
+    const bool loads = variants.front().streaming_loads;
+    differing.erase(
+        std::remove_if(differing.begin(), differing.end(),
+                       [loads](const Variant& one) { return one.streaming_loads != loads; }),
+        differing.end());
+  }
+  return differing;
+}
+
 std::vector<StreamOperation> parse_operations(const std::string& text) {
   std::vector<StreamOperation> operations;
   for (const auto& name : split_list(text, "the list of kernels")) {

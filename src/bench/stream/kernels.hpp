@@ -42,6 +42,9 @@ struct VariantOptions {
   [[nodiscard]] std::vector<Variant> parse() const;
 };
 
+/// Those of the variants that differ for an operation: what loads nothing has one way to load.
+std::vector<Variant> variants_of(StreamOperation operation, const std::vector<Variant>& variants);
+
 /// Streaming on a CPU with arrays past its caches, which reads a line before it overwrites part of
 /// it; else plain: a GPU writes whole sectors anyway.
 inline Stores automatic_stores(bool cpu, bool past_caches) {

@@ -66,7 +66,11 @@ void measure(const Options& options, Run& run) {
   if (std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.size() > 1; })) {
     require_free_launches();
   }
-  run.plan(sets.size() * sizes.size() * blocks.size() * variants.size() * operations.size());
+  std::size_t kernels = 0;
+  for (const auto operation : operations) {
+    kernels += variants_of(operation, variants).size();
+  }
+  run.plan(sets.size() * sizes.size() * blocks.size() * kernels);
 
   const bool two_sources =
       std::any_of(operations.begin(), operations.end(),
@@ -82,8 +86,8 @@ void measure(const Options& options, Run& run) {
     double warm_up = rules.warm_up_seconds;
     for (const auto size : sizes) {
       for (const int block : blocks) {
-        for (const auto& variant : variants) {
-          for (const auto operation : operations) {
+        for (const auto operation : operations) {
+          for (const auto& variant : variants_of(operation, variants)) {
             run.begin(std::string(operation_name(operation)) + " of " + format_size(size) + on);
             for (const auto& series :
                  set->measure({operation, size, block, stores, variant}, rules, warm_up, faults)) {

@@ -206,7 +206,7 @@ def _of_the_units(series: Series) -> Findings:
         yield "block_size", f"is set, but the engine is {series['engine']}"
     if series.get("engines") is not None and series["engine"] != "copy-engine":
         yield "engines", f"is {series.get('engines')}, but the engine is {series['engine']}"
-    for field in ("stores", "loads", "elements"):
+    for field in ("stores", "loads", "elements", "grid"):
         value = series.get(field)
         if value is not None and series["engine"] != "kernel":
             yield field, f"is {value}, but the engine is {series['engine']}"

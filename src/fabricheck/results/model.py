@@ -167,6 +167,7 @@ class Series(TypedDict):
     regime: Regime
     block_size: int | None
     elements: NotRequired[int | None]
+    grid: NotRequired[int | None]
     batch: int
     passes: NotRequired[int | None]
     unit: SeriesUnit

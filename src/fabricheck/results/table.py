@@ -188,6 +188,7 @@ class Series:
     regime: Annotated[str, "memory, or cache for arrays near the size of the caches"]
     block_size: Annotated[int | None, "threads per block of a kernel"] = None
     elements: Annotated[int | None, "elements of 16 bytes a thread of a kernel"] = None
+    grid: Annotated[int | None, "blocks of a kernel that loops over the arrays"] = None
     batch: Annotated[int, "operations per sample"]
     passes: Annotated[int | None, "operations per launch of a kernel"] = None
     n: Annotated[int, "number of samples of the series"]
@@ -540,6 +541,7 @@ def _series(
         regime=one["regime"],
         block_size=one["block_size"],
         elements=one.get("elements"),
+        grid=one.get("grid"),
         batch=one["batch"],
         passes=one.get("passes"),
         n=len(one["samples"]),

@@ -130,6 +130,7 @@ def of_series(row: Series) -> Key:
         # Documents from before these were recorded have the defaults.
         "elements": row.elements or 1,
         "loads": row.loads or "plain",
+        "grid": row.grid,
         "datatype": row.datatype,
         "movement": row.movement,
         "in_place": row.in_place,
