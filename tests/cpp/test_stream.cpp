@@ -52,9 +52,16 @@ TEST_CASE("stores are plain within a CPU's caches and tried past them, unless as
 }
 
 TEST_CASE("one launch makes a batch on a GPU with arrays past its caches, else one operation") {
-  CHECK(passes_of_launch(16, false, true) == 16);
-  CHECK(passes_of_launch(16, false, false) == 1);
-  CHECK(passes_of_launch(16, true, true) == 1);
+  const auto passes = [](StreamOperation operation, int grid, bool cpu, bool past_caches) {
+    return passes_of_launch(operation, Variant{Stores::plain, false, 1, grid}, 16, cpu,
+                            past_caches);
+  };
+  CHECK(passes(StreamOperation::copy, 0, false, true) == 16);
+  CHECK(passes(StreamOperation::copy, 0, false, false) == 1);
+  CHECK(passes(StreamOperation::copy, 0, true, true) == 1);
+  // Passes of a grid that loops would be at work at the same time.
+  CHECK(passes(StreamOperation::copy, 8, false, true) == 1);
+  CHECK(passes(StreamOperation::read_only, 0, false, true) == 1);
 }
 
 TEST_CASE("a launch of several passes writes the whole array, in each of them") {

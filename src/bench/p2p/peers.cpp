@@ -130,8 +130,9 @@ stream::Variant Peers::variant_of(const Job& job, std::uint64_t bytes) const {
   return variant;
 }
 
-int Peers::passes_of(std::uint64_t bytes, int batch) const {
-  return stream::passes_of_launch(batch, cpu_, past_caches(2 * bytes, cache_bytes_));
+int Peers::passes_of(const Job& job, std::uint64_t bytes, int batch) const {
+  return stream::passes_of_launch(stream::StreamOperation::copy, job.variant, batch, cpu_,
+                                  past_caches(2 * bytes, cache_bytes_));
 }
 
 void Peers::queue(const Job& job, const Pair& pair, const Lane& lane, std::uint64_t bytes,
@@ -146,7 +147,7 @@ void Peers::queue(const Job& job, const Pair& pair, const Lane& lane, std::uint6
     }
     return;
   }
-  const int passes = passes_of(bytes, operations);
+  const int passes = passes_of(job, bytes, operations);
   for (int done = 0; done < operations; done += passes) {
     declare_traffic(stream.get(), {{from, bytes, false}, {to, bytes, true}});
     stream::launch(stream::StreamOperation::copy, variant_of(job, bytes), stream,
@@ -229,7 +230,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     if (!what.by_kernel()) {
       movers_.of_peers(series, pair.from, pair.to, bytes);
     } else {
-      series.passes = passes_of(bytes, batch);
+      series.passes = passes_of(job, bytes, batch);
       stream::describe(series, stream::StreamOperation::copy, variant_of(job, bytes), series.device,
                        moved_bytes(bytes), sizes_.block);
     }

@@ -76,7 +76,7 @@ class Peers {
   /// The variant of a job, with the stores for its size.
   [[nodiscard]] stream::Variant variant_of(const Job& job, std::uint64_t bytes) const;
   /// How many operations of a batch one launch of a kernel makes.
-  [[nodiscard]] int passes_of(std::uint64_t bytes, int batch) const;
+  [[nodiscard]] int passes_of(const Job& job, std::uint64_t bytes, int batch) const;
   [[nodiscard]] const Buffer& source_of(const Measurement& what, const Pair& pair) const;
   [[nodiscard]] double warm_up_for(const Job& job, const SamplingRules& rules);
   Series measure_chase(const Pair& pair, const Measurement& what, const SamplingRules& rules,

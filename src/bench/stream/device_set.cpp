@@ -122,7 +122,7 @@ bool DeviceSet::past_caches(const StreamCase& measured) const {
 }
 
 int DeviceSet::passes_of(const StreamCase& measured, int batch) const {
-  return passes_of_launch(batch, cpu_, past_caches(measured));
+  return passes_of_launch(measured.operation, measured.variant, batch, cpu_, past_caches(measured));
 }
 
 ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {

@@ -366,8 +366,10 @@ void describe(Series& series, StreamOperation operation, const Variant& variant,
   }
 }
 
-int passes_of_launch(int operations, bool cpu, bool past_caches) {
-  return !kSimulated && !cpu && past_caches ? operations : 1;
+int passes_of_launch(StreamOperation operation, const Variant& variant, int operations, bool cpu,
+                     bool past_caches) {
+  const bool loops = variant.grid > 0 || operation == StreamOperation::read_only;
+  return !kSimulated && !cpu && past_caches && !loops ? operations : 1;
 }
 
 void launch(StreamOperation operation, const Variant& variant, const TimedStream& stream,

@@ -78,8 +78,11 @@ ExpectedSums expected_sums(const Variant& variant, int device, std::uint64_t byt
 /// How many of the operations of a batch one launch makes. All of them where arrays are past the
 /// caches of a GPU: a launch starts and drains in some us, which would count for each operation
 /// (on an H200 12 us of a peer read's 1440). Else one, for what a small array shows is the launch;
-/// so does a CPU, and a simulated node, which knows launches and not how they drain.
-int passes_of_launch(int operations, bool cpu, bool past_caches);
+/// so does a CPU, and a simulated node, which knows launches and not how they drain. One also of a
+/// grid that loops: blocks of several passes would be at work at once, on more compute units than
+/// the grid allows, and one pass would find in the caches what another has just read.
+int passes_of_launch(StreamOperation operation, const Variant& variant, int operations, bool cpu,
+                     bool past_caches);
 
 /// Puts the variant, as launched, into a series of `bytes` an array.
 void describe(Series& series, StreamOperation operation, const Variant& variant, int device,
