@@ -128,8 +128,8 @@ def of_series(row: Series) -> Key:
         "size": row.bytes,
         "block_size": row.block_size,
         # Documents from before these were recorded have the defaults.
-        "elements": row.elements or 1,
-        "loads": row.loads or "plain",
+        "elements": row.elements or (1 if row.engine == "kernel" else None),
+        "loads": row.loads or ("plain" if row.engine == "kernel" else None),
         "grid": row.grid,
         "datatype": row.datatype,
         "movement": row.movement,
