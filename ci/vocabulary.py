@@ -17,7 +17,7 @@ WORDS = "src/fabricheck/core/vocabulary.yaml"
 WIDTH = 100
 #: Members of a series, or of its places, whose words are in one table of docs/result-document.md.
 FIELDS = (
-    *("role", "memory", "engine", "stores", "movement", "direction", "datatype"),
+    *("role", "memory", "engine", "stores", "loads", "movement", "direction", "datatype"),
     *("bytes_counted", "regime", "unit", "better", "by"),
 )
 MADE_BY = f"Made of {WORDS} by ci/vocabulary.py: edit that."

@@ -9,12 +9,15 @@ from dataclasses import replace
 
 from .machine import BLOCK, NOTHING_FOUND
 from .values import (
+    GUARD,
     GUARD_BYTE,
     TYPES,
     Content,
     Wrong,
+    double_bits,
     line_of,
     memory,
+    pattern,
     patterns,
     require,
     unwritten,
@@ -24,7 +27,11 @@ POISON = 0xFFF8DEADDEADBEEF  # of harness/pattern.cpp
 COUNTS = [1, 255, 256, 300, 1000]  # less than a wave, less than a block, full ones, odd tails
 
 SEEDS = 0x5EED0100, 0x5EED0101
-COMPARE, FLIP = "harness/pattern compare_kernel", "harness/pattern flip_kernel"
+COMPARE, FLIP = "harness/pattern compare_kernel<Expected>", "harness/pattern flip_kernel"
+COMPARE_SUMS = "harness/pattern compare_kernel<ExpectedSums>"
+#: Elements, block, grid and passes of kernels that loop: no full chunk, several chunks a block,
+#: more blocks than chunks.
+LOOPS = [(1, 64, 1, 1), (1025, 64, 2, 1), (700, 256, 3, 2), (40, 64, 2, 1)]
 
 
 def expected(first, second=(0.0, 0)):
@@ -60,19 +67,35 @@ def flip(device, kernel):
     device.elements = 300
 
 
-def faults_of_words(device, data, count, expectation):
+def expected_sums(seed, elements, blocks, block, of_thread):
+    """Return the bytes of harness/pattern.hpp's ExpectedSums."""
+    return struct.pack("<IxxxxQQQQ", seed, elements, blocks, block, of_thread)
+
+
+def sums(seed, elements, blocks, block, of_thread):
+    """Return the bits of the sums that a launch of the read kernel leaves, two a thread."""
+    totals = [0.0] * (2 * blocks * block)
+    for i in range(elements):
+        chunk, place = divmod(i, of_thread * block)
+        thread = chunk % blocks * block + place % block
+        for half in (0, 1):
+            totals[2 * thread + half] += pattern(2 * i + half, seed)
+    return [double_bits(total) for total in totals[: 2 * elements]]
+
+
+def faults_of_words(device, data, count, expectation, compare_kernel=COMPARE):
     """Has flipped bits and an unwritten range found in an array that is right."""
     clean = data[:]
-    device.find("no fault", COMPARE, data, count, expectation, NOTHING_FOUND)
+    device.find("no fault", compare_kernel, data, count, expectation, NOTHING_FOUND)
     for words in [[0], [count // 2], [count - 1], [count - 1, 3, count // 3]]:
         for n, word in enumerate(words):
             device.launch(FLIP, 1, 1, data, word, (0, 31, 63)[n])
         right = (len(words), min(words))
-        device.find(f"bits of words {words}", COMPARE, data, count, expectation, right)
+        device.find(f"bits of words {words}", compare_kernel, data, count, expectation, right)
         data[:] = clean
     first, last = count // 4, count // 4 + 17
     data[first:last] = array("Q", [POISON] * (last - first))
-    device.find("unwritten range", COMPARE, data, count, expectation, (17, first))
+    device.find("unwritten range", compare_kernel, data, count, expectation, (17, first))
     data[:] = clean
 
 
@@ -84,6 +107,15 @@ def compare(device, kernel):
         device.find("no fault", kernel, data, count, sides, NOTHING_FOUND)
     faults_of_words(device, data, count, sides)
     device.find("other seed", kernel, data, count, expected((1.0, SEEDS[1])), (count, 0))
+
+
+def compare_sums(device, kernel):
+    """The case of the kernel that compares sums: right ones, faults, and those of another grid."""
+    given = SEEDS[0], 900, 3, 64, 2
+    data = memory("Q", sums(*given))
+    faults_of_words(device, data, len(data) - GUARD, expected_sums(*given), kernel)
+    other = expected_sums(*given[:2], 1, 64, 2)
+    device.find("one block", kernel, data, 128, other, (128, 0))
 
 
 # By operation, the factors of a and b in the value that it writes.
@@ -113,6 +145,64 @@ def stream(operation):
         device.find("stopped short", COMPARE, to, words, sides, (14, words - 14))
 
     return case
+
+
+def loop(operation, of_thread):
+    """Return the case of an operation of loop_kernel, with a number of elements a thread."""
+
+    def case(device, kernel):
+        a, b = OPERATIONS[operation]
+        for elements, block, blocks, passes in LOOPS:
+            words = 2 * elements
+            device.elements = max(device.elements, elements)
+            of_a, of_b = (memory("Q", patterns(words, (1.0, seed))) for seed in SEEDS)
+            to = unwritten("Q", words)
+            device.launch(kernel, (blocks, passes), block, of_a, of_b, to, 3.0, elements)
+            right = patterns(words, (a, SEEDS[0]), (b, SEEDS[1]))
+            require(f"{elements} elements in {blocks} blocks", to, right)
+        sides = expected((a, SEEDS[0]), (b, SEEDS[1]))
+        device.find("no fault", COMPARE, to, words, sides, NOTHING_FOUND)
+        # A kernel that stops early: the poison of the unwritten elements is found.
+        to = memory("Q", [POISON] * words)
+        device.launch(kernel, blocks, block, of_a, of_b, to, 3.0, elements - 7)
+        device.find("stopped short", COMPARE, to, words, sides, (14, words - 14))
+
+    return case
+
+
+def read(of_thread):
+    """Return the case of read_kernel with a number of elements a thread."""
+
+    def case(device, kernel):
+        for elements, block, blocks, passes in LOOPS:
+            device.elements = max(device.elements, elements)
+            data = memory("Q", patterns(2 * elements, (1.0, SEEDS[0])))
+            given = SEEDS[0], elements, blocks, block, of_thread
+            right = sums(*given)
+            to = unwritten("Q", len(right))
+            device.launch(kernel, (blocks, passes), block, data, to, elements)
+            require(f"{elements} elements in {blocks} blocks", to, right)
+            if elements == 700:
+                wanted = expected_sums(*given)
+                device.find("no fault", COMPARE_SUMS, to, len(right), wanted, NOTHING_FOUND)
+                # The top bit of a value's fraction, in an element of the last chunk.
+                device.launch(FLIP, 1, 1, data, 2 * elements - 1, 51)
+                device.launch(kernel, blocks, block, data, to, elements)
+                place = (elements - 1) % (of_thread * block) % block
+                chunk = (elements - 1) // (of_thread * block)
+                word = 2 * (chunk % blocks * block + place) + 1
+                device.find("a wrong element", COMPARE_SUMS, to, len(right), wanted, (1, word))
+
+    return case
+
+
+def write(device, kernel):
+    """The case of write_kernel: values of two seeds, up to the last element and not beyond."""
+    for (elements, block, blocks, passes), seed in itertools.product(LOOPS, SEEDS):
+        device.elements = max(device.elements, elements)
+        to = unwritten("Q", 2 * elements)
+        device.launch(kernel, (blocks, passes), block, to, seed, elements)
+        require(f"{elements} elements", to, patterns(2 * elements, (1.0, seed)))
 
 
 def multiply_add(device, kernel):
@@ -327,10 +417,28 @@ CASES = {
     "harness/pattern poison_kernel": poison,
     FLIP: flip,
     COMPARE: compare,
+    COMPARE_SUMS: compare_sums,
     **{
         f"stream/kernels stream_kernel<{operation}, {streaming}>": stream(operation)
         for operation in OPERATIONS
         for streaming in ("false", "true")
+    },
+    **{
+        f"stream/kernels loop_kernel<{operation}, {loads}, {stores}, {n}>": loop(operation, n)
+        for operation in OPERATIONS
+        for loads in ("false", "true")
+        for stores in ("false", "true")
+        for n in (1, 2, 4, 8)
+    },
+    **{
+        f"stream/kernels read_kernel<{loads}, {n}>": read(n)
+        for loads in ("false", "true")
+        for n in (1, 2, 4, 8)
+    },
+    **{
+        f"stream/kernels write_kernel<{stores}, {n}>": write
+        for stores in ("false", "true")
+        for n in (1, 2, 4, 8)
     },
     "overlap/compute multiply_add_kernel": multiply_add,
     CYCLE: cycle,

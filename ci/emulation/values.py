@@ -13,7 +13,7 @@ class Wrong(Exception):
 
 
 def pattern(i, seed):
-    """Return the value of word `i` under `seed` (harness/pattern.cpp)."""
+    """Return the value of word `i` under `seed` (harness/pattern.hpp)."""
     x = (i ^ ((i >> 32) * 0x9E3779B9) ^ seed) & 0xFFFFFFFF
     x = ((x ^ x >> 16) * 0x7FEB352D) & 0xFFFFFFFF
     x = ((x ^ x >> 15) * 0x846CA68B) & 0xFFFFFFFF

@@ -69,7 +69,7 @@ def test_nothing_is_wrong_with_what_the_compiler_makes(tmp_path):
     [
         (LOOP, "flat_load_dwordx2 v[2:3], v[2:3]", "loop flat_load_dwordx2, global_store"),
         (LOOP, "s_load_dwordx2 s[0:1], s[0:1], 0x0", "loop s_load_dwordx2, global_store"),
-        (LOOP, f"{LOOP}\n\t{LOOP}", "loop global_load_dwordx2, loop global_load_dwordx2, global"),
+        (LOOP, f"{LOOP}\n\t{LOOP}", "global_load_dwordx2, 2 loop global_load_dwordx2, global"),
         (LOOP, f"{LOOP} glc", "loop global_load_dwordx2 system, global_store"),
         (" glc slc", "", "by global_load_dwordx4, global_store_dwordx4, not by"),
         ("_store_dwordx4", "_store_dwordx2", "global_store_dwordx2 non-temporal, not by"),

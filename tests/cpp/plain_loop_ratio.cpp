@@ -69,7 +69,8 @@ int main() {
       });
     };
     const auto kernel = [&](Stores stores) {
-      launch(operation, stores, stream, a.as<double>(), b.as<double>(), c.as<double>(), bytes, 256);
+      launch(operation, {stores}, stream, {a.as<double>(), b.as<double>(), c.as<double>(), bytes},
+             256);
     };
     (void)seconds_of(stream, plain);
     std::map<Stores, std::vector<double>> ratios;

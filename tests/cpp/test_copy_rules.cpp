@@ -204,6 +204,14 @@ class Topology {
     write("nodes/4/properties",
           "simd_count 440\nnum_sdma_engines 2\nnum_sdma_xgmi_engines 3\nlocation_id 49408\n"
           "domain 0\n");
+    for (const char* compute_unit : {"0", "1"}) {
+      write(std::string("nodes/4/caches/") + compute_unit + "/properties",
+            "processor_id_low 1\nlevel 1\nsize 32\ntype 9\nsibling_map 1,0\n");
+    }
+    for (const char* die : {"2", "3"}) {
+      write(std::string("nodes/4/caches/") + die + "/properties", "level 2\nsize 4096\n");
+    }
+    write("nodes/4/caches/4/properties", "level 3\nsize 262144\n");
     write("nodes/5/properties", "simd_count 440\nlocation_id 50688\ndomain 0\n");
     write("nodes/4/io_links/0/properties", "type 2\nnode_from 4\nnode_to 0\nweight 20\n");
     write("nodes/4/io_links/1/properties", "node_from 4\nnode_to 5\n" + link);
@@ -212,6 +220,9 @@ class Topology {
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
+  [[nodiscard]] std::uint64_t cache(const char* address) const {
+    return kfd_cache(root_.string(), address);
+  }
   [[nodiscard]] std::optional<PeerWay> way(const char* from, const char* to) const {
     return kfd_way(root_.string(), from, to);
   }
@@ -238,6 +249,13 @@ TEST_CASE("the width of a link is what the kernel driver tells") {
   CHECK_FALSE(quad.way("0000:c1:00.0", "0000:d1:00.0"));
   CHECK_FALSE(quad.way("somewhere", "0000:c6:00.0"));
   CHECK_FALSE(kfd_way("/nowhere", "0000:c1:00.0", "0000:c6:00.0"));
+}
+
+TEST_CASE("the driver tells the caches behind L2, of all dies together") {
+  const Topology tree("type 11\n");
+  CHECK(tree.cache("0000:c1:00.0") == 256 * kMi);
+  CHECK(tree.cache("0000:c6:00.0") == 0);
+  CHECK(tree.cache("0000:d1:00.0") == 0);
 }
 
 TEST_CASE("without bandwidths a link counts once, as ROCm counts it") {

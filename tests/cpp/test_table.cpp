@@ -50,3 +50,11 @@ TEST_CASE("a matrix has its rows and columns in the order of their numbers") {
         "    bcast    - 28.27\n"
         "allgather 1.5~     -\n");
 }
+
+TEST_CASE("a kernel is told where it is not the default one") {
+  nlohmann::json series{{"elements", 1}, {"loads", "plain"}, {"grid", nullptr}};
+  CHECK(variant_of(series).empty());
+  CHECK(variant_of({{"elements", nullptr}, {"loads", nullptr}, {"grid", nullptr}}).empty());
+  series = {{"elements", 4}, {"loads", "streaming"}, {"grid", 8}};
+  CHECK(variant_of(series) == "4 elements a thread, streaming loads, 8 blocks");
+}

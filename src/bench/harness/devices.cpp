@@ -9,6 +9,7 @@
 
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
+#include "harness/kfd.hpp"
 #include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 
@@ -108,7 +109,8 @@ int device_count() {
 }
 
 std::uint64_t device_last_level_cache(int device) {
-  return static_cast<std::uint64_t>(std::max(0, properties_of(device).l2CacheSize));
+  const auto told = static_cast<std::uint64_t>(std::max(0, properties_of(device).l2CacheSize));
+  return std::max(told, driver_cache(device));
 }
 
 bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes) {

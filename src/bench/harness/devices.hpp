@@ -37,7 +37,8 @@ std::optional<bool> xnack_of(const std::string& arch);
 /// Compute units (multiprocessors) of a device.
 int compute_units(int device);
 
-/// Size of a device's last-level cache, in bytes.
+/// Size of a device's largest cache, in bytes: what the runtime tells of L2, or AMD's driver of
+/// all levels.
 std::uint64_t device_last_level_cache(int device);
 
 /// The largest of the devices' last-level caches, in bytes.

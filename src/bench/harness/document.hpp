@@ -48,6 +48,7 @@ struct Series {
   std::string engine = engine::kernel;
   std::optional<int> engines{};  ///< copy engines of one copy; empty: no copy engine, or not known
   std::string stores;            ///< of a kernel: plain or streaming; empty without one
+  std::string loads;             ///< the same of what it reads; empty where it is always plain
   std::string movement;          ///< of managed and mapped memory; empty elsewhere
   std::string direction = direction::local;
   std::vector<int> ranks{};  ///< those that take part, in order; empty without MPI
@@ -59,6 +60,8 @@ struct Series {
   bool latency = false;        ///< samples are us per operation; else rates in GB/s
   bool in_memory = true;       ///< regime: memory, else cache
   int block_size = 0;          ///< 0: no kernel
+  int elements = 0;            ///< of 16 bytes a thread of the kernel; 0: not told
+  std::uint64_t grid = 0;      ///< blocks that loop over the arrays; 0: as many as cover them
   int batch = 1;
   int passes = 0;                    ///< operations in one launch of a kernel; 0: no kernel
   std::vector<double> seconds;       ///< per sample: device time of the whole batch

@@ -95,6 +95,29 @@ std::optional<PeerWay> kfd_way(const std::string& topology, const std::string& f
   return std::nullopt;
 }
 
+std::uint64_t kfd_cache(const std::string& topology, const std::string& address) {
+  const auto node = node_at(topology, address);
+  if (!node) {
+    return 0;
+  }
+  constexpr std::uint64_t unit = 1024;
+  std::map<std::uint64_t, std::uint64_t> levels;
+  for (const auto& cache : directories(*node / "caches")) {
+    const auto properties = read_properties(cache / "properties");
+    levels[value_of(properties, "level")] += value_of(properties, "size") * unit;
+  }
+  std::uint64_t largest = 0;
+  for (const auto& [level, bytes] : levels) {
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+std::uint64_t driver_cache(int device) {
+  const auto address = device_pci_address(device);
+  return address ? kfd_cache(kKfdTopology, *address) : 0;
+}
+
 std::optional<PeerWay> peer_way(int from, int to) {
   const auto source = device_pci_address(from);
   const auto destination = device_pci_address(to);

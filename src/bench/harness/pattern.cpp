@@ -17,18 +17,6 @@ namespace {
 constexpr unsigned kBlock = 256;
 constexpr std::uint64_t kPoison = 0xfff8deaddeadbeefULL;
 
-__host__ __device__ inline double value_of(std::uint64_t i, std::uint32_t seed) {
-  // The integer hash "lowbias32" (C. Wellons, 2018) over the index, high half mixed in.
-  auto x =
-      static_cast<std::uint32_t>(i) ^ (static_cast<std::uint32_t>(i >> 32) * 0x9e3779b9U) ^ seed;
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  x ^= x >> 16;
-  return 1.0 + static_cast<double>(x >> 8) * (1.0 / 16777216.0);
-}
-
 __host__ __device__ inline std::uint64_t bits_of(double value) {
   std::uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -38,7 +26,7 @@ __host__ __device__ inline std::uint64_t bits_of(double value) {
 __global__ void fill_kernel(double* data, std::uint64_t words, std::uint32_t seed) {
   const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < words) {
-    data[i] = value_of(i, seed);
+    data[i] = pattern_value(i, seed);
   }
 }
 
@@ -54,12 +42,28 @@ __global__ void flip_kernel(std::uint64_t* data, std::uint64_t word, int bit) {
 }
 
 __host__ __device__ inline double value_of(std::uint64_t i, const Expected& expected) {
-  return expected.first_factor * value_of(i, expected.first_seed) +
-         expected.second_factor * value_of(i, expected.second_seed);
+  return expected.first_factor * pattern_value(i, expected.first_seed) +
+         expected.second_factor * pattern_value(i, expected.second_seed);
+}
+
+__host__ __device__ inline double value_of(std::uint64_t i, const ExpectedSums& expected) {
+  const std::uint64_t thread = i / 2 % expected.block_size;
+  const std::uint64_t half = i % 2;
+  const std::uint64_t chunk = expected.elements_of_thread * expected.block_size;
+  double sum = 0;
+  for (auto first = i / 2 / expected.block_size * chunk; first < expected.elements;
+       first += expected.blocks * chunk) {
+    for (auto at = first + thread; at < first + chunk && at < expected.elements;
+         at += expected.block_size) {
+      sum += pattern_value(2 * at + half, expected.seed);
+    }
+  }
+  return sum;
 }
 
 /// found[0]: number of differences; found[1]: the first word that differs.
-__global__ void compare_kernel(const double* data, std::uint64_t words, Expected expected,
+template <typename Expectation>
+__global__ void compare_kernel(const double* data, std::uint64_t words, Expectation expected,
                                unsigned long long* found) {
   const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < words) {
@@ -75,7 +79,7 @@ __global__ void compare_kernel(const double* data, std::uint64_t words, Expected
 void add_last(Verification& result, std::uint64_t words, std::uint64_t bytes, std::uint32_t seed,
               double found, int device) {
   auto right = kPoison;
-  const double value = value_of(words, seed);
+  const double value = pattern_value(words, seed);
   memcpy(&right, &value, bytes);
   const auto seen = bits_of(found);
   result.bytes_checked += bytes;
@@ -116,9 +120,34 @@ dim3 grid_for(std::uint64_t words) {
   return dim3(static_cast<unsigned>((words + kBlock - 1) / kBlock));
 }
 
-}  // namespace
+template <typename Expectation>
+Verification compare_words(const TimedStream& stream, const double* data, std::uint64_t words,
+                           const Expectation& expected) {
+  stream.use();
+  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(unsigned long long));
+  auto* found = scratch.as<unsigned long long>();
+  unsigned long long counts[2] = {0, ~0ULL};
+  FABRICHECK_HIP(hipMemcpy(found, counts, sizeof counts, hipMemcpyDefault));
+  hipLaunchKernelGGL(HIP_KERNEL_NAME(compare_kernel<Expectation>), grid_for(words), dim3(kBlock), 0,
+                     stream.get(), data, words, expected, found);
+  FABRICHECK_HIP(hipGetLastError());
+  stream.synchronize();
+  FABRICHECK_HIP(hipMemcpy(counts, found, sizeof counts, hipMemcpyDefault));
 
-double pattern_value(std::uint64_t i, std::uint32_t seed) { return value_of(i, seed); }
+  Verification result;
+  result.bytes_checked = words * sizeof(double);
+  result.errors = counts[0];
+  if (result.errors > 0) {
+    const std::uint64_t word = counts[1];
+    double seen = 0;
+    FABRICHECK_HIP(hipMemcpy(&seen, data + word, sizeof seen, hipMemcpyDefault));
+    result.first_mismatch = {stream.device(), word * sizeof(double),
+                             bits_of(value_of(word, expected)), bits_of(seen)};
+  }
+  return result;
+}
+
+}  // namespace
 
 void fill(const TimedStream& stream, double* data, std::uint64_t words, std::uint32_t seed) {
   stream.use();
@@ -143,27 +172,12 @@ void flip_bit(const TimedStream& stream, double* data, std::uint64_t word, int b
 
 Verification compare(const TimedStream& stream, const double* data, std::uint64_t words,
                      const Expected& expected) {
-  stream.use();
-  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(unsigned long long));
-  auto* found = scratch.as<unsigned long long>();
-  unsigned long long counts[2] = {0, ~0ULL};
-  FABRICHECK_HIP(hipMemcpy(found, counts, sizeof counts, hipMemcpyDefault));
-  hipLaunchKernelGGL(compare_kernel, grid_for(words), dim3(kBlock), 0, stream.get(), data, words,
-                     expected, found);
-  FABRICHECK_HIP(hipGetLastError());
-  stream.synchronize();
-  FABRICHECK_HIP(hipMemcpy(counts, found, sizeof counts, hipMemcpyDefault));
+  return compare_words(stream, data, words, expected);
+}
 
-  Verification result;
-  result.bytes_checked = words * sizeof(double);
-  result.errors = counts[0];
-  if (result.errors > 0) {
-    const std::uint64_t word = counts[1];
-    double seen = 0;
-    FABRICHECK_HIP(hipMemcpy(&seen, data + word, sizeof seen, hipMemcpyDefault));
-    result.first_mismatch = {stream.device(), word * sizeof(double),
-                             bits_of(value_of(word, expected)), bits_of(seen)};
-  }
+Verification compare(const TimedStream& stream, const double* data, const ExpectedSums& expected) {
+  auto result = compare_words(stream, data, expected.words(), expected);
+  result.bytes_checked = 2 * expected.elements * sizeof(double);
   return result;
 }
 
@@ -184,7 +198,7 @@ Verification compare_bytes(const TimedStream& stream, const double* data, std::u
 void fill(double* data, std::uint64_t words, std::uint32_t seed) {
   in_parts(words, [=](std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t i = first; i < last; ++i) {
-      data[i] = value_of(i, seed);
+      data[i] = pattern_value(i, seed);
     }
   });
 }

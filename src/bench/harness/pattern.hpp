@@ -5,6 +5,8 @@
 // small whole factors in use, fused or not: results are compared bit by bit on every runtime.
 #pragma once
 
+#include <hip/hip_runtime.h>
+
 #include <cstdint>
 
 #include "harness/document.hpp"
@@ -20,6 +22,23 @@ struct Expected {
   std::uint32_t second_seed = 0;
 };
 
+/// Sums of the elements (pairs of doubles) that each thread of a launch read: what the kernel of
+/// read-only leaves. Thread `t` of block `b` of `blocks` reads elements t, t + block_size, ... of
+/// every chunk of elements_of_thread * block_size from the b-th on, `blocks` chunks apart. All sums
+/// are exact in double, since a thread reads fewer than 2^28 elements.
+struct ExpectedSums {
+  std::uint32_t seed = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t blocks = 1;
+  std::uint64_t block_size = 1;
+  std::uint64_t elements_of_thread = 1;
+
+  /// The words that the launch leaves: two a thread, and never more than there are elements.
+  [[nodiscard]] std::uint64_t words() const {
+    return 2 * (blocks * block_size < elements ? blocks * block_size : elements);
+  }
+};
+
 /// Fills `words` doubles with the values of `seed`, by a kernel on the stream's device.
 void fill(const TimedStream& stream, double* data, std::uint64_t words, std::uint32_t seed);
 
@@ -29,6 +48,9 @@ void poison(const TimedStream& stream, double* data, std::uint64_t words);
 /// Compares on the stream's device; keeps the first difference. Waits for the stream.
 Verification compare(const TimedStream& stream, const double* data, std::uint64_t words,
                      const Expected& expected);
+
+/// The same of sums; what counts as checked are the bytes that were read, not the sums.
+Verification compare(const TimedStream& stream, const double* data, const ExpectedSums& expected);
 
 /// Compares any number of bytes with the values of `seed`. The rest of an incomplete last word must
 /// still be poison.
@@ -45,7 +67,17 @@ Verification compare(const double* data, std::uint64_t words, const Expected& ex
 Verification compare_bytes(const double* data, std::uint64_t bytes, std::uint32_t seed);
 void flip_bit(double* data, std::uint64_t word, int bit);
 
-/// The value of element `i` under `seed`, as the kernels compute it.
-double pattern_value(std::uint64_t i, std::uint32_t seed);
+/// The value of word `i` under `seed`.
+__host__ __device__ inline double pattern_value(std::uint64_t i, std::uint32_t seed) {
+  // The integer hash "lowbias32" (C. Wellons, 2018) over the index, high half mixed in.
+  auto x =
+      static_cast<std::uint32_t>(i) ^ (static_cast<std::uint32_t>(i >> 32) * 0x9e3779b9U) ^ seed;
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  x ^= x >> 16;
+  return 1.0 + static_cast<double>(x >> 8) * (1.0 / 16777216.0);
+}
 
 }  // namespace fabricheck

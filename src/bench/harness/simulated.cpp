@@ -124,6 +124,8 @@ std::optional<std::string> numa_balancing_setting(const std::string&) { return s
 std::optional<std::string> kernel_module_version() { return std::nullopt; }
 
 std::optional<PeerWay> peer_way(int from, int to) { return fabricheck_sim::peer_way(from, to); }
+std::uint64_t driver_cache(int) { return 0; }
+
 std::string rocm_version() { return fabricheck_sim::rocm(); }
 
 // The simulated system says where pages are, and puts them where they are asked for.

@@ -1,4 +1,4 @@
-// Stores of device code, plain or streaming.
+// Loads and stores of device code, plain or streaming.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -7,7 +7,40 @@
 #include <emmintrin.h>
 #endif
 
+// In device code: unroll the loop that follows.
+#if defined(__HIP_PLATFORM_AMD__) || defined(__CUDACC__)
+#define FABRICHECK_UNROLL _Pragma("unroll")
+#else
+#define FABRICHECK_UNROLL
+#endif
+
 namespace fabricheck {
+
+/// Whether streaming loads differ from plain ones.
+#if defined(__HIP_PLATFORM_AMD__) || defined(__CUDACC__)
+constexpr bool kStreamingLoads = true;
+#else
+constexpr bool kStreamingLoads = false;
+#endif
+
+/// Reads 16 bytes. A streaming load asks the memory system not to keep the line in its caches; a
+/// CPU has none for memory that it caches.
+template <bool Streaming>
+__device__ inline double2 load(const double2* where) {
+#if defined(__HIP_PLATFORM_AMD__)
+  if (Streaming) {
+    double2 value;
+    value.x = __builtin_nontemporal_load(&where->x);
+    value.y = __builtin_nontemporal_load(&where->y);
+    return value;
+  }
+#elif defined(__CUDACC__)
+  if (Streaming) {
+    return __ldcs(where);
+  }
+#endif
+  return *where;
+}
 
 /// Writes 16 bytes. A streaming store asks the memory system not to keep the line in its caches:
 /// on a CPU it also saves reading the line before it is overwritten, a third of a copy's traffic.

@@ -74,6 +74,21 @@ std::string data_of(const json& series) {
   return errors == 0 ? "verified" : std::to_string(errors) + " WRONG";
 }
 
+std::string variant_of(const json& series) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (series["elements"].is_number() && series["elements"] > 1) {
+    add(series["elements"].dump() + " elements a thread");
+  }
+  if (series["loads"] == loads::streaming) {
+    add("streaming loads");
+  }
+  if (series["grid"].is_number()) {
+    add(series["grid"].dump() + " blocks");
+  }
+  return text;
+}
+
 std::string cell_of(const json& series) {
   return formatted("%.4g", series["median"]) + (series["noisy"].get<bool>() ? "~" : "") +
          (series["verification"]["errors"] > 0 ? "!" : "");
@@ -142,7 +157,7 @@ void print_series(const json& document, std::FILE* out) {
   print_head(document, "", out);
   Table table{{left("exp"), left("what"), left("device"), left("source -> destination"),
                right("bytes"), right("block"), right("median"), left(""), right("95 % interval"),
-               right("n"), left("counted"), left("data")}};
+               right("n"), left("counted"), left("data"), left("kernel")}};
   for (const auto& series : document["series"]) {
     std::string interval = "-";
     if (const auto& ends = series["ci95"]; ends.is_array()) {
@@ -154,7 +169,11 @@ void print_series(const json& document, std::FILE* out) {
                           format_size(series["bytes"]), number_or_dash(series["block_size"]),
                           formatted("%.5g", series["median"]), series["unit"], interval,
                           std::to_string(series["samples"].size()), series["bytes_counted"],
-                          data_of(series)});
+                          data_of(series), variant_of(series)});
+  }
+  if (std::all_of(table.rows.begin(), table.rows.end(),
+                  [](const auto& row) { return row.back().empty(); })) {
+    table.columns.pop_back();
   }
   print_table(table, out);
 }

@@ -39,6 +39,9 @@ std::string cell_of(const nlohmann::json& series);
 
 /// Whether the data of a series is right: "verified", or the number of wrong words.
 std::string data_of(const nlohmann::json& series);
+/// How a kernel differs from the default one (elements a thread, loads, grid); empty if it does
+/// not.
+std::string variant_of(const nlohmann::json& series);
 
 /// A number in a format of printf, as "%.4g".
 std::string formatted(const char* format, double value);

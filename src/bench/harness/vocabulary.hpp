@@ -103,6 +103,8 @@ inline constexpr const char* copy = "copy";
 inline constexpr const char* scale = "scale";
 inline constexpr const char* add = "add";
 inline constexpr const char* triad = "triad";
+inline constexpr const char* read_only = "read-only";
+inline constexpr const char* write_only = "write-only";
 inline constexpr const char* engine = "engine";
 inline constexpr const char* read = "read";
 inline constexpr const char* write = "write";
@@ -181,6 +183,14 @@ inline constexpr const char* plain = "plain";
 /// the caches are asked not to keep the line
 inline constexpr const char* streaming = "streaming";
 }  // namespace stores
+
+/// How a kernel reads; null without a kernel, and where it is always plain.
+namespace loads {
+/// as the compiler has it
+inline constexpr const char* plain = "plain";
+/// the caches are asked not to keep the line
+inline constexpr const char* streaming = "streaming";
+}  // namespace loads
 
 /// How managed or mapped memory comes to who uses it; null or absent where that is no question.
 namespace movement {

@@ -133,8 +133,8 @@ BatchTimes SharedArray::run(SharedOperation operation, std::uint64_t bytes) {
     const auto* from = reads ? shared() : device_only;
     auto* to = reads ? device_only : shared();
     declare_traffic(stream_.get(), {{from, bytes, false}, {to, bytes, true}});
-    stream::launch(stream::StreamOperation::copy, stores_for(bytes), stream_, from, from, to, moved,
-                   options_.block);
+    stream::launch(stream::StreamOperation::copy, {stores_for(bytes)}, stream_,
+                   {from, from, to, moved}, options_.block);
   }
   FABRICHECK_HIP(hipGetLastError());
   stream_.mark_stop();

@@ -102,8 +102,8 @@ void Overlap::queue_copies(int count) const {
     if (copy_.by_kernel) {
       const auto stores = stream::automatic_stores(device_is_cpu(copy_.device),
                                                    past_caches(2 * bytes_, cache_bytes_));
-      stream::launch(stream::StreamOperation::copy, stores, copy_stream_, from, from, to, bytes_,
-                     block_);
+      stream::launch(stream::StreamOperation::copy, {stores}, copy_stream_,
+                     {from, from, to, bytes_}, block_);
     } else if (host_ == nullptr) {
       FABRICHECK_HIP(
           hipMemcpyPeerAsync(to, copy_.peer, from, copy_.device, bytes_, copy_stream_.get()));

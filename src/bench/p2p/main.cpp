@@ -31,6 +31,7 @@ struct Options {
   std::string chase_size;
   // Larger blocks than of local kernels: on an H200 peer reads were 0.1 % faster (docs/method.md).
   int block = 1024;
+  stream::VariantOptions variants;
 
   /// With sets and no pairs, only the sets are measured.
   [[nodiscard]] std::string resolved_pairs() const {
@@ -101,7 +102,7 @@ void measure(const Options& options, Run& run) {
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache));
   const auto faults = parse_faults(run.options().faults);
 
-  auto jobs = plan_jobs(measurements, pairs, sets, sizes);
+  auto jobs = with_variants(plan_jobs(measurements, pairs, sets, sizes), options.variants.parse());
   std::set<int> devices;
   bool chase = false;
   for (const auto& job : jobs) {
@@ -198,6 +199,7 @@ int main(int argc, char** argv) {
               "four times the devices' largest cache"},
              options.chase_size);
     line.add({"--block-size", "threads per block of the kernels"}, options.block, 1, 1024);
+    options.variants.add_to(line);
   };
   program.resolve = [&options] {
     options.pairs = options.resolved_pairs();

@@ -20,6 +20,9 @@ std::string title_of(const json& series) {
   if (series["unit"] == unit::gb_per_s) {
     title += ", bytes counted " + series["bytes_counted"].get<std::string>();
   }
+  if (const auto variant = variant_of(series); !variant.empty()) {
+    title += ", " + variant;
+  }
   if (operation == operation::copy) {
     return title + " (row: device that executes, column: device of both arrays)";
   }

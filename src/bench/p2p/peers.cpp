@@ -124,16 +124,20 @@ const Buffer& Peers::source_of(const Measurement& what, const Pair& pair) const 
   return members_.at(what.operation == PeerOperation::copy ? pair.to : pair.from).source;
 }
 
-stream::Stores Peers::stores_for(std::uint64_t bytes) const {
-  return stream::automatic_stores(cpu_, past_caches(2 * bytes, cache_bytes_));
+stream::Variant Peers::variant_of(const Job& job, std::uint64_t bytes) const {
+  auto variant = job.variant;
+  variant.stores = stream::automatic_stores(cpu_, past_caches(2 * bytes, cache_bytes_));
+  return variant;
 }
 
-int Peers::passes_of(std::uint64_t bytes, int batch) const {
-  return stream::passes_of_launch(batch, cpu_, past_caches(2 * bytes, cache_bytes_));
+int Peers::passes_of(const Job& job, std::uint64_t bytes, int batch) const {
+  return stream::passes_of_launch(stream::StreamOperation::copy, job.variant, batch, cpu_,
+                                  past_caches(2 * bytes, cache_bytes_));
 }
 
-void Peers::queue(const Measurement& what, const Pair& pair, const Lane& lane, std::uint64_t bytes,
+void Peers::queue(const Job& job, const Pair& pair, const Lane& lane, std::uint64_t bytes,
                   int operations) const {
+  const auto& what = job.what;
   const auto& stream = members_.at(what.executor(pair)).streams.at(lane.stream);
   const auto* from = source_of(what, pair).as<double>();
   auto* to = members_.at(pair.to).destinations.at(lane.destination).as<double>();
@@ -143,11 +147,11 @@ void Peers::queue(const Measurement& what, const Pair& pair, const Lane& lane, s
     }
     return;
   }
-  const int passes = passes_of(bytes, operations);
+  const int passes = passes_of(job, bytes, operations);
   for (int done = 0; done < operations; done += passes) {
     declare_traffic(stream.get(), {{from, bytes, false}, {to, bytes, true}});
-    stream::launch(stream::StreamOperation::copy, stores_for(bytes), stream, from, from, to,
-                   moved_bytes(bytes), sizes_.block, passes);
+    stream::launch(stream::StreamOperation::copy, variant_of(job, bytes), stream,
+                   {from, from, to, moved_bytes(bytes)}, sizes_.block, passes);
   }
 }
 
@@ -177,8 +181,8 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const auto& pair = job.pairs[i];
     tasks.push_back({&members_.at(what.executor(pair)).streams.at(lanes[i].stream),
-                     [this, &what, &pair, lane = lanes[i], bytes](int operations) {
-                       queue(what, pair, lane, bytes, operations);
+                     [this, &job, &pair, lane = lanes[i], bytes](int operations) {
+                       queue(job, pair, lane, bytes, operations);
                      }});
   }
   // Events round small copies would otherwise time how fast the host queues them.
@@ -226,10 +230,9 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     if (!what.by_kernel()) {
       movers_.of_peers(series, pair.from, pair.to, bytes);
     } else {
-      series.block_size = sizes_.block;
-      series.passes = passes_of(bytes, batch);
-      series.stores =
-          stores_for(bytes) == stream::Stores::streaming ? stores::streaming : stores::plain;
+      series.passes = passes_of(job, bytes, batch);
+      stream::describe(series, stream::StreamOperation::copy, variant_of(job, bytes), series.device,
+                       moved_bytes(bytes), sizes_.block);
     }
     inject(faults, owner.stream(), destination, words);
     const int seed_device = what.operation == PeerOperation::copy ? pair.to : pair.from;

@@ -71,12 +71,13 @@ class Peers {
   };
 
   /// Queues operations for the pair.
-  void queue(const Measurement& what, const Pair& pair, const Lane& lane, std::uint64_t bytes,
+  void queue(const Job& job, const Pair& pair, const Lane& lane, std::uint64_t bytes,
              int operations) const;
+  /// The variant of a job, with the stores for its size.
+  [[nodiscard]] stream::Variant variant_of(const Job& job, std::uint64_t bytes) const;
   /// How many operations of a batch one launch of a kernel makes.
-  [[nodiscard]] int passes_of(std::uint64_t bytes, int batch) const;
+  [[nodiscard]] int passes_of(const Job& job, std::uint64_t bytes, int batch) const;
   [[nodiscard]] const Buffer& source_of(const Measurement& what, const Pair& pair) const;
-  [[nodiscard]] stream::Stores stores_for(std::uint64_t bytes) const;
   [[nodiscard]] double warm_up_for(const Job& job, const SamplingRules& rules);
   Series measure_chase(const Pair& pair, const Measurement& what, const SamplingRules& rules,
                        double warm_up, const std::vector<Fault>& faults);

@@ -183,6 +183,22 @@ int queues_needed(const std::vector<std::string>& sets) {
   return lanes + 2;
 }
 
+std::vector<Job> with_variants(const std::vector<Job>& jobs,
+                               const std::vector<stream::Variant>& variants) {
+  std::vector<Job> all;
+  for (const auto& job : jobs) {
+    if (!job.what.by_kernel() || job.what.is_latency()) {
+      all.push_back(job);
+      continue;
+    }
+    for (const auto& variant : variants) {
+      all.push_back(job);
+      all.back().variant = variant;
+    }
+  }
+  return all;
+}
+
 std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
                            const std::vector<Pair>& pairs,
                            const std::vector<std::vector<Pair>>& sets,

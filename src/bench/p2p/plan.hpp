@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "stream/kernels.hpp"
+
 namespace fabricheck::p2p {
 
 /// Data goes from the memory of one device to that of another. Equal: local, to compare with.
@@ -51,7 +53,8 @@ std::vector<Measurement> parse_measurements(const std::string& text);
 struct Job {
   Measurement what;
   std::vector<Pair> pairs;
-  std::uint64_t bytes = 0;  ///< 0: the operation has a size of its own
+  std::uint64_t bytes = 0;    ///< 0: the operation has a size of its own
+  stream::Variant variant{};  ///< of the kernels that copy, but for their stores
   [[nodiscard]] std::string text() const;
   /// Whether it is queued behind a gate (gate.hpp), wherever it is measured.
   [[nodiscard]] bool needs_gate() const {
@@ -73,6 +76,10 @@ std::vector<Lane> lanes_of(const Job& job);
 /// that a device may execute, and two more. Of sets as options write them, before any device is
 /// known; of "all" as for sixteen devices.
 int queues_needed(const std::vector<std::string>& sets);
+
+/// Each of the jobs that copy by kernel with every variant; the others once.
+std::vector<Job> with_variants(const std::vector<Job>& jobs,
+                               const std::vector<stream::Variant>& variants);
 
 /// Every measurement at every size for every pair, then for every set; both directions once for
 /// each two devices; chases also on the memory of each device itself. Throws Failure(usage) for

@@ -122,29 +122,33 @@ bool DeviceSet::past_caches(const StreamCase& measured) const {
 }
 
 int DeviceSet::passes_of(const StreamCase& measured, int batch) const {
-  return passes_of_launch(batch, cpu_, past_caches(measured));
+  return passes_of_launch(measured.operation, measured.variant, batch, cpu_, past_caches(measured));
 }
 
 ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {
   const auto moved = moved_bytes(measured.bytes);
   const bool two_sources = arrays_moved(measured.operation) == 3;
+  const bool reads = measured.operation != StreamOperation::write_only;
+  const bool writes = measured.operation != StreamOperation::read_only;
+  auto variant = measured.variant;
+  variant.stores = stores;
   std::vector<Task> tasks;
   for (const auto& owned : members_) {
     const auto& member = *owned;
-    tasks.push_back(
-        {&member.stream, [this, &measured, &member, stores, moved, two_sources](int operations) {
-           const auto* a = member.a.as<double>();
-           const auto* b = member.b.as<double>();
-           auto* c = member.c.as<double>();
-           const int passes = passes_of(measured, operations);
-           for (int done = 0; done < operations; done += passes) {
-             declare_traffic(member.stream.get(), {{a, measured.bytes, false},
-                                                   {b, two_sources ? measured.bytes : 0, false},
-                                                   {c, measured.bytes, true}});
-             launch(measured.operation, stores, member.stream, a, b, c, moved, measured.block_size,
-                    passes);
-           }
-         }});
+    tasks.push_back({&member.stream, [=, &measured, &member](int operations) {
+                       const auto* a = member.a.as<double>();
+                       const auto* b = member.b.as<double>();
+                       auto* c = member.c.as<double>();
+                       const int passes = passes_of(measured, operations);
+                       for (int done = 0; done < operations; done += passes) {
+                         declare_traffic(member.stream.get(),
+                                         {{a, reads ? measured.bytes : 0, false},
+                                          {b, two_sources ? measured.bytes : 0, false},
+                                          {c, writes ? measured.bytes : 0, true}});
+                         launch(measured.operation, variant, member.stream,
+                                {a, b, c, moved, kSeedA}, measured.block_size, passes);
+                       }
+                     }});
   }
   const bool gated = members_.size() > 1 || queued_ahead(cpu_, past_caches(measured));
   return {std::move(tasks), gated ? &gate_ : nullptr};
@@ -170,7 +174,7 @@ Stores DeviceSet::stores_for(const StreamCase& measured) {
   return shortest(Stores::plain) < streaming ? Stores::plain : Stores::streaming;
 }
 
-Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch) const {
+Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch, int device) const {
   const auto arrays = static_cast<std::uint64_t>(arrays_moved(measured.operation));
   Series series;
   series.operation = operation_name(measured.operation);
@@ -178,8 +182,10 @@ Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch)
   series.bytes = measured.bytes;
   series.bytes_moved = arrays * measured.bytes;
   series.in_memory = past_caches(measured);
-  series.stores = stores == Stores::streaming ? stores::streaming : stores::plain;
-  series.block_size = measured.block_size;
+  auto variant = measured.variant;
+  variant.stores = stores;
+  stream::describe(series, measured.operation, variant, device, moved_bytes(measured.bytes),
+                   measured.block_size);
   series.batch = batch;
   series.passes = passes_of(measured, batch);
   return series;
@@ -207,14 +213,23 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
   std::vector<Series> parts;
   for (const auto& owned : members_) {
     const auto& member = *owned;
-    auto series = describe(measured, stores, batch);
+    auto series = describe(measured, stores, batch, member.stream.device());
     series.device = member.stream.device();
-    series.source = member.source;
+    series.source = measured.operation == StreamOperation::write_only
+                        ? Place{memory::device, series.device, -1}  // made in registers
+                        : member.source;
     series.destination = member.destination;
-    std::tie(series.experiment, series.direction) = classify(member.source, member.destination);
-    inject(faults, member.stream, member.c.as<double>(), words);
-    series.verification = compare(member.stream, member.c.as<double>(), words,
-                                  expected_result(measured.operation, kSeedA, kSeedB));
+    std::tie(series.experiment, series.direction) = classify(series.source, series.destination);
+    if (measured.operation == StreamOperation::read_only) {
+      const auto sums = expected_sums(measured.variant, series.device, moved_bytes(measured.bytes),
+                                      measured.block_size, kSeedA);
+      inject(faults, member.stream, member.c.as<double>(), sums.words());
+      series.verification = compare(member.stream, member.c.as<double>(), sums);
+    } else {
+      inject(faults, member.stream, member.c.as<double>(), words);
+      series.verification = compare(member.stream, member.c.as<double>(), words,
+                                    expected_result(measured.operation, kSeedA, kSeedB));
+    }
     parts.push_back(std::move(series));
   }
   return with_samples(std::move(parts), samples);

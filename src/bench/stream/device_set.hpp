@@ -33,6 +33,7 @@ struct StreamCase {
   int block_size = 256;
   /// Unset: on a CPU with arrays past its caches what a short trial finds faster, else plain.
   std::optional<Stores> stores;
+  Variant variant{};  ///< but for its stores
 };
 
 /// Devices, streams and arrays of one set; the arrays are as large as the largest case.
@@ -65,7 +66,8 @@ class DeviceSet {
   [[nodiscard]] ConcurrentBatch batch_of(const StreamCase& measured, Stores stores);
   /// What was asked for, else what is faster here.
   [[nodiscard]] Stores stores_for(const StreamCase& measured);
-  [[nodiscard]] Series describe(const StreamCase& measured, Stores stores, int batch) const;
+  [[nodiscard]] Series describe(const StreamCase& measured, Stores stores, int batch,
+                                int device) const;
 
   std::vector<int> devices_;
   std::uint64_t bytes_;

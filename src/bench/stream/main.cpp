@@ -26,6 +26,7 @@ struct Options {
   std::string source = "device";
   std::string destination = "device";
   std::string stores = "auto";
+  VariantOptions variants;
 };
 
 std::vector<int> parse_blocks(const std::string& text) {
@@ -47,6 +48,7 @@ void measure(const Options& options, Run& run) {
   const auto sizes =
       array_sizes(options.sizes, std::max(host_last_level_cache(), largest_device_cache(count)));
   const auto blocks = parse_blocks(options.blocks);
+  const auto variants = options.variants.parse();
   const auto source = parse_placement(options.source);
   const auto destination = parse_placement(options.destination);
   for (const auto& placement : {source, destination}) {
@@ -64,7 +66,11 @@ void measure(const Options& options, Run& run) {
   if (std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.size() > 1; })) {
     require_free_launches();
   }
-  run.plan(sets.size() * sizes.size() * blocks.size() * operations.size());
+  std::size_t kernels = 0;
+  for (const auto operation : operations) {
+    kernels += variants_of(operation, variants).size();
+  }
+  run.plan(sets.size() * sizes.size() * blocks.size() * kernels);
 
   const bool two_sources =
       std::any_of(operations.begin(), operations.end(),
@@ -81,12 +87,14 @@ void measure(const Options& options, Run& run) {
     for (const auto size : sizes) {
       for (const int block : blocks) {
         for (const auto operation : operations) {
-          run.begin(std::string(operation_name(operation)) + " of " + format_size(size) + on);
-          for (const auto& series :
-               set->measure({operation, size, block, stores}, rules, warm_up, faults)) {
-            run.add(series);
+          for (const auto& variant : variants_of(operation, variants)) {
+            run.begin(std::string(operation_name(operation)) + " of " + format_size(size) + on);
+            for (const auto& series :
+                 set->measure({operation, size, block, stores, variant}, rules, warm_up, faults)) {
+              run.add(series);
+            }
+            warm_up = 0;
           }
-          warm_up = 0;
         }
       }
     }
@@ -102,6 +110,7 @@ int main(int argc, char** argv) {
   program.description =
       "Bandwidth of the STREAM kernels: copy c = a, scale c = k a, add c = a + b, triad c = a + k "
       "b.\n"
+      "read-only sums a and writes a sum a thread to c, write-only makes c of its index.\n"
       "a and b are sources, c is the destination; each may lie on the device that runs the "
       "kernel,\n"
       "in page-locked host memory, or on a peer. Bytes are counted as read plus written. Every\n"
@@ -124,6 +133,7 @@ int main(int argc, char** argv) {
               "plain or streaming (which caches should not keep); auto tries both on a CPU "
               "with arrays past its caches, else it is plain"},
              options.stores, {"auto", stores::plain, stores::streaming});
+    options.variants.add_to(line);
   };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);

@@ -131,8 +131,15 @@ EXPERIMENTS: Mapping[str, str] = {
 }
 
 #: Operations of STREAM.
-StreamOperation = Literal["copy", "scale", "add", "triad"]
-STREAM_ARRAYS: Mapping[str, int] = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
+StreamOperation = Literal["copy", "scale", "add", "triad", "read-only", "write-only"]
+STREAM_ARRAYS: Mapping[str, int] = {
+    "copy": 2,
+    "scale": 2,
+    "add": 3,
+    "triad": 3,
+    "read-only": 1,
+    "write-only": 1,
+}
 
 #: What a device computes while it copies.
 COMPUTE: Final = "compute"
@@ -171,6 +178,8 @@ Operation = Literal[
     "scale",
     "add",
     "triad",
+    "read-only",
+    "write-only",
     "engine",
     "read",
     "write",
@@ -214,6 +223,9 @@ COPY_ENGINES: tuple[Engine, ...] = ("copy-engine", "kernel")
 
 #: How a kernel writes; null without a kernel.
 Stores = Literal["plain", "streaming"]
+
+#: How a kernel reads; null without a kernel, and where it is always plain.
+Loads = Literal["plain", "streaming"]
 
 #: How managed or mapped memory comes to who uses it; null or absent where that is no question.
 Movement = Literal["zero-copy", "page-migration", "prefetch"]

@@ -206,9 +206,10 @@ def _of_the_units(series: Series) -> Findings:
         yield "block_size", f"is set, but the engine is {series['engine']}"
     if series.get("engines") is not None and series["engine"] != "copy-engine":
         yield "engines", f"is {series.get('engines')}, but the engine is {series['engine']}"
-    stores = series.get("stores")
-    if stores is not None and series["engine"] != "kernel":
-        yield "stores", f"is {stores}, but the engine is {series['engine']}"
+    for field in ("stores", "loads", "elements", "grid"):
+        value = series.get(field)
+        if value is not None and series["engine"] != "kernel":
+            yield field, f"is {value}, but the engine is {series['engine']}"
     passes = series.get("passes")
     if passes is not None and series["engine"] != "kernel":
         yield "passes", f"is {passes}, but the engine is {series['engine']}"

@@ -14,6 +14,7 @@ from fabricheck.core.vocabulary import (
     Direction,
     Engine,
     Experiment,
+    Loads,
     Memory,
     Movement,
     Operation,
@@ -153,6 +154,7 @@ class Series(TypedDict):
     engine: Engine
     engines: NotRequired[int | None]
     stores: NotRequired[Stores | None]
+    loads: NotRequired[Loads | None]
     movement: NotRequired[Movement | None]
     direction: Direction
     ranks: NotRequired[list[int] | None]
@@ -164,6 +166,8 @@ class Series(TypedDict):
     bytes_counted: BytesCounted
     regime: Regime
     block_size: int | None
+    elements: NotRequired[int | None]
+    grid: NotRequired[int | None]
     batch: int
     passes: NotRequired[int | None]
     unit: SeriesUnit

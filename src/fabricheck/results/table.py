@@ -159,6 +159,7 @@ class Series:
     engine: Annotated[str, "what moves the data: kernel, copy-engine, cpu, mpi, rccl"]
     engines: Annotated[int | None, "how many copy engines share one copy, where known"] = None
     stores: Annotated[str | None, "how a kernel writes: plain or streaming"] = None
+    loads: Annotated[str | None, "how a kernel reads: plain or streaming"] = None
     movement: Annotated[str | None, "of E3: zero-copy, page-migration or prefetch"] = None
     placement: Annotated[str | None, "the placement of ranks (E6)"] = None
     datatype: Annotated[str | None, "of messages: byte, int32, float or double"] = None
@@ -186,6 +187,8 @@ class Series:
     bytes_counted: Annotated[str, "how bytes are counted: once, read+write or bus"]
     regime: Annotated[str, "memory, or cache for arrays near the size of the caches"]
     block_size: Annotated[int | None, "threads per block of a kernel"] = None
+    elements: Annotated[int | None, "elements of 16 bytes a thread of a kernel"] = None
+    grid: Annotated[int | None, "blocks of a kernel that loops over the arrays"] = None
     batch: Annotated[int, "operations per sample"]
     passes: Annotated[int | None, "operations per launch of a kernel"] = None
     n: Annotated[int, "number of samples of the series"]
@@ -511,6 +514,7 @@ def _series(
         engine=one["engine"],
         engines=one.get("engines"),
         stores=one.get("stores"),
+        loads=one.get("loads"),
         movement=one.get("movement"),
         placement=one.get("placement"),
         datatype=one.get("datatype"),
@@ -536,6 +540,8 @@ def _series(
         bytes_counted=one["bytes_counted"],
         regime=one["regime"],
         block_size=one["block_size"],
+        elements=one.get("elements"),
+        grid=one.get("grid"),
         batch=one["batch"],
         passes=one.get("passes"),
         n=len(one["samples"]),

@@ -127,6 +127,10 @@ def of_series(row: Series) -> Key:
         "bytes_counted": row.bytes_counted,
         "size": row.bytes,
         "block_size": row.block_size,
+        # Documents from before these were recorded have the defaults.
+        "elements": row.elements or (1 if row.engine == "kernel" else None),
+        "loads": row.loads or ("plain" if row.engine == "kernel" else None),
+        "grid": row.grid,
         "datatype": row.datatype,
         "movement": row.movement,
         "in_place": row.in_place,
