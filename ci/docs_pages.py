@@ -127,9 +127,10 @@ def commands() -> str:
         "|---|---|",
         *codes,
         "",
-        "`site-check` ends with 3 if something of the site file is missing on the node. Codes of their own have "
-        "[the programs](result-document.md#exit-codes), also in [the first hour](first-hour.md), and "
-        "[`spack-env/install`](install.md#an-environment). `every-node` ends with the verdict's.",
+        "`site-check` ends with 3 if something of the site file is missing on the node, "
+        "`every-node` with the code of the verdict. Codes of their own have [the "
+        "programs](result-document.md#exit-codes), also in [the first hour](first-hour.md), and "
+        "[`spack-env/install`](install.md#an-environment).",
     ]
 
     def helps(command, path, level) -> None:

@@ -60,6 +60,19 @@ def test_a_metric_that_missed_its_limit_is_shown_before_one_that_is_near_it(resu
     assert (row.missed, row.limited, row.worst.value) == (2, 3, 80.0)
 
 
+def test_an_experiment_with_rules_alone_says_how_many(results_folder):
+    values = {
+        "local:host:copy_worst": judged(10.0, 0, None, None),
+        "local:host:copy_alike": judged(99.0, 100, -0.2, None, "%"),
+        "local:host:triad_alike": judged(98.0, 100, -0.2, None, "%"),
+    }
+    factories.session(results_folder, [factories.case(perfvalues=values, tags=["E1"])])
+    write(results_folder, "stream_local", factories.document(series=[factories.series([10.0] * 7)]))
+    row = of("latest")["E1"]
+    assert (row.metric, row.outcome, row.reference) == ("stream_local copy", "within", None)
+    assert row.limit == "2 rules"
+
+
 def test_of_a_latency_the_best_is_the_least(results_folder):
     series = [
         factories.series([value], unit="us", better="lower", device=device, device_set=[device])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
@@ -71,10 +72,14 @@ class Row:
 
     @property
     def limit(self) -> str:
-        """The limits as a short text; empty if there is none."""
-        judged = self.shown.of.judged if self.shown else None
+        """The limits as a short text; empty if there is none.
+
+        If the metric has none and rules limit the experiment (percentages, such as those of devices
+        that are alike), their number.
+        """
+        judged = self.shown.of.judged if self.shown and self.shown.limits else None
         if judged is None or judged.reference is None:
-            return ""
+            return count(self.limited, "rule") if self.limited else ""
         least, most = (
             None if part is None else f"{judged.reference * (1 + part):.4g}"
             for part in (judged.lower, judged.upper)

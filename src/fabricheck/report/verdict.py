@@ -83,7 +83,7 @@ def of(observed: Observed) -> Verdict:
     reasons = list(found.reasons())
     if found.absent:
         reasons.append(checks.missing(found.absent, "here"))
-    absent = tuple(found.absent_of(EVERYTHING))
+    absent = tuple(found.absent_of(choice.set or EVERYTHING))
     skipped = tuple(case.name for case in observed.cases if case.skipped)
     missing = tuple(one for entry in observed.entries for one in problems(entry))
     limits = caveats.limits(observed.cases)
