@@ -18,7 +18,7 @@ site_configuration = {
                     "features": ["devices", "peers", "several_domains"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": 1}],
                     "extras": {
-                        "array_bytes": 64 << 20,
+                        "array_bytes": 128 << 20,
                         "noise_limit": 0.75,
                         "physical_bounds": {
                             "GB/s": host.memory_bound(),
@@ -33,7 +33,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["node"],
-            "features": ["overlap", "memcpy"],
+            "features": ["overlap", "memcpy", "stream"],
             "env_vars": [["FABRICHECK_HOST_DEVICES", "1"]],
             "extras": {
                 "runtime": "host",

@@ -45,3 +45,24 @@ def test_where_plain_memory_lies_is_counted(node):
     ]  # fmt: skip
     # All memory of a virtual machine is on its one domain, and a device may be attached to none.
     assert float(found["pages_elsewhere"]) in (0, 1)
+
+
+def test_blocks_that_fill_the_memory_are_counted(node):
+    outcome = node("-r", "-n", "stream_blocks")
+    assert outcome.status == 0, outcome.text
+    found = {
+        name: float(value) for name, value in re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text)
+    }
+    assert sorted(found) == [
+        "copy_best", "copy_blocks", "copy_one_block",
+        "read_only_best", "read_only_blocks", "read_only_one_block",
+    ]  # fmt: skip
+    for kernel in ("copy", "read_only"):
+        assert found[f"{kernel}_best"] >= found[f"{kernel}_one_block"]
+        assert found[f"{kernel}_blocks"] in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def test_variants_of_loads_are_refused_by_a_processor(node):
+    outcome = node("-r", "-n", "stream_variants")
+    assert outcome.status == 1
+    assert "a CPU has no streaming loads: leave --loads out" in outcome

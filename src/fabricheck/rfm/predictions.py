@@ -8,6 +8,7 @@ cost of each step on a kind of node (docs/node-models.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, permutations
 
@@ -85,6 +86,11 @@ class _Run:
 
     def option(self, name: str, default: str) -> str:
         return self.options.get(f"--{name}", [default])[-1]
+
+    def variants(self) -> int:
+        """Return the number of variants of a kernel."""
+        options = {"elements": "1", "loads": "plain", "grid": "cover"}
+        return math.prod(len(self.words(*one)) for one in options.items())
 
     def words(self, name: str, default: str) -> list[str]:
         return [word for word in self.option(name, default).split(",") if word]
@@ -186,7 +192,7 @@ def _moved_s(size: float, gbs: float) -> float:
 def _stream(run: _Run) -> float:
     ends = [run.option(end, "device") for end in ("source", "destination")]
     on_host = ends.count("host")
-    blocks = len(run.words("block-sizes", "256"))
+    blocks = len(run.words("block-sizes", "256")) * run.variants()
     kernels = [STREAM_ARRAYS[kernel] for kernel in run.words("kernels", "copy,scale,add,triad")]
     seconds = run.start_s
     ready: set[int] = set()
@@ -245,7 +251,8 @@ def _p2p(run: _Run) -> float:
         engine: Mover = "copy-engine" if operation.startswith("engine") else "kernel"
         both = operation.endswith("-both")
         for a, b in {(min(pair), max(pair)) for pair in ordered} if both else ordered:
-            for size in [16] if latency else run.sizes():
+            variants = run.variants() if engine == "kernel" else 1
+            for size in [16] if latency else run.sizes() * variants:
                 # Within a device the memory reads and writes each byte.
                 gbs = run.memory_gbs / 2 if a == b else run.peer_gbs(a, b, engine)
                 poisoned_s = _moved_s(size, run.memory_gbs)

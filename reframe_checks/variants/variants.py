@@ -1,0 +1,195 @@
+"""Variants of the kernels: elements per thread, loads, and the number of blocks (E1 and E8).
+
+All other checks use the defaults: one element of 16 B per thread, plain loads, and as many blocks
+as cover the arrays. These checks tell whether another variant is faster on a kind of device, and
+how many compute units a path needs: a grid of N blocks uses at most N compute units.
+"""
+
+from dataclasses import dataclass, field
+
+import reframe as rfm
+
+from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.metrics import Figure, Metric, series_of
+from fabricheck.rfm.pairs import pair_arguments, peers_of_the_first
+
+ELEMENTS = (1, 2, 4, 8)
+LOADS = ("plain", "streaming")
+GRIDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+#: Four elements per thread, so that few compute units fill a path.
+SWEEP = ("--elements", "4", "--grid", ",".join(map(str, GRIDS)))
+SCAN = ("--elements", ",".join(map(str, ELEMENTS)), "--loads", ",".join(LOADS))
+
+#: The part of the best rate that counts as all of it.
+ENOUGH = 0.95
+
+
+@dataclass(frozen=True)
+class Units(Metric):
+    """The fewest blocks with 95 % of the best rate of a sweep.
+
+    of: the metric of the sweep's series, in GB/s.
+    """
+
+    of: Metric = field(kw_only=True)
+
+    def figure(self, document, population):
+        """Compute the figure; the series with the fewest blocks decides it.
+
+        :raises MetricError: as `Metric.figure` does.
+        """
+        chosen = series_of(document, self.of, population, self.of.unit)
+        best = max(series["median"] for series in chosen)
+        enough = [series for series in chosen if series["median"] >= ENOUGH * best]
+        fewest = min(enough, key=lambda series: series["grid"])
+        return Figure(self, fewest["grid"], chosen, (fewest,))
+
+
+def of_variants(name, where, loads=LOADS):
+    """Return the default variant and the best one of some series.
+
+    :param loads: how the kernel loads; ``(None,)`` for a kernel that only writes.
+    """
+    default = {**where, "elements": 1, "loads": loads[0]}
+    every = tuple((elements, way) for elements in ELEMENTS for way in loads)
+    over = ("elements", "loads")
+    return [
+        Metric(f"{name}_default", default, (), independent=True),
+        Metric(f"{name}_best", where, over, "best", among=every, independent=True, alike=False),
+    ]
+
+
+def of_sweep(name, where):
+    """Return the rate of one block, the best rate, and the fewest blocks that reach it."""
+    every = tuple((blocks,) for blocks in GRIDS)
+    best = Metric(f"{name}_best", where, ("grid",), "best", among=every, alike=False)
+    return [
+        Metric(f"{name}_one_block", {**where, "grid": 1}, ()),
+        best,
+        Units(f"{name}_blocks", where, ("grid",), unit="count", among=every, of=best),
+    ]
+
+
+class VariantCheck(MeasuringCheck):
+    """The common part; a simulated node does not tell kernels apart."""
+
+    tags = {"full"}
+    valid_systems = ["+devices +peers -simulated"]
+    seconds = 300
+
+
+class StreamVariantCheck(VariantCheck):
+    """Kernels of device 0 on its own memory."""
+
+    program = "stream"
+    valid_prog_environs = ["+stream"]
+
+    def program_arguments(self):
+        """Return the arguments of the class, and the size and the noise limit of the partition."""
+        size = str(self.extra("array_bytes"))
+        limit = str(self.extra("noise_limit"))
+        samples = ("--max-samples", "15", "--series-time", "0.5")
+        return [
+            "--devices",
+            "0",
+            *self.arguments,
+            "--sizes",
+            size,
+            *samples,
+            "--noise-limit",
+            limit,
+        ]
+
+    @staticmethod
+    def where(kernel):
+        """Return the fields of the series of a kernel."""
+        return {"experiment": "E1", "operation": kernel, "role": "single", "regime": "memory"}
+
+
+@rfm.simple_test
+class stream_variants(StreamVariantCheck):
+    """Every number of elements per thread, with plain and with streaming loads."""
+
+    descr = "Variants of the kernels on the memory of the first device (E1)"
+    tags = {"E1", "full"}
+    arguments = ("--kernels", "copy,triad,read-only,write-only", *SCAN)
+
+    def expected_metrics(self):
+        """Return the default and the best variant of each kernel."""
+        return [
+            metric
+            for kernel in ("copy", "triad", "read-only", "write-only")
+            for metric in of_variants(
+                kernel.replace("-", "_"),
+                self.where(kernel),
+                (None,) if kernel == "write-only" else LOADS,
+            )
+        ]
+
+
+@rfm.simple_test
+class stream_blocks(StreamVariantCheck):
+    """From one block to more than there are compute units."""
+
+    descr = "The number of blocks that fill the memory of the first device (E1)"
+    tags = {"E1", "full"}
+    arguments = ("--kernels", "copy,read-only", "--block-sizes", "1024", *SWEEP)
+
+    def expected_metrics(self):
+        """Return the rate of one block, the best, and the number of blocks, of each kernel."""
+        return [
+            metric
+            for kernel in ("copy", "read-only")
+            for metric in of_sweep(kernel.replace("-", "_"), self.where(kernel))
+        ]
+
+
+class PeerVariantCheck(VariantCheck):
+    """Kernels between device 0 and one device of each link class; metrics are of the widest path.
+
+    The widest path needs the most compute units. The document has the others.
+    """
+
+    program = "p2p"
+    tags = {"E8", "full"}
+    valid_systems = ["+devices +several_devices +peers -simulated"]
+    valid_prog_environs = ["+p2p"]
+
+    def program_arguments(self):
+        """Return pairs, operations and arguments, and the size and limits of the partition."""
+        pairs = ",".join(f"{a}-{b}" for a, b in peers_of_the_first(self.required_node).values())
+        what = ["--pairs", pairs, "--operations", "read,write"]
+        return [*what, *self.arguments, *pair_arguments(self)]
+
+    def expected_metrics(self):
+        """Return the metrics of each operation on the widest path."""
+        node = self.required_node
+        pairs = peers_of_the_first(node).values()
+        widest = max(pairs, key=lambda pair: node.peer_peak_gbs(*pair))
+        return [
+            metric
+            for operation in ("read", "write")
+            for metric in self.of(
+                operation,
+                {"operation": operation, "role": "single", "device_set": list(widest)},
+            )
+        ]
+
+
+@rfm.simple_test
+class p2p_variants(PeerVariantCheck):
+    """Every number of elements per thread, with plain and with streaming loads."""
+
+    descr = "Variants of kernels from and to a peer (E8)"
+    arguments = SCAN
+    of = staticmethod(of_variants)
+
+
+@rfm.simple_test
+class p2p_blocks(PeerVariantCheck):
+    """From one block to more than there are compute units."""
+
+    descr = "The number of blocks that fill the path to a peer (E8)"
+    arguments = ("--block-size", "1024", *SWEEP)
+    of = staticmethod(of_sweep)
