@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.node import NodeModel
 from fabricheck.node.paths import Pair
+from fabricheck.node.sharing import busiest, left_to_the_slowest
 from fabricheck.references import rules
 from fabricheck.references.rules import Rule
 from fabricheck.results.made_of import pair_of
@@ -28,9 +28,6 @@ from fabricheck.rfm.metrics import (
     series_of,
     where_measured,
 )
-
-#: A link by its ends, in the direction of the data; the end at a switch is ``None``.
-_Hop = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class OfSingle(Metric):
         alone = [series_of(document, one, population, one.unit) for one in self.singles]
         parts = []
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
-            sharing = _sharing(pair_of(own), _listed(own), self.node) if self.node else 1
+            sharing = busiest(self.node, pair_of(own), _listed(own)) if self.node else 1
             fair = sum(one["median"] for one in single) / sharing
             low, high = (
                 (own["median"], fair) if own["better"] == "higher" else (fair, own["median"])
@@ -159,10 +156,8 @@ class OfSingle(Metric):
 class OfLinks(Metric):
     """The sum of simultaneous pairs in percent of the rate that their links leave them.
 
-    The sum counts until the last pair ends, so that each pair counts as much as the slowest. The
-    devices at the ends of a link reach a rate alone; the link leaves each pair on it that rate
-    divided by the number of pairs. A switch leaves a pair its own rate alone, divided by the number
-    of pairs of its device.
+    The sum counts until the last pair ends, so that each pair counts as much as the slowest
+    (`left_to_the_slowest`).
 
     of: the metric of the sum. alone: each of the pairs alone, of all devices. node: the model of
     the links.
@@ -179,15 +174,9 @@ class OfLinks(Metric):
         """
         (at_once,) = series_of(document, self.of, population, self.of.unit)
         alone = series_of(document, self.alone, population, self.alone.unit)
-        by_pair: dict[_Hop, Series] = {tuple(pair_of(one)): one for one in alone}
-        hops = {pair: _hops(self.node, pair_of(one)) for pair, one in by_pair.items()}
-        uses = Counter(itertools.chain.from_iterable(hops.values()))
-        fair, narrow = min(
-            (by_pair[over]["median"] / uses[hop], over)
-            for pair, own in hops.items()
-            for hop in own
-            for over in [pair if None in hop else hop]
-        )
+        by_pair: dict[Pair, Series] = {(a, b): one for one in alone for a, b in [pair_of(one)]}
+        rates = {pair: one["median"] for pair, one in by_pair.items()}
+        fair, narrow = left_to_the_slowest(self.node, rates)
         percent = 100 * at_once["median"] / (fair * len(by_pair))
         said = f"({at_once['median']:.6g} of {len(by_pair)} times {fair:.6g} {at_once['unit']})"
         every = (at_once, *alone)
@@ -197,20 +186,6 @@ class OfLinks(Metric):
 def _listed(series: Series) -> list[Pair]:
     """Return the pairs of ranks that work at the same time as a series."""
     return list(zip(series["device_set"][::2], series["device_set"][1::2], strict=True))
-
-
-def _sharing(pair: Sequence[int], at_work: Iterable[Sequence[int]], node: NodeModel) -> int:
-    """Return the number of pairs at work on the busiest link of a pair's path."""
-    uses = Counter(hop for one in at_work for hop in _hops(node, one))
-    return max(uses[hop] for hop in _hops(node, pair)) or 1
-
-
-def _hops(node: NodeModel, pair: Sequence[int]) -> list[_Hop]:
-    """Return the links that the data of a pair uses."""
-    source, destination = pair
-    if node.switch is not None:
-        return [(source, None), (None, destination)]
-    return list(itertools.pairwise(node.widest_path(source, destination)))
 
 
 def alike(
