@@ -49,7 +49,39 @@ def peer_switch(without, engine="kernel"):
     return partition(document(*every(BW)), document(*off, environment=environment))
 
 
+def at_once(**sums):
+    """Build a partition with every pair alone, and the sums of all of them by operation."""
+    alone = [one for way in ("read", "write") for one in every(peak(0.75), operation=way)]
+    together = (
+        pair(0, 1, rate, way, role="sum", device=None, device_set=list(range(8)))
+        for way, rate in sums.items()
+    )
+    return of(*alone, *together)
+
+
+def sweep(a, b, *rates, **changes):
+    """Build reads by kernel with 1, 2, 4, ... blocks."""
+    for step, rate in enumerate(rates):
+        yield pair(a, b, rate, "read", elements=4, grid=1 << step, **changes)
+
+
 CASES = {
+    # By links: 37.5 GB/s of a single link over the four pairs on it, times 56 pairs.
+    "all-pairs-by-links": Cases(
+        lambda: at_once(read=525.0, write=500.0),
+        lambda: at_once(read=525.0, write=390.0),
+        lambda: at_once(read=525.0),
+    ),
+    "all-pairs-kernels-faster": Cases(
+        lambda: at_once(engine=400.0, read=525.0, write=500.0),
+        lambda: at_once(engine=524.0, read=525.0, write=600.0),
+        lambda: at_once(read=525.0, write=500.0),
+    ),
+    "kernels-need-compute-units": Cases(
+        lambda: of(*sweep(0, 1, 10.0, 20.0, 80.0, 140.0), *sweep(0, 2, 10.0, 20.0, 37.0, 37.5)),
+        lambda: of(*sweep(0, 1, 10.0, 20.0, 80.0, 140.0), *sweep(0, 2, 30.0, 37.5)),
+        lambda: of(pair(0, 1, 150.0, "read"), pair(0, 2, 37.5, "read")),
+    ),
     "peer-switch-alone": Cases(
         lambda: peer_switch(peak(0.75)),
         lambda: peer_switch(changed(peak(0.75), (0, 6), to=50.0)),

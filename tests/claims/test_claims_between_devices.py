@@ -115,6 +115,11 @@ ALSO_REFUTED = {
         "rccl-two-close-to-bound",
         lambda: groups.beside_latency(*(rccl(name, 2, 12.0) for name in TWO_PASSES)),
     ),
+    "more than links leave": ("all-pairs-by-links", lambda: peers.at_once(read=700.0, write=525.0)),
+    "writes no faster than engines": (
+        "all-pairs-kernels-faster",
+        lambda: peers.at_once(engine=520.0, read=600.0, write=525.0),
+    ),
     "another set of four": (
         "best-sets-measured",
         lambda: cases_links.writes(changed(cases_links.WRITES, (1, 3), (1, 2), (0, 3), to=150.0)),
@@ -145,6 +150,9 @@ ANYWHERE = {
     "collectives-bound",
     "mpi-right-data",
     "own-device-41-percent",
+    "all-pairs-by-links",
+    "all-pairs-kernels-faster",
+    "kernels-need-compute-units",
 }
 
 
@@ -536,3 +544,19 @@ def test_copies_that_a_kernel_makes_are_not_by_engine_whatever_the_environment_s
     )
     assert outcome("engine-two-levels", by_kernel) == NOT_TESTABLE
     assert "no copy-engine transfers" in because("engine-two-levels", by_kernel)
+
+
+def test_variants_of_kernels_are_no_values_of_other_claims():
+    default = list(every(peak(0.87), operation="copy"))
+    slow = pair(0, 1, 10.0, "copy", elements=4, grid=1, bytes=2 << 30)
+    assert outcome("kernel-three-tiers", of(*default, slow)) == REPRODUCED
+    assert outcome("kernel-three-tiers", of(*default, slow | {"grid": None, "elements": 1})) == (
+        REFUTED
+    )
+
+
+def test_sweeps_of_a_simulated_node_say_nothing():
+    found = partition(simulated(*peers.sweep(0, 1, 10.0, 150.0)))
+    assert because("kernels-need-compute-units", found) == (
+        "compute units of devices are not simulated"
+    )

@@ -89,6 +89,25 @@ def test_sessions_on_one_device_passed_near_the_values_of_two(name, checks):
     assert len(off) >= 12 and all(abs(ratio - 1) < 0.003 for ratio in off.values()), off
 
 
+def test_checks_of_variants_on_one_device():
+    """As docs/h200.md says."""
+    report = json.loads((H200 / "reports-x1/full-later.json").read_text())
+    (run,) = report["runs"]
+    assert [case["result"] for case in run["testcases"]] == ["pass"] * 12
+    variants, blocks = (
+        {metric.rpartition(":")[2]: found[0] for metric, found in case["perfvalues"].items()}
+        for name in ("stream_variants", "stream_blocks")
+        for case in run["testcases"]
+        if case["name"] == name
+    )
+    for kernel, rate in (("copy", 4278), ("triad", 4414)):
+        assert round(variants[f"{kernel}_default"]) == round(variants[f"{kernel}_best"]) == rate
+    assert round(variants["read_only_default"]) == 4328
+    assert round(variants["read_only_best"]) == 4557
+    assert round(blocks["copy_one_block"], 1) == 97.5
+    assert (blocks["copy_blocks"], blocks["read_only_blocks"]) == (128, 64)
+
+
 def test_managed_memory_was_measured_in_every_way():
     series = load(H200 / "one-device/managed.json")["series"]
     ways = {(one["movement"], one["operation"]) for one in series}

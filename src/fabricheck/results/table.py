@@ -254,6 +254,11 @@ class Series:
         return self.ci_low, self.ci_high
 
     @property
+    def is_variant(self) -> bool:
+        """Whether its kernel is not the default: elements, loads or a grid that checks vary."""
+        return (self.elements or 1) > 1 or self.loads == "streaming" or self.grid is not None
+
+    @property
     def pair(self) -> Pair | None:
         """The two devices of a transfer between devices, else None."""
         return (self.devices[0], self.devices[1]) if len(self.devices) == 2 else None
