@@ -220,6 +220,40 @@ def test_p2p_that_contradicts_itself():
     assert "not the sum of both directions" in refused(p2p, text.replace(" 92.51", " 92.61", 1))
 
 
+@pytest.mark.parametrize(
+    ("old", "row", "missing"),
+    [
+        ("  GPU 00  ->,     25.10,     25.11,", "GPU 00 to GPU 00", "1690.85"),
+        ("  CPU 01  ->,     25.21,     43.51,", "CPU 01 to GPU 00", "  25.21"),
+    ],
+)
+def test_a_pair_of_p2p_without_a_value_that_transferbench_measures(old, row, missing):
+    text = composed.transferbench_p2p(csv=True)
+    (line,) = [line for line in text.splitlines() if line.startswith(old)]
+    head, rest = line[: len(old)], line[len(old) :]
+    damaged = text.replace(line, head + rest.replace(missing.strip(), "N/A", 1), 1)
+    assert damaged != text
+    assert f"{row} has no value" in refused(p2p, damaged)
+
+
+def test_a_numa_node_without_cpus_executes_nothing():
+    """Neither the copies from it, nor in both directions those with it."""
+    first, both, second = composed.transferbench_p2p(csv=True).partition("Bidirectional")
+    first = re.sub(r"(?<=CPU 01  ->,)(.*)", lambda row: cells_out(row[0]), first)
+    assert "CPU 00 to CPU 01 has a value" in refused(p2p, first + both + second)
+    second = re.sub(r"(?<=CPU 01 ...,)(.*)", lambda row: cells_out(row[0]), second)
+    second = re.sub(r"(?<=U 0[01] ...,)([^,]+,)([^,]+)", r"\1       N/A", second)
+    found = p2p(first + both + second).values
+    assert (tb.ALONE, "GPU 00", "CPU 01") in found
+    assert not {key for key in found if key[1] == "CPU 01"}
+    assert not {key for key in found if key[0] != tb.ALONE and "CPU 01" in key}
+
+
+def cells_out(row):
+    """Return the cells of a row without values."""
+    return re.sub(r"[0-9.]+(?=,)", "N/A", row)
+
+
 def test_a_best_that_is_not_the_best():
     text = composed.transferbench_scaling()
     assert "is not the best of" in refused(scaling, text.replace("22.10(  3)", "22.10(  2)"))
@@ -290,8 +324,12 @@ def test_rocm_bandwidth_test_damaged():
     [
         ("Graphics,  GPU-9318692173497dfc,  19:0.0", "Graphics,  GPU-9318692173497dfc,  nan:0.0",
          "device 1 has no UUID and PCI address"),
-        ("14.280      696.717     N/A", "14.280      N/A         696.717",
+        ("14.280      696.717     N/A", "14.280      696.717     48.902",
          "GPU 00 and GPU 01 have a value, but no access"),
+        ("14.280      696.717     N/A", "14.280      N/A         N/A",
+         "GPU 00 and GPU 00 have access, but no value"),
+        ("0         N/A         13.750      13.769", "0         13.750      N/A         13.769",
+         "CPU 00 and CPU 00 have a value, but it copies nothing between them"),
     ],
 )  # fmt: skip
 def test_rocm_bandwidth_test_that_contradicts_itself(old, new, said):

@@ -8,8 +8,9 @@ which print the same. ROCm 7 has another program of this name, based on Transfer
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError
 from fabricheck.core.lines import Line, agree, ended_lines_of, printed
@@ -90,10 +91,9 @@ def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValu
         if title not in _FORMS:
             raise line.garbled(f"'{title}' is not a title of a matrix")
         found.append(title)
-        values |= (one := _matrix(reader, title, names))
-        for _, *ends in one if title in (ONE_WAY, BOTH_WAYS) else ():
-            if not any(values.get((ACCESS, *way)) for way in (ends, reversed(ends))):
-                raise line.garbled(f"{' and '.join(map(str, ends))} have a value, but no access")
+        values |= _matrix(reader, title, names)
+        if title in (ONE_WAY, BOTH_WAYS):
+            _require_access(line, title, names, values)
     if tuple(found) != tuple(titles):
         if tuple(found) == tuple(titles[: len(found)]):
             raise GarbledOutput(
@@ -101,6 +101,21 @@ def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValu
             )
         raise OtherRunError(origin, None, f"its matrices are {_list(found)}, not {_list(titles)}")
     return PlacedValues(values, VERSION, tuple(gpus), tuple(addresses))
+
+
+def _require_access(
+    line: Line, title: str, names: Sequence[str], values: Mapping[tuple[str | int, ...], float]
+) -> None:
+    """Require values where it copies: not between CPUs, and of a GPU with itself one way only."""
+    for source, target in itertools.product(names, names):
+        access = [values.get((ACCESS, *way), 0) for way in ((source, target), (target, source))]
+        has = (title, source, target) in values
+        none = source[:3] == target[:3] == "CPU" or (title == BOTH_WAYS and source == target)
+        if has and (none or not any(access)):
+            why = "it copies nothing between them" if none else "no access"
+            raise line.garbled(f"{source} and {target} have a value, but {why}")
+        if not has and all(access) and not none:
+            raise line.garbled(f"{source} and {target} have access, but no value")
 
 
 def _list(titles: Sequence[str]) -> str:

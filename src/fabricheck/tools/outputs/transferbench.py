@@ -8,6 +8,7 @@ refused).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -99,14 +100,50 @@ def parse_p2p(
                 f"it is of '{found[2]} read / {found[3]} write' by {found[4]}, not of "
                 f"'{'Remote' if remote_read else 'Local'} read' by {executor}"
             )
-        values |= _matrix(reader, part, csv, remote_read)
+        names, found_values = _matrix(reader, part, csv, remote_read)
+        values |= found_values
+    _require_executors(line, names, values, remote_read)
     reader.end()
     return PlacedValues(values, reader.version)
 
 
+def _require_executors(
+    line: Line,
+    names: Sequence[str],
+    values: Mapping[tuple[str | int, ...], float],
+    remote_read: bool,
+) -> None:
+    """Require that only those pairs have no value that TransferBench skips.
+
+    It skips what a NUMA node without CPUs would execute, both directions within a device, and on
+    CUDA what a CPU would execute from or to a GPU.
+    """
+    pairs = list(itertools.product(names, names))
+    alone = {pair: {pair[remote_read]} for pair in pairs}
+    beside = {pair: set(pair) for pair in pairs if pair[0] != pair[1]}
+    idle = {
+        name
+        for name in names
+        if name[:3] == "CPU"
+        and not any((ALONE, *pair) in values for pair in pairs if name in alone[pair])
+    }
+    for place, executors in ((ALONE, alone), (BESIDE, beside)):
+        missing = {pair for pair in executors if (place, *pair) not in values}
+        skipped = {pair for pair in executors if executors[pair] & idle}
+        by_cuda = skipped | {
+            pair
+            for pair in executors
+            if pair[0][:3] != pair[1][:3] and any(one[:3] == "CPU" for one in executors[pair])
+        }
+        if missing not in (skipped, by_cuda):
+            source, target = min(missing ^ skipped)
+            has = "no value" if (source, target) in missing else "a value"
+            raise line.garbled(f"{source} to {target} has {has}, against its other values")
+
+
 def _matrix(
     reader: _Reader, part: str, csv: bool, remote_read: bool
-) -> dict[tuple[str | int, ...], float]:
+) -> tuple[list[str], dict[tuple[str | int, ...], float]]:
     line = reader.take("the names of the columns")
     corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
     found, *names = _words(line)
@@ -140,7 +177,7 @@ def _matrix(
                     raise line.garbled(f"{source} has a value with itself")
     if not csv:
         _require_averages(reader, part, kinds)
-    return values
+    return names, values
 
 
 def _require_sums(line: Line, rows: Mapping[str, Sequence[float | None]]) -> None:
