@@ -4,7 +4,8 @@
     python tests/spack/relock.py --write dardel     # replaces it, and says by which Spack
 
 `spack` is on the PATH, and the Python that it runs with (SPACK_PYTHON) has clingo. Nothing is
-fetched, built or written outside a temporary folder, but for --write. Exit code 1: a lock differs.
+fetched, built or written outside a temporary folder, but for --write. The tools of tools.specs are
+then concretized on top of the lock. Exit code 1: a lock differs, or the tools change it.
 """
 
 import argparse
@@ -118,6 +119,18 @@ class Trial:
         lock: dict[str, Any] = json.loads((self.environment / "spack.lock").read_text())
         return lock
 
+    def with_added(self, specs: list[str]) -> dict[str, Any]:
+        """The lock with some specs added on top of what it has."""
+        for spec in specs:
+            self.spack("add", spec)
+        return self.concretize()
+
+
+def tools_of(name: str) -> list[str]:
+    """The specs in tools.specs of an environment; none where it has no such file."""
+    file = SPACK_ENV / name / "tools.specs"
+    return file.read_text().splitlines() if file.exists() else []
+
 
 def differences(committed: Nodes, made: Nodes) -> list[str]:
     """What one lock's concrete specs have that the other's do not, by name and version."""
@@ -153,6 +166,16 @@ def main() -> int:
             )
             print(f"{name}: {len(made['concrete_specs'])} specs, {len(found)} differ", *found)
             status |= bool(found)
+            if added := tools_of(name):
+                with_tools = trial.with_added(added)["concrete_specs"]
+                lost = made["concrete_specs"].keys() - with_tools.keys()
+                new = sorted(
+                    node["name"]
+                    for key, node in with_tools.items()
+                    if key not in made["concrete_specs"]
+                )
+                print(f"{name}: with tools {len(lost)} specs change, new are {', '.join(new)}")
+                status |= bool(lost)
     return status
 
 

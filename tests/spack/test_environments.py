@@ -77,3 +77,16 @@ def test_our_package_has_exact_specs_of_this_version(name):
     # Two specs of which one also fits the other would become one.
     if len(specs) > 1:
         assert sum("+sim" in spec for spec in specs) == sum("~sim" in spec for spec in specs) == 1
+
+
+def test_tools_are_those_of_our_recipes_for_the_devices_of_osu(name):
+    file = FOLDER / name / "tools.specs"
+    rocm = "../common/rocm.yaml" in manifest(name)[0]["include"]
+    assert file.exists() == rocm
+    osu = next(one for one in manifest(name)[0]["specs"] if one.startswith("osu-"))
+    for spec in file.read_text().splitlines() if rocm else ():
+        package, version = identity(spec).split("@")
+        recipe = (FOLDER / "repo" / "packages" / package / "package.py").read_text()
+        assert f'version("{version}"' in recipe
+        for word in spec.split()[1:]:
+            assert word in osu.split()

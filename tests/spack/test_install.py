@@ -149,6 +149,18 @@ def test_what_was_locked_is_built_with_our_package_on_top(install, checkout, tmp
         assert path.stat().st_mtime_ns == (checkout / "CMakeLists.txt").stat().st_mtime_ns
 
 
+def test_tools_are_built_on_request_beside_our_package(install, checkout):
+    ended = install("--tools", "site")
+    assert (ended.returncode, ended.stderr) == (
+        2, "spack-env/install: site has no tools.specs: leave --tools out\n"
+    )  # fmt: skip
+    (checkout / "spack-env/site/tools.specs").write_text("transferbench@1.52 %gcc@12.3\n")
+    assert install("--tools", "site").returncode == 0
+    built = json.loads((checkout / "build/spack/site/spack.lock").read_text())
+    names = [spec.partition(" ")[0] for spec in built["concrete_specs"]]
+    assert names == ["abc", "def", "fabricheck@0.1.0", "transferbench@1.52"]
+
+
 def test_a_new_lock_is_made_without_the_committed_one(install, checkout):
     edit(checkout, lambda lock: lock["_meta"].update({"lockfile-version": 99}))
     ended = install("--new-lock", "--no-build", "site")

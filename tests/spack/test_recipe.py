@@ -49,6 +49,7 @@ class Prefix(str):
 
     bin = property(lambda self: f"{self}/bin")
     lib = property(lambda self: f"{self}/lib")
+    include = property(lambda self: f"{self}/include")
 
 
 class Package:
@@ -237,3 +238,38 @@ def test_rccl_tests_find_their_libraries_and_are_linked_with_the_flags_of_the_sp
     rccl_of(rccl_tests, spec).setup_build_environment(environment)
     folders = [f"-Wl,-rpath,/{one}/lib" for one in ("rccl", "hip", "mpi", "gcc-runtime")]
     assert set_to == {"HIPCC_LINK_FLAGS_APPEND": " ".join([*folders, "-L/gtl", "-lmpi_gtl_hsa"])}
+
+
+@pytest.fixture(params=[0, 1], ids=["Spack 0.x", "Spack 1.x"])
+def load_tool(request, monkeypatch):
+    return lambda name: load(monkeypatch, name, api=request.param)[0]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "option"),
+    [("/usr/bin/g++-12", ""), ("/p/GCC/11.2.0/bin/g++", "--gcc-toolchain=/p/GCC/11.2.0 ")],
+)
+def test_transferbench_is_compiled_for_the_devices_and_finds_its_libraries(
+    load_tool, monkeypatch, compiler, option
+):
+    package = load_tool("transferbench")
+    monkeypatch.setenv("SPACK_CXX", compiler)
+    spec = Spec("%gcc", amdgpu_target=("gfx90a", "gfx942"))
+    target, hipcc, compile_flags, libraries = package(spec).build_targets
+    assert target == "../TransferBench"
+    devices = "--offload-arch=gfx90a --offload-arch=gfx942"
+    assert hipcc == f"HIPCC=/hip/bin/hipcc {option}{devices}"
+    # What one gives replaces the variables of its Makefile: -O3, and the folder of its headers.
+    assert compile_flags.startswith("CXXFLAGS=-O3 -Iinclude -I/hip/include -I/numactl/include")
+    assert libraries.endswith("-lnuma -lhsa-runtime64 -lpthread")
+    assert "-L/hsa-rocr-dev/lib -Wl,-rpath,/hsa-rocr-dev/lib" in libraries
+
+
+def test_babelstream_is_the_hip_form_for_the_devices(load_tool):
+    arguments = load_tool("babelstream")(Spec("%gcc", **ROCM)).cmake_args()
+    assert arguments == [
+        "-DMODEL=hip",
+        "-DCMAKE_CXX_COMPILER=/hip/bin/hipcc",
+        "-DRELEASE_FLAGS=-O3",
+        "-DCXX_EXTRA_FLAGS=--offload-arch=gfx90a",
+    ]
