@@ -25,9 +25,9 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SESSION|FOLDER|FILE|unreported]...",
-            help="As for `fabricheck report` (default: the latest session), and folders of jobs "
-            "over many nodes (RESULTS/every-node/JOB).",
+            metavar="[SESSION|JOB|FOLDER|FILE|unreported]...",
+            help="As for `fabricheck report` (default: the latest session), and jobs over many "
+            "nodes: the number, or the folder (RESULTS/every-node/JOB).",
         ),
     ] = None,
     output: Annotated[
