@@ -99,7 +99,7 @@ class pingpong_single(PlacedPingpong):
     once, of 64 GiB at most; the host stores it twice.
     """
 
-    descr = "Ping-pong of host and one device over message sizes, to 64 GiB (E6)"
+    descr = "Ping-pong of host and one device over message sizes, up to its memory (E6)"
     placement = "right"
     memory = ("pageable",)
     arguments = (

@@ -64,7 +64,7 @@ def rounds_command(
     ] = None,
     transferbench: Annotated[
         Path | None,
-        typer.Option("--transferbench", help="TransferBench after 1.52; else left out."),
+        typer.Option("--transferbench", help="TransferBench from 1.52 on; else left out."),
     ] = None,
     rocm_bandwidth_test: Annotated[
         Path | None,
