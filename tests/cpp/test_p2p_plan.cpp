@@ -36,7 +36,7 @@ std::vector<std::string> texts(const std::vector<Job>& jobs) {
 
 }  // namespace
 
-TEST_CASE("where they may be, pairs are of a device and itself, for copies by engine alone") {
+TEST_CASE("where they may be, pairs are of a device and itself, for copy-engine transfers only") {
   const auto local = parse_pairs("self", 3, true);
   REQUIRE(local.size() == 3);
   CHECK(local[2] == Pair{2, 2});

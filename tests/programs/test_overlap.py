@@ -21,7 +21,7 @@ def overlap(run):
 
 @pytest.mark.slow
 def test_each_alone_and_beside_the_other(overlap):
-    # Copies by engine are measured by the checks (tests/rfm/test_overlap_sessions.py).
+    # Copy-engine transfers are measured by the checks (tests/rfm/test_overlap_sessions.py).
     ran = overlap(*QUICK, "--pairs", "1-0", "--devices", "none", "--by", "kernel")
     assert ran.code == 0, ran.err
     document = load(ran.output)

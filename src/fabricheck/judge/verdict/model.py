@@ -122,7 +122,7 @@ class NodeVerdict(_Strict):
     reasons: list[Reason]
     """The worst first; empty for PASS."""
     caveats: list[str]
-    """What the status does not rest on."""
+    """What the status does not cover."""
     diagnosis: Diagnosis | None = None
     """What explains the misses; null where there is none."""
     checks: Checks
