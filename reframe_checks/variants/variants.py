@@ -21,6 +21,9 @@ GRIDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SWEEP = ("--elements", "4", "--grid", ",".join(map(str, GRIDS)))
 SCAN = ("--elements", ",".join(map(str, ELEMENTS)), "--loads", ",".join(LOADS))
 
+#: Few samples: the variants are compared with each other.
+SAMPLES = ("--max-samples", "15", "--series-time", "0.5")
+
 #: The part of the best rate that counts as all of it.
 ENOUGH = 0.95
 
@@ -72,7 +75,7 @@ def of_sweep(name, where):
 
 
 class VariantCheck(MeasuringCheck):
-    """The common part; a simulated node does not tell kernels apart."""
+    """The common part; simulated kernels are alike, and virtual devices lack streaming loads."""
 
     tags = {"full"}
     valid_systems = ["+devices +peers -simulated"]
@@ -87,19 +90,9 @@ class StreamVariantCheck(VariantCheck):
 
     def program_arguments(self):
         """Return the arguments of the class, and the size and the noise limit of the partition."""
-        size = str(self.extra("array_bytes"))
-        limit = str(self.extra("noise_limit"))
-        samples = ("--max-samples", "15", "--series-time", "0.5")
-        return [
-            "--devices",
-            "0",
-            *self.arguments,
-            "--sizes",
-            size,
-            *samples,
-            "--noise-limit",
-            limit,
-        ]
+        own = ["--sizes", str(self.extra("array_bytes"))]
+        own += ["--noise-limit", str(self.extra("noise_limit"))]
+        return ["--devices", "0", *self.arguments, *own, *SAMPLES]
 
     @staticmethod
     def where(kernel):

@@ -49,13 +49,16 @@ def peer_switch(without, engine="kernel"):
     return partition(document(*every(BW)), document(*off, environment=environment))
 
 
-def at_once(**sums):
-    """Build a partition with every pair alone, and the sums of all of them by operation."""
+def at_once(pairs=56, **sums):
+    """Build a partition with every pair alone, and by operation the sums of pairs at once."""
     alone = [one for way in ("read", "write") for one in every(peak(0.75), operation=way)]
     together = (
-        pair(0, 1, rate, way, role="sum", device=None, device_set=list(range(8)))
+        pair(
+            0, 1, rate, way, role="sum", device=None, device_set=list(range(8)),
+            bytes_moved=pairs << 30,
+        )
         for way, rate in sums.items()
-    )
+    )  # fmt: skip
     return of(*alone, *together)
 
 
@@ -70,7 +73,7 @@ CASES = {
     "all-pairs-by-links": Cases(
         lambda: at_once(read=525.0, write=500.0),
         lambda: at_once(read=525.0, write=390.0),
-        lambda: at_once(read=525.0),
+        lambda: at_once(read=525.0, write=500.0, pairs=4),
     ),
     "all-pairs-kernels-faster": Cases(
         lambda: at_once(engine=400.0, read=525.0, write=500.0),

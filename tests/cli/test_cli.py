@@ -332,6 +332,27 @@ def test_long_scans_are_summarised(tmp_path):
     assert sum(line.startswith("copy") for line in everything.splitlines()) == 7
 
 
+def test_variants_of_a_kernel_have_rows_of_their_own(tmp_path):
+    """Also where devices and intervals are such that series would share a row, or a matrix."""
+    default = [factories.series(device=index, device_set=[index]) for index in (0, 1)]
+    varied = [one | {"elements": 4, "loads": "streaming", "grid": 1} for one in default]
+    pairs = [
+        factories.series(
+            experiment="E8", operation="read", device_set=[0, 1 + index], direction="one-way",
+            source=factories.place("peer", 1 + index), grid=1,
+        )
+        for index in range(4)
+    ]  # fmt: skip
+    devices = [factories.device(index) for index in range(5)]
+    document = factories.document(devices=devices, series=[*default, *varied, *pairs])
+    text = run("results", "show", factories.write(tmp_path / "result.json", document)).stdout
+    first, second = (line for line in text.splitlines() if line.startswith("copy"))
+    assert "4 elements a" not in first and "4 elements a" in second
+    assert "streaming loads" in text
+    rows = [line for line in text.splitlines() if line.startswith("read")]
+    assert len(rows) == 4 and all("1 block" in row for row in rows)
+
+
 def test_the_best_of_a_latency_is_the_lowest(tmp_path):
     series = scan(unit="us", better="lower", operation="read", bytes_counted="once")
     path = factories.write(tmp_path / "result.json", factories.document(series=series))

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+import factories
 from diagnosis import planted, sessions
 from diagnosis.planted import Fault
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.evidence import Miss, Session
+from fabricheck.judge.diagnosis.transfers import transfers
 from fabricheck.rfm import relative
 
 # Tracing would double the time of the search.
@@ -197,3 +199,14 @@ def test_a_measurement_has_the_spread_of_the_limit_that_judges_it(mi250x):
     }
     assert {"kernel_over_several_links", "host_link"} <= {kind for kind, _ in told}
     assert all(limit == own for limit, own in told)
+
+
+def test_few_blocks_are_no_evidence_of_a_path():
+    pair = {
+        "experiment": "E8", "operation": "write", "direction": "one-way", "device_set": [0, 1],
+        "destination": factories.place("peer", 1),
+    }  # fmt: skip
+    few = factories.series([10.0] * 7, **pair, elements=4, grid=1)
+    for series, count in (([few], 0), ([few, factories.series([150.0] * 7, **pair)], 1)):
+        found = transfers({"p2p_blocks": factories.document(series=series)}, None)
+        assert [one.series.get("grid") for one in found.values()] == [None] * count

@@ -245,6 +245,14 @@ def test_a_sum_verified_all_its_shares():
     assert "only 268435456 bytes were verified; at least 536870912 are required." in fault
 
 
+def test_a_sum_has_only_the_shares_of_its_own_variant():
+    for grid in (None, 1):
+        shares = [good(role="share", device=i, device_set=[0, 1], grid=grid) for i in (0, 1)]
+        total = good(role="sum", device=None, device_set=[0, 1], grid=grid) | checked(2 * SIZE)
+        others = [one | {"grid": 4, "elements": 4} for one in (*shares, total)]
+        assert said(*shares, total, *others) == []
+
+
 def test_a_simulated_transfer_verifies_its_slice_and_has_one_sample():
     simulated = {
         "clock": "simulated",

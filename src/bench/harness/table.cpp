@@ -84,7 +84,7 @@ std::string variant_of(const json& series) {
     add("streaming loads");
   }
   if (series["grid"].is_number()) {
-    add(series["grid"].dump() + " blocks");
+    add(series["grid"].dump() + (series["grid"] == 1 ? " block" : " blocks"));
   }
   return text;
 }

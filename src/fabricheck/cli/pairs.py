@@ -54,10 +54,13 @@ def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
     """Split the series of one unit into matrices and the remaining series.
 
     Smaller sizes and the shares of sums of a matrix's operation are in neither, unless their data
-    is wrong or was not verified, or they are noisy beyond the caches.
+    is wrong or was not verified, or they are noisy beyond the caches. Variants of a kernel are in
+    no matrix.
     """
     groups: dict[tuple[str, str], list[Series]] = {}
     for series in all_series:
+        if series.variant:
+            continue
         if _by_domain(series):
             groups.setdefault((series.operation, _memory(series)), []).append(series)
         elif series.device_count <= 2 and _memory(series) == "device":

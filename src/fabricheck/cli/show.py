@@ -14,7 +14,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 from fabricheck.results.table import Check, Series
 
-#: The most series that differ only in size and block and are all shown without --all.
+#: The most series that differ only in size, block and variant and are all shown without --all.
 SHORT_SCAN = 3
 
 #: The most parts of a set of devices that are written in full.
@@ -68,8 +68,8 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
     if hidden:
         console.print()
         console.print(
-            "Of each scan the largest size is shown, with its best block size, and of both "
-            f"directions of one device their sum; "
+            "Of each scan the largest size is shown, with its best block size or variant, and of "
+            "both directions of one device their sum; "
             f"{hidden} more series: --all."
         )
 
@@ -138,7 +138,7 @@ def _is_row(series: Series) -> bool:
 
 
 def summarise(all_series: Sequence[Series]) -> list[Series]:
-    """Choose the series to show: of each long scan over size and block the best at its largest.
+    """Choose the series to show: of each long scan the best at its largest size.
 
     Series that failed their verification, and what is noisy, are always among them.
     """
@@ -157,7 +157,7 @@ def summarise(all_series: Sequence[Series]) -> list[Series]:
 
 
 def _what(series: Series) -> tuple[object, ...]:
-    """Return all fields that distinguish two series of a table, except size and block."""
+    """Return all fields that distinguish two series of a table, but size, block and variant."""
     return (
         series.operation,
         series.in_place,
@@ -186,10 +186,10 @@ def alike(all_series: Sequence[Series]) -> list[list[Series]]:
         if alone or pairs.is_remarkable(series):
             rows[(id(series),)] = [[series]]
             continue
-        convention = (series.bytes, series.block_size, series.regime, series.in_place)
+        convention = (series.bytes, series.block_size, series.variant, series.regime)
         places = _ends(series, with_device=False)
-        key = (series.operation, *places, series.engine, series.direction, *convention)
-        rows.setdefault(key, []).append([series])
+        key = (series.operation, series.in_place, *places, series.engine, series.direction)
+        rows.setdefault((*key, *convention), []).append([series])
     return [row for group in rows.values() for row in _common(group)]
 
 
@@ -220,7 +220,8 @@ def _has(series: Series, value: float) -> bool:
 
 def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
     """Return the table of rows of series; with all digits if `in_full`."""
-    columns = ("Op", "Device", "Source -> destination", *_NUMERIC, "Data")
+    varied = any(row[0].variant for row in rows)
+    columns = ("Op", "Device", "Source -> destination", *_NUMERIC, "Data", *["Kernel"] * varied)
     shown = output.table(*columns, right=_NUMERIC)
     number = amounts.number if in_full else amounts.short
     for row in rows:
@@ -244,7 +245,8 @@ def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
         marks = output.plain(", ".join(_marks(series)))
         marks.highlight_words(["WRONG", "not verified"], "bold red")
         marks.highlight_words(["noisy", "clocks differ"], "yellow")
-        shown.add_row(*map(output.plain, cells), marks)
+        kernel = [output.plain(series.variant)] if varied else []
+        shown.add_row(*map(output.plain, cells), marks, *kernel)
     return shown
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fabricheck.core import amounts
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.text import read_model
+from fabricheck.core.text import count, read_model
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel
 from fabricheck.results.host_copies import host_domains
@@ -188,6 +188,15 @@ def pair_of(series: Series) -> list[int]:
     ends = (series["source"]["device"], series["destination"]["device"])
     known = [end for end in ends if end is not None]
     return known if series["engine"] == "mpi" and len({*known}) == 2 else series["device_set"]
+
+
+def variant_of(series: Series) -> str:
+    """Return how a kernel differs from the default, as the programs print it; empty if not."""
+    elements, grid = series.get("elements") or 1, series.get("grid")
+    parts = [f"{elements} elements a thread"] if elements > 1 else []
+    parts += ["streaming loads"] if series.get("loads") == "streaming" else []
+    parts += [count(grid, "block")] if grid is not None else []
+    return ", ".join(parts)
 
 
 def _is_of(series: Series, node: NodeModel | None, link_class: str) -> bool:

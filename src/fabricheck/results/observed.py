@@ -54,12 +54,12 @@ class Observed:
     @cached_property
     def points(self) -> tuple[Series, ...]:
         """The series with right data, of runs without an injected fault, by the default kernels."""
-        return tuple(one for one in self.series if one.right and not one.is_variant)
+        return tuple(one for one in self.series if one.right and not one.variant)
 
     @cached_property
     def variants(self) -> tuple[Series, ...]:
         """The series of variants of the kernels, also with right data only."""
-        return tuple(one for one in self.series if one.right and one.is_variant)
+        return tuple(one for one in self.series if one.right and one.variant)
 
     @cached_property
     def left_out(self) -> Mapping[str, int]:

@@ -254,9 +254,9 @@ class Series:
         return self.ci_low, self.ci_high
 
     @property
-    def is_variant(self) -> bool:
-        """Whether its kernel is not the default: elements, loads or a grid that checks vary."""
-        return (self.elements or 1) > 1 or self.loads == "streaming" or self.grid is not None
+    def variant(self) -> str:
+        """How its kernel differs from the default: elements, loads, grid; empty if it does not."""
+        return made_of.variant_of(self.measured)
 
     @property
     def pair(self) -> Pair | None:

@@ -15,6 +15,7 @@ from typing import Any
 from fabricheck.results import state
 from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.host_copies import messages
+from fabricheck.results.made_of import variant_of
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.other_tools import by_tool
 from fabricheck.rfm.metrics import where_measured
@@ -244,7 +245,7 @@ def _count(architectures: Counter[str]) -> str:
 def _together(series: Series) -> tuple[object, ...]:
     """Return the key that the shares of a sum share with the sum."""
     fields = (series["experiment"], series["operation"], series["bytes"], series["block_size"])
-    return (*fields, *series["device_set"])
+    return (*fields, variant_of(series), *series["device_set"])
 
 
 def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:

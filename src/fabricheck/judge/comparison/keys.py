@@ -86,7 +86,10 @@ class Key:
         block = [f"block {row.block_size}"] if row.block_size else []
         in_place = ["in place"] if row.in_place else []
         typed = [row.datatype] if row.datatype and row.experiment == "E12" else []
-        return ", ".join([" ".join([_taking_part(row), *domains]), *block, *typed, *in_place])
+        variant = [row.variant] if row.variant else []
+        return ", ".join(
+            [" ".join([_taking_part(row), *domains]), *block, *variant, *typed, *in_place]
+        )
 
 
 def _said(value: Any) -> str:

@@ -18,7 +18,7 @@ from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import routes
 from fabricheck.references import rules
-from fabricheck.results.made_of import pair_of
+from fabricheck.results.made_of import pair_of, variant_of
 from fabricheck.results.model import Place, ResultDocument, Series
 
 #: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
@@ -214,12 +214,14 @@ def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Ke
 
 
 def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
-    """Return the series of the largest size of each transfer, without sums."""
+    """Return the series of the largest size of each transfer, without sums and variants."""
     found: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
         if (
             _is_composed(series)
             or _is_beside(series)
+            # Few blocks do not fill a path, so they do not show how fast it is.
+            or variant_of(series)
             or series["median"] <= 0
             or not series["samples"]
         ):
