@@ -18,7 +18,7 @@ WIDTH = 100
 #: Members of a series, or of its places, whose words are in one table of docs/result-document.md.
 FIELDS = (
     *("role", "memory", "engine", "stores", "loads", "movement", "direction", "datatype"),
-    *("bytes_counted", "regime", "unit", "better", "by"),
+    *("distance", "transport", "bytes_counted", "regime", "unit", "better", "by"),
 )
 MADE_BY = f"Made of {WORDS} by ci/vocabulary.py: edit that."
 

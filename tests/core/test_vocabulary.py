@@ -106,7 +106,7 @@ def test_checks_claims_and_figures_have_words_of_the_vocabulary():
     [
         'Metric("copy", where={"engine": "copy_engine"})',
         'where = {"source.memory": "host-pined"}',
-        'observed.select(experiment={"E2", "E16"}, role="single")',
+        'observed.select(experiment={"E2", "E99"}, role="single")',
         'if series["role"] in ("single", "summ"): pass',
         'if fields.get("direction") != "both": pass',
         'series["movement"] = "zero_copy" if pinned else "prefetch"',

@@ -36,7 +36,8 @@ def inside(content, place):
 
 def needed(place) -> bool:
     """Whether a model lacks something without this key: a derived number needs no source."""
-    if place[-1] in ("systems", "where", "url", "pci", "simulation", "timing") or "pci" in place:
+    spared = ("systems", "where", "url", "pci", "nics", "pcie_gbs", "simulation", "timing")
+    if place[-1] in spared or "pci" in place:
         return False
     kind = inside(GOOD, place[:-1]).get("kind")
     if place[-1] == "record":
@@ -118,6 +119,18 @@ FAULTS = {
     "host link faster than host memory": (
         lambda c: c["host_link"]["peak_gbs"].update(value=60.0),
         "host_link.peak_gbs: a host link has 60 GB/s, but the memory of a NUMA domain has 51.2.",
+    ),
+    "NIC without a place": (
+        lambda c: c["nics"]["list"][1].pop("device"),
+        "nics.list[1]: NIC cxi1 needs exactly one of device and domain.",
+    ),
+    "NIC on an unknown device": (
+        lambda c: c["nics"]["list"][1].update(device=8),
+        "nics.list[1].device: there is no device 8; the node has devices 0 to 7.",
+    ),
+    "NIC twice": (
+        lambda c: c["nics"]["list"][1].update(name="cxi0"),
+        "nics.list[1]: NIC cxi0 occurs twice.",
     ),
     "ninth device in a row": (
         lambda c: c["links"]["matrix"][2].append(1),
@@ -206,8 +219,8 @@ FAULTS = {
         "devices.memory_peak_gbs.value",
     ),
     "key that does not exist": (
-        lambda c: c.update(nics=[]),
-        "nics: this key is unknown.",
+        lambda c: c.update(nozzles=[]),
+        "nozzles: this key is unknown.",
     ),
     "name of another file": (
         lambda c: c.update(name="mi250"),

@@ -253,7 +253,7 @@ def test_outcomes_without_their_cause(content, said):
         ),
         ({"stores": "cached"}, "stores: 'cached' is not one of"),
         ({"operation": "quad"}, "operation: 'quad' is not one of"),
-        ({"experiment": "E16"}, "experiment: 'E16' is not one of"),
+        ({"experiment": "E99"}, "experiment: 'E99' is not one of"),
         ({"bytes_moved": 3 << 28}, "bytes_moved: is 805306368, but copy of 268435456"),
         ({"operation": "triad"}, "bytes_moved"),
         ({"device_set": [0, 7], "role": "share"}, "device_set[1]: device 7 is not among"),

@@ -94,6 +94,10 @@ inline constexpr const char* E13 = "E13";
 inline constexpr const char* E14 = "E14";
 /// binding of ranks to cores and devices
 inline constexpr const char* E15 = "E15";
+/// NICs against the node model
+inline constexpr const char* E16 = "E16";
+/// messages between nodes
+inline constexpr const char* E17 = "E17";
 inline constexpr std::array judged_by_sum{E7, E8};
 }  // namespace experiment
 
@@ -201,6 +205,60 @@ inline constexpr const char* page_migration = "page-migration";
 /// asked for before
 inline constexpr const char* prefetch = "prefetch";
 }  // namespace movement
+
+/// How far apart the NICs of two ranks are; null or absent within a node and where no place is
+/// known.
+namespace distance {
+/// both on one switch
+inline constexpr const char* same_switch = "same-switch";
+/// on two switches of one group, which are joined directly or by a leaf's spine
+inline constexpr const char* same_group = "same-group";
+/// in two groups
+inline constexpr const char* other_group = "other-group";
+}  // namespace distance
+
+/// How messages left the node, by the counters that moved; null where none can be read.
+namespace transport {
+/// the NIC, past the kernel: its own counters moved and those of its network interface did not
+inline constexpr const char* nic = "nic";
+/// the kernel's network stack, such as TCP: the counters of an interface moved
+inline constexpr const char* kernel = "kernel";
+/// no counter moved, so the messages did not leave the node
+inline constexpr const char* within_node = "within-node";
+}  // namespace transport
+
+/// Counters of a NIC, by their file below its folder of its class in /sys.
+namespace nic_counter {
+/// bytes sent
+inline constexpr const char* cxi_sent = "device/telemetry/hni_sts_tx_ok_octets";
+/// code words with errors that were not corrected
+inline constexpr const char* cxi_uncorrected = "device/telemetry/hni_pcs_uncorrected_cw";
+/// corrected errors of PCIe
+inline constexpr const char* cxi_pcie_corrected = "device/properties/pcie_corr_err";
+/// uncorrected errors of PCIe
+inline constexpr const char* cxi_pcie_uncorrected = "device/properties/pcie_uncorr_err";
+/// sent, in words of 4 bytes
+inline constexpr const char* ib_sent = "counters/port_xmit_data";
+/// errors of single symbols
+inline constexpr const char* ib_symbols = "counters/symbol_error";
+/// the link recovered from errors
+inline constexpr const char* ib_recovered = "counters/link_error_recovery";
+/// the link went down
+inline constexpr const char* ib_downed = "counters/link_downed";
+/// packets received with an error
+inline constexpr const char* ib_receive = "counters/port_rcv_errors";
+/// packets that were not sent
+inline constexpr const char* ib_discard = "counters/port_xmit_discards";
+/// bytes that the kernel's network stack sent
+inline constexpr const char* net_sent = "statistics/tx_bytes";
+/// errors of the kernel's network stack in sending
+inline constexpr const char* net_send_errors = "statistics/tx_errors";
+/// the same in receiving
+inline constexpr const char* net_receive_errors = "statistics/rx_errors";
+inline constexpr std::array cxi_errors{cxi_uncorrected, cxi_pcie_corrected, cxi_pcie_uncorrected};
+inline constexpr std::array ib_errors{ib_symbols, ib_recovered, ib_downed, ib_receive, ib_discard};
+inline constexpr std::array net_errors{net_send_errors, net_receive_errors};
+}  // namespace nic_counter
 
 /// Which way the data goes.
 namespace direction {

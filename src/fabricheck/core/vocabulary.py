@@ -108,9 +108,11 @@ Experiment = Literal[
     "E13",
     "E14",
     "E15",
+    "E16",
+    "E17",
 ]
 OF_STREAM: tuple[Experiment, ...] = ("E1", "E5")
-OF_MESSAGES: tuple[Experiment, ...] = ("E9", "E10", "E12")
+OF_MESSAGES: tuple[Experiment, ...] = ("E9", "E10", "E12", "E17")
 JUDGED_BY_SUM: tuple[Experiment, ...] = ("E7", "E8")
 EXPERIMENTS: Mapping[str, str] = {
     "E1": "device-local STREAM",
@@ -128,6 +130,8 @@ EXPERIMENTS: Mapping[str, str] = {
     "E13": "topology against the node model",
     "E14": "best k devices",
     "E15": "binding of ranks to cores and devices",
+    "E16": "NICs against the node model",
+    "E17": "messages between nodes",
 }
 
 #: Operations of STREAM.
@@ -229,6 +233,28 @@ Loads = Literal["plain", "streaming"]
 
 #: How managed or mapped memory comes to who uses it; null or absent where that is no question.
 Movement = Literal["zero-copy", "page-migration", "prefetch"]
+
+#: How far apart the NICs of two ranks are; null or absent within a node and where no place is
+#: known.
+Distance = Literal["same-switch", "same-group", "other-group"]
+
+#: How messages left the node, by the counters that moved; null where none can be read.
+Transport = Literal["nic", "kernel", "within-node"]
+
+#: Counters of a NIC, by their file below its folder of its class in /sys.
+CXI_ERRORS: tuple[str, ...] = (
+    "device/telemetry/hni_pcs_uncorrected_cw",
+    "device/properties/pcie_corr_err",
+    "device/properties/pcie_uncorr_err",
+)
+IB_ERRORS: tuple[str, ...] = (
+    "counters/symbol_error",
+    "counters/link_error_recovery",
+    "counters/link_downed",
+    "counters/port_rcv_errors",
+    "counters/port_xmit_discards",
+)
+NET_ERRORS: tuple[str, ...] = ("statistics/tx_errors", "statistics/rx_errors")
 
 #: Which way the data goes.
 Direction = Literal["local", "one-way", "both-ways", "collective"]

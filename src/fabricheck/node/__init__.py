@@ -2,7 +2,7 @@
 
 from fabricheck.node.cores import format_cores, parse_cores
 from fabricheck.node.loading import available, load, node_directory
-from fabricheck.node.model import CopyEngine, Device, Domain, Link, NodeModel, Switch
+from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
 from fabricheck.node.overlay import Overlay, apply_overlay, read_overlay
 from fabricheck.node.paths import LinkClass
 from fabricheck.node.placement import Placement
@@ -15,6 +15,7 @@ __all__ = [
     "Domain",
     "Link",
     "LinkClass",
+    "Nic",
     "NodeModel",
     "Overlay",
     "Placement",

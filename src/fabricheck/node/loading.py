@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +12,16 @@ from fabricheck.core.errors import InvalidFile, NotFoundError
 from fabricheck.core.text import key_of
 from fabricheck.core.yaml_files import read_mapping, validated
 from fabricheck.node.cores import parse_cores
-from fabricheck.node.model import CopyEngine, Device, Domain, Link, NodeModel, Switch
+from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.node.paths import Pair
-from fabricheck.node.schema import LinkSection, NodeFile, PackageSection, provenances
+from fabricheck.node.schema import (
+    LinkSection,
+    NicSection,
+    NodeFile,
+    PackageSection,
+    provenances,
+)
 
 #: The placeholder in a drafted node model for a number or a list that no tool reported.
 TO_FILL = "to fill"
@@ -132,6 +138,7 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
             None if engine.count.value is None else int(engine.count.value),
         ),
         sources=MappingProxyType(file.sources),
+        nics=() if file.nics is None else _nics(file.nics, devices, domains, path),
         facts=MappingProxyType(facts),
         systems=tuple(file.systems),
         simulation=file.simulation,
@@ -237,6 +244,35 @@ def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
             if there:
                 links[(a, b)] = Link(there, float(section.peak_gbs.value))
     return links
+
+
+def _nics(
+    section: NicSection, devices: Sequence[Device], domains: Sequence[Domain], path: Path
+) -> tuple[Nic, ...]:
+    found: list[Nic] = []
+    pcie, mtu = section.pcie_gbs, section.mtu_bytes
+    for number, entry in enumerate(section.list_):
+        key = f"nics.list[{number}]"
+        if entry.name in {nic.name for nic in found}:
+            raise InvalidFile(path, key, f"NIC {entry.name} occurs twice")
+        if entry.device is not None and entry.device >= len(devices):
+            raise InvalidFile(path, f"{key}.device", _no_device(entry.device, len(devices)))
+        if entry.domain is not None and entry.domain not in {one.index for one in domains}:
+            raise InvalidFile(path, f"{key}.domain", f"there is no NUMA domain {entry.domain}")
+        home = devices[entry.device].domain if entry.device is not None else entry.domain
+        assert home is not None
+        found.append(
+            Nic(
+                index=number,
+                name=entry.name,
+                device=entry.device,
+                domain=home,
+                peak_gbs=float(section.peak_gbs.value),
+                pcie_gbs=None if pcie is None or pcie.value is None else float(pcie.value),
+                mtu_bytes=None if mtu is None else int(mtu.value),
+            )
+        )
+    return tuple(found)
 
 
 def _check_switch(file: NodeFile, count: int, path: Path) -> None:

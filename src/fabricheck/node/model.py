@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
@@ -84,6 +84,23 @@ class CopyEngine:
 
 
 @dataclass(frozen=True)
+class Nic:
+    """A NIC: its name in the system, and what it hangs on.
+
+    ``device`` is ``None`` if it hangs on the NUMA domain itself. Bandwidths are peaks in GB/s per
+    direction; ``pcie_gbs`` and ``mtu_bytes`` are ``None`` where no document states them.
+    """
+
+    index: int
+    name: str
+    device: int | None
+    domain: int
+    peak_gbs: float
+    pcie_gbs: float | None = None
+    mtu_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class NodeModel:
     """A node model.
 
@@ -107,6 +124,7 @@ class NodeModel:
     copy_engine: CopyEngine
     sources: Mapping[str, Source]
     facts: Mapping[str, Provenance]
+    nics: tuple[Nic, ...] = ()
     systems: tuple[str, ...] = ()
     overlay: Overlay | None = field(default=None)
     simulation: SimulationSection | None = None
@@ -250,6 +268,58 @@ class NodeModel:
     def host_peak_gbs(self, device: int) -> float:
         """Return the theoretical peak of a host-device transfer, in GB/s per direction."""
         return self.device(device).host_link_gbs
+
+    def nearest_nic(self, device: int) -> Nic | None:
+        """Return the NIC nearest to a device; ``None`` on a node whose model has no NICs.
+
+        That is the one on the device itself, else on its package, else on its NUMA domain, else on
+        the device with the widest path. Of several the first that fewest devices before this one
+        have.
+
+        :raises UsageError: for a device that the node lacks.
+        """
+        self.device(device)
+        return self._nearest_nics[device] if self.nics else None
+
+    @cached_property
+    def _nearest_nics(self) -> Sequence[Nic]:
+        chosen: list[Nic] = []
+        for device in self.devices:
+            steps = {nic: self._steps(device, nic) for nic in self.nics}
+            least = min(steps.values())
+            near = [nic for nic in self.nics if steps[nic] == least]
+            chosen.append(min(near, key=chosen.count))
+        return chosen
+
+    def _steps(self, device: Device, nic: Nic) -> tuple[int, float]:
+        """Return how far a NIC is from a device, and the missing bandwidth of the way there."""
+        if nic.device == device.index:
+            return 0, 0.0
+        if nic.device is not None and self.devices[nic.device].package == device.package:
+            return 1, 0.0
+        if nic.domain == device.domain:
+            return 2, 0.0
+        if nic.device is None:
+            return 4, 0.0
+        return 3, -self.peer_peak_gbs(device.index, nic.device)
+
+    @cached_property
+    def nic_devices(self) -> tuple[int, ...]:
+        """The device of the rank beside each NIC: the one that it hangs on, else the first near it.
+
+        :raises UsageError: when a NIC has no device near it.
+        """
+        taken: list[int] = []
+        for nic in self.nics:
+            near = [
+                device.index
+                for device in self.devices
+                if self.nearest_nic(device.index) == nic and device.index not in taken
+            ]
+            if nic.device is None and not near:
+                raise UsageError(f"{self.name} has no device near NIC {nic.name}.")
+            taken.append(near[0] if nic.device is None else nic.device)
+        return tuple(taken)
 
     def placements(self) -> Mapping[str, placement.Placement]:
         """Return the placements of E6 that are possible on this node, by name."""

@@ -44,6 +44,7 @@ def part(node: NodeModel, count: int) -> NodeModel:
         name=f"{name} ({count} of {node.part_of or whole} devices)",
         devices=devices,
         domains=tuple(domain for domain in domains if domain.cores),
+        nics=tuple(nic for nic in node.nics if nic.device is not None and nic.device < count),
         part_of=node.part_of or whole,
     )
 

@@ -163,6 +163,29 @@ class SwitchSection(Provenance):
     links_per_device: Annotated[int, Field(ge=1)]
 
 
+class NicEntry(_Section):
+    """One NIC: its name in the system, and the device that it hangs on, or a NUMA domain."""
+
+    name: Annotated[str, Field(min_length=1)]
+    device: Annotated[int, Field(ge=0)] | None = None
+    domain: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _hangs_somewhere(self) -> NicEntry:
+        if (self.device is None) == (self.domain is None):
+            raise ValueError(f"NIC {self.name} needs exactly one of device and domain")
+        return self
+
+
+class NicSection(Provenance):
+    """The NICs of the network between nodes: peak of one, and of its PCIe link, per direction."""
+
+    peak_gbs: KnownQuantity
+    pcie_gbs: Quantity | None = None
+    mtu_bytes: KnownQuantity | None = None
+    list_: Annotated[list[NicEntry], Field(alias="list", min_length=1)]
+
+
 class PartSection(Provenance):
     """Whether machines exist that show only the first devices of the node and the cores near them.
 
@@ -273,6 +296,7 @@ class NodeFile(_Section):
     switch: SwitchSection | None = None
     host_link: HostLinkSection
     copy_engine: EngineSection
+    nics: NicSection | None = None
     parts: PartSection | None = None
     simulation: SimulationSection | None = None
     timing: TimingSection | None = None

@@ -12,6 +12,7 @@ from fabricheck.core.vocabulary import (
     Concern,
     Datatype,
     Direction,
+    Distance,
     Engine,
     Experiment,
     Loads,
@@ -25,6 +26,7 @@ from fabricheck.core.vocabulary import (
     Status,
     Stores,
     Throttle,
+    Transport,
 )
 
 
@@ -157,6 +159,7 @@ class Series(TypedDict):
     loads: NotRequired[Loads | None]
     movement: NotRequired[Movement | None]
     direction: Direction
+    distance: NotRequired[Distance | None]
     ranks: NotRequired[list[int] | None]
     datatype: NotRequired[Datatype | None]
     placement: NotRequired[str | None]
@@ -174,6 +177,7 @@ class Series(TypedDict):
     better: Better
     samples: list[float]
     median: float
+    p99: NotRequired[float | None]
     mad: float
     ci95: list[float] | None
     relative_half_width: float | None
@@ -197,8 +201,32 @@ class SimulatedNode(TypedDict):
     overlay: NodeOverlay | None
 
 
+class NetworkPlace(TypedDict):
+    """Where a NIC is in the network."""
+
+    group: str
+    switch: str
+    port: str | None
+
+
+class UsedNic(TypedDict):
+    """A NIC whose counters moved with a rank's messages, and the part of the bytes it sent."""
+
+    name: str
+    part: float
+
+
+class RankNetwork(TypedDict):
+    """What a rank's messages left its node by, as counters and open files showed."""
+
+    nics: list[UsedNic]
+    transport: Transport | None
+    provider: str | None
+    place: NetworkPlace | None
+
+
 class Rank(TypedDict):
-    """The cores, memory and devices of one rank of a launch."""
+    """The cores, memory, devices and network of one rank of a launch."""
 
     rank: int
     host: str
@@ -207,6 +235,7 @@ class Rank(TypedDict):
     memory_domain: int | None
     visible_devices: list[int]
     device: int | None
+    network: NotRequired[RankNetwork | None]
 
 
 class Skipped(TypedDict):

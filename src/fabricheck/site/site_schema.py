@@ -60,6 +60,7 @@ class _Rccl(_Section):
 class _PartitionExtras(_Section):
     physical_bounds: dict[SeriesUnit, _Bound] | None = None
     node: Name | None = None
+    fabric: Name | None = None
     references: Name | None = None
     noise_limit: Part | None = None
     host_noise_limit: Part | None = None
