@@ -156,7 +156,7 @@ CHANGES = {
                   "    other: {kind: published, records: [paper-stream-local]", "no origin"),
     "no limit": ("stream.yaml", "    copy: {kind: published, records: [jsc-copy]",
                  "    other: {kind: published, records: [jsc-copy]", "said to be report only"),
-    "a threshold": ("network.yaml", "    loopback: {kind: derived", "    loopback: {kind: published",
+    "a threshold": ("network.yaml", "loopback: {kind: derived", "loopback: {kind: published",
                     "acceptance limit of slingshot-11"),
     "a factor": ("network.yaml", "factor: 4,", "factor: 3,", "133.7"),
     "kind": ("p2p.yaml", "read_switch18: {kind: derived", "read_switch18: {kind: published",
