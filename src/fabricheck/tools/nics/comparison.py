@@ -86,6 +86,11 @@ def compare(
         notes.append("no fabric is named, so places and provider were not examined")
     elif fabric.file.places.rule == "address":
         differences += _of_the_places(node, chosen, fabric)
+        notes += [
+            f"the place of {node}:{nic.name} is unknown ({nic.absent['address']})"
+            for nic in chosen
+            if nic.address is None and "address" in nic.absent
+        ]
     elif fabric.file.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
     return Comparison(tuple(differences), tuple(unread), tuple(notes))

@@ -46,7 +46,7 @@ def parse(text: str, origin: str, nic: str, size: int) -> Loopback:
     if len(heads) != 1 or lines[heads[0]].words != _HEADER:
         raise GarbledOutput(origin, None, "it has no header with bandwidths in Gb/s")
     below = [one for one in lines[heads[0] + 1 :] if one.words[0] not in _REMARKS]
-    if len(below) < 2 or below[1].text.strip().strip("-"):
+    if len(below) != 2 or below[1].text.strip().strip("-"):
         raise GarbledOutput(origin, None, "it has no whole table with one row")
     row = below[0]
     numbers = [printed(word) for word in row.words]
