@@ -1,4 +1,4 @@
-"""Coverage: the experiments E1 to E15 that a session ran, and why the others did not run.
+"""Coverage: the experiments E1 to E17 that a session ran, and why the others did not run.
 
 Every experiment that a partition cannot test is reported with its reason. It never passes and is
 never left out.
@@ -244,7 +244,7 @@ def _alike(ran: Iterable[Ran]) -> Iterator[str]:
 
 @functools.cache
 def experiments() -> tuple[Experiment, ...]:
-    """Return E1 to E15 in order."""
+    """Return E1 to E17 in order."""
     text = Path(__file__).with_name("experiments.yaml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = yaml.safe_load(text)
     return tuple(

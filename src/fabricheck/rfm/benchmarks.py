@@ -143,11 +143,11 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         """Return the number of processes of the largest launch."""
         return max(launch.ranks for launch in plan.launches)
 
-    def _keep_to_one_node(self) -> None:
+    def _keep_to_its_nodes(self) -> None:
         # The plan contains the launchers; ReFrame starts only ``fabricheck tools run``.
         plan = self.plan()
         self.num_tasks = self.processes(plan)
-        self.num_tasks_per_node = self.num_tasks
+        self.num_tasks_per_node = self.num_tasks // self.node_count
         (Path(self.stagedir) / PLAN).write_text(plan.model_dump_json(indent=1) + "\n")
         self._require_programs(plan)
         self.job.launcher = getlauncher("local")()

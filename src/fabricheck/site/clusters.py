@@ -111,11 +111,12 @@ def of_this_job(
     return here or list(partitions)
 
 
-def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
+def node(name: str, references: str, fabric: str | None = None, **extras: Any) -> dict[str, Any]:
     """Return devices, features and extras of a partition whose nodes a node model describes.
 
     :param name: the node model.
     :param references: the set of references (docs/feature-words.md).
+    :param fabric: the fabric that joins the nodes; without one, checks measure one node only.
     :param extras: added to those that all sites share (`SIZES`), or replacing them.
     :raises InvalidInputError: when there is no such model.
     """
@@ -130,6 +131,8 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
             *(["several_domains"] if several else []),
             *(["far_domain"] if "far" in model.placements() else []),
             *(AMD_FEATURES if amd else []),
+            *(["nics"] if model.nics else []),
+            *(["several_nodes"] if fabric else []),
         ],
         "devices": [{"type": "gpu", "arch": model.architecture, "num_devices": len(model.devices)}],
         "extras": {
@@ -137,6 +140,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
             "references": references,
             **SIZES,
             **(AMD_SIZES if amd else {}),
+            **({"fabric": fabric} if fabric else {}),
             **extras,
         },
     }

@@ -1,4 +1,4 @@
-"""The sets of checks (smoke, node, full), their time limits, and the set of a session."""
+"""The sets of checks (smoke, node, full, network), their time limits, and the set of a session."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class CheckSet(BaseModel):
     """One set.
 
     limit_s: its time limit on a node in s, None for no limit. shows, not_: what a passed set
-    proves, and what it does not.
+    proves, and what it does not. several_nodes: whether its checks are of several nodes, and in no
+    set of a node.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +46,7 @@ class CheckSet(BaseModel):
     limit_s: float | None = Field(gt=0)
     shows: str
     not_: str = Field(alias="not")
+    several_nodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Choice:
 
 @functools.cache
 def known() -> dict[str, CheckSet]:
-    """Return the sets by name, from the shortest to the longest."""
+    """Return the sets by name: those of a node from the shortest to the longest, then others."""
     text = Path(__file__).with_name("sets.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, CheckSet]).validate_python(yaml.safe_load(text))
 
