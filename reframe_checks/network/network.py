@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
+from fabricheck.rfm.network_benchmarks import OsuNodesCheck, RcclNodesCheck
 from fabricheck.rfm.nodes import MpiNodesCheck
 
 
@@ -35,3 +36,20 @@ class mpi_nodes_simulated(MpiNodesCheck):
     valid_systems = ["+devices +several_nodes +ranks +simulated"]
     valid_prog_environs = ["+mpi"]
     only_if_requested = False
+
+
+@rfm.simple_test
+class osu_nodes(OsuNodesCheck):
+    """The sizes of published values: rates at 4 MiB, latency at 8 B."""
+
+    descr = "OSU between two nodes: one pair one way and both ways, all pairs, latency (E17)"
+    tags = {"E17", "network"}
+    env_vars = ENGINES_ON
+
+
+@rfm.simple_test
+class rccl_nodes(RcclNodesCheck):
+    """Allreduce and send-receive at 1 GiB."""
+
+    descr = "RCCL or NCCL over two nodes, one process for each device (E17)"
+    tags = {"E17", "network"}

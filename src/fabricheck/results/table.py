@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, ENV_PEER_ENGINES, Clock
 from fabricheck.node import NodeModel
 from fabricheck.results import made_of
-from fabricheck.results.entry import Entry
+from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import (
     BusyProcess,
     Device,
@@ -419,8 +419,7 @@ def _node(case: Case | None, document: ResultDocument | None) -> str | None:
         return case.node
     if document is None:
         return None
-    host = document["host"]
-    return host.get("scheduler_node") or host["hostname"]
+    return scheduled_node(document) or document["host"]["hostname"]
 
 
 def _of_run(document: ResultDocument | None) -> dict[str, Any]:

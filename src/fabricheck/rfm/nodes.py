@@ -62,6 +62,7 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
 
     name: Any
     job: Any
+    stagedir: Any
     node: Any
     extra: Any
     skip_if: Any
@@ -107,6 +108,20 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
             raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
 
     @property
+    def places(self) -> str:
+        """Where places of NICs come from, as an option of the programs; a list is written."""
+        places = self.fabric.file.places
+        lines = [
+            f"{node} {switch.group} {switch.name}\n"
+            for switch in places.switches
+            for node in nodelists.unfolded(switch.nodes)
+        ]
+        if not lines:
+            return places.rule
+        (Path(self.stagedir) / PLACES).write_text("".join(lines))
+        return PLACES
+
+    @property
     def beside_nics(self) -> Placement | None:
         """The ranks of a node, one beside each NIC; ``None`` without a model of the NICs."""
         node = self.node
@@ -120,6 +135,12 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
         :raises Unpredicted: always.
         """
         raise predictions.Unpredicted("No node model says what messages between nodes take.")
+
+    @property
+    def node_devices(self) -> Sequence[int]:
+        """The device of each rank of a node; one rank without a model of the NICs."""
+        placed = self.beside_nics
+        return placed.devices if placed else (0,)
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _require_whole_launch(self) -> None:
@@ -267,25 +288,12 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
     @property
     def rank_devices(self) -> Sequence[int]:
         """The device of each rank of a node; one rank without a model of the NICs."""
-        placed = self.placed
-        return placed.devices if placed else (0,)
+        return self.node_devices
 
     def program_arguments(self) -> Sequence[str]:
         """Return the message size of the partition, and where places of NICs come from."""
-        places = self.fabric.file.places
-        source = PLACES if places.rule == "switches" else places.rule
         sizes = ("--sizes", str(self.extra("mpi_bytes")))
-        return (*super().program_arguments(), *sizes, "--places", source)
-
-    @run_before("run")  # type: ignore[untyped-decorator]
-    def _write_places(self) -> None:
-        lines = [
-            f"{node} {switch.group} {switch.name}\n"
-            for switch in self.fabric.file.places.switches
-            for node in nodelists.unfolded(switch.nodes)
-        ]
-        if lines:
-            (Path(self.stagedir) / PLACES).write_text("".join(lines))
+        return (*super().program_arguments(), *sizes, "--places", self.places)
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the metrics of each distance, those of all NICs together, and `unproven`."""
@@ -357,11 +365,23 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
 
     def physical_bound(self, series: Series) -> bounds.Bound | None:
         """Return the peak of the NICs that take part, else what the partition states."""
-        node = self.node
-        if node is None or not node.nics or series["unit"] == "us":
-            return super().physical_bound(series)
-        ways = _WAYS.get(series["operation"], 1)
-        sources = (series.get("ranks") or [0])[::2]
-        peaks = [node.nics[rank % len(node.nics)].peak_gbs for rank in sources]
-        how = f"{node.name}: {ways} x {sum(peaks):g} GB/s of {count(len(peaks), 'NIC')}"
-        return bounds.Bound(ways * sum(peaks), "derived", how)
+        return of_nics(self.node, series) or super().physical_bound(series)
+
+
+def of_nics(node: NodeModel | None, series: Series) -> bounds.Bound | None:
+    """Return the bound of a rate between nodes by the NICs that take part; ``None`` if unknown.
+
+    Rank i of a node is beside NIC i. Of a collective all NICs of a node take part: each must send
+    every byte of an allreduce once, which its bus bandwidth counts 2 (n - 1) / n times.
+    """
+    if node is None or not node.nics or series["unit"] == "us":
+        return None
+    ways: float = _WAYS.get(series["operation"], 1)
+    nics, ranks = node.nics, series.get("ranks") or [0]
+    if series["direction"] == "collective":
+        ways = 2 * (len(ranks) - 1) / len(ranks) if series["operation"] == "allreduce" else 1
+    else:
+        nics = tuple(nics[rank % len(nics)] for rank in ranks[::2])
+    peak = sum(nic.peak_gbs for nic in nics)
+    how = f"{node.name}: {ways:g} x {peak:g} GB/s of {count(len(nics), 'NIC')}"
+    return bounds.Bound(ways * peak, "derived", how)
