@@ -12,7 +12,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -321,16 +321,18 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
         words = [operation, "p99" if p99 else "", distance or "", reduce]
         unit: Unit = "us" if operation == "latency" else "GB/s"
         name = "_".join(filter(None, words)).replace("-", "_")
-        among = one_each(self._counterparts())
+        among = one_each(self._counterparts(operation))
         return BetweenNodes(
             name, where, ("ranks",), reduce, unit, among, distance=distance, p99=p99
         )
 
-    def _counterparts(self) -> Sequence[tuple[int, int]]:
-        each = len(self.rank_devices)
+    def _counterparts(self, operation: str) -> Sequence[tuple[int, int]]:
+        """Return the pairs of ranks of every two nodes; both ways at once are one operation."""
+        each, nodes = len(self.rank_devices), range(self.node_count)
+        both = operation == "bandwidth-both"
         return [
             (source * each + rank, target * each + rank)
-            for source, target in permutations(range(self.node_count), 2)
+            for source, target in (combinations(nodes, 2) if both else permutations(nodes, 2))
             for rank in range(each)
         ]
 
@@ -338,10 +340,10 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
         each = len(self.rank_devices)
         if each < 2:
             return
-        pairs = self._counterparts()
-        sets = [pairs[first : first + each] for first in range(0, len(pairs), each)]
-        among = one_each([rank for pair in one for rank in pair] for one in sets)
         for operation in _WAYS:
+            pairs = self._counterparts(operation)
+            sets = [pairs[first : first + each] for first in range(0, len(pairs), each)]
+            among = one_each([rank for pair in one for rank in pair] for one in sets)
             where = {"experiment": "E17", "operation": operation, "role": "sum", **CONVENTION}
             name = f"{operation.replace('-', '_')}_all_nics_worst"
             yield Metric(name, where, ("ranks",), "worst", among=among)

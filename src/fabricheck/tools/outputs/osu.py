@@ -197,7 +197,9 @@ def _comments(head: Sequence[Line]) -> tuple[str | None, tuple[str, ...]]:
             raise line.garbled(f"'{line.text.strip()}' is above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
-        elif line.text.startswith("# Datatype"):
+        elif line.text.startswith("# Datatype") or (
+            line.text.startswith("# [ pairs") and not _PAIRS.fullmatch(line.text)
+        ):
             raise line.garbled(f"'{line.text}' is damaged")
         else:
             comments.append(line.text)
