@@ -15,10 +15,12 @@ import pytest
 from real_slurm import make_cluster, started, tell, until, used
 from text_edit import edit
 
+from fabricheck.results import requested_nodes
 from fabricheck.results.reading import read
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 ALLOCATION = ("salloc", "--quiet", "--exclusive", "--time=10")
 BOTH = (*ALLOCATION, "--nodes=2")
@@ -104,6 +106,39 @@ def test_messages_that_do_not_leave_a_node_are_a_setting_and_judge_no_rate(clust
     assert (status, row["node"], row["status"]) == (13, "node[1-2]", "INCOMPLETE")
     assert {one["rule"] for one in row["reasons"]} == {"setting"}
     assert "scontrol update" not in text
+
+
+#: The verdict, and what is left of the job.
+JOB = """
+fabricheck every-node --network --minutes 3 -- -c "{checks}" --system=cluster:nodes-allocation \
+  -n ^mpi_data$
+echo "status $?"
+"""
+
+
+def test_every_node_measures_the_network_after_the_nodes(cluster):
+    done = subprocess.run(
+        [*BOTH, "bash", "-c", f'PATH="{BIN}:$PATH"\n{JOB.format(checks=ROOT / "reframe_checks")}'],
+        env=cluster.environment(),
+        cwd=cluster.folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "The network of node[1-2]: one session over all of them\n" in done.stdout, done
+    (folder,) = (cluster.results / "every-node").iterdir()
+    requested = requested_nodes.read(folder / requested_nodes.NAME)
+    assert (requested.network.results, requested.network.status) == ("network", 0), done
+    total = json.loads((folder / "verdicts" / "verdict.json").read_text())
+    rows = {row["node"]: row for row in total["nodes"]}
+    assert rows.keys() == {"node1", "node2", "node[1-2]"}
+    assert {row["status"] for row in rows.values()} == {"PASS"}
+    assert rows["node[1-2]"]["set"] == "network"
+    (case,) = json.loads(next(folder.glob("network/reports/run-*.json")).read_text())["runs"][0][
+        "testcases"
+    ]
+    assert case["job_nodelist"] == ["node1", "node2"]
 
 
 def test_checks_of_the_network_run_one_at_a_time(cluster):

@@ -53,7 +53,8 @@ def options(job: Any, tasks: int, number: int = 1) -> list[str]:
     if number > 1:
         # The ranks of a node have successive numbers, whatever the job distributes.
         found += [f"--ntasks-per-node={tasks // number}", "--distribution=block"]
-    if job.scheduler.registered_name == "local" and len(allocated(os.environ)) > number:
+    there = len(allocated(os.environ)) if job.scheduler.registered_name == "local" else 0
+    if there > number or there > 1:
         found.append(f"--nodelist={nodelists.folded(nodes(os.environ, number))}")
     if tasks == number:
         found.append(slurm.ALL_CORES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,6 +107,11 @@ def chosen(command: str) -> Choice:
     if narrowed or not named <= known().keys():
         whole = None
     return Choice((*words, *narrowed), whole)
+
+
+def without_choice(arguments: Sequence[str]) -> list[str]:
+    """Return ReFrame's arguments without those that select checks."""
+    return _parser().parse_known_args(list(arguments))[1]
 
 
 class _Parser(argparse.ArgumentParser):
