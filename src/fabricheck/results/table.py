@@ -80,7 +80,7 @@ class Check(_Row):
     repetition: Annotated[int | None, "the repetition of the check, from 0 (--repeat)"] = None
     failed_attempts: Annotated[int | None, "failed attempts before the one in the row"] = None
     phase: Annotated[str | None, "ReFrame's stage in which the check failed"] = None
-    experiment: Annotated[str | None, "E1 to E15"] = None
+    experiment: Annotated[str | None, "E1 to E17"] = None
     measured_at: Annotated[
         datetime | None, "when the run began, in UTC; null without a document"
     ] = None
@@ -149,7 +149,7 @@ class Series:
     measured: Measured
 
     index: Annotated[int, "index of the series in its document, from 0"]
-    experiment: Annotated[str, "E1 to E15"]
+    experiment: Annotated[str, "E1 to E17"]
     value: Annotated[float, "the value; of a series the median of its samples"]
     unit: Annotated[str, "of value and its limits: GB/s (1e9 B/s), us, count or %"]
     better: Annotated[str, "whether higher or lower is better; null where the unit does not tell"]
