@@ -12,7 +12,7 @@ import factories
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.rfm.metrics import MetricError
-from fabricheck.rfm.nodes import BetweenNodes, of_nics, unproven
+from fabricheck.rfm.nodes import BetweenNodes, unproven
 from fabricheck.rfm.pairs import one_each
 
 HERE = Path(__file__).parent
@@ -72,18 +72,6 @@ def test_another_way_of_messages_is_a_sentence(network, sentence):
     (said,) = told([*RIGHT, RIGHT[0], network, *RIGHT[2:]])
     assert said.startswith("Messages of rank 5 on device 3 of node n2 ")
     assert sentence in said
-
-
-def test_no_rate_is_above_that_of_the_nics_that_take_part():
-    message = {"experiment": "E17", "engine": "mpi", "direction": "one-way"}
-    alone = factories.series(**message, operation="bandwidth", ranks=[1, 5])
-    both = factories.series(**message, operation="bandwidth-both", ranks=[0, 4, 1, 5, 2, 6, 3, 7])
-    assert of_nics(NODE, alone).value == 25.0
-    assert of_nics(NODE, both).value == 200.0
-    collective = {"experiment": "E17", "direction": "collective", "ranks": list(range(16))}
-    assert of_nics(NODE, factories.series(**collective, operation="allreduce")).value == 187.5
-    assert of_nics(NODE, factories.series(**collective, operation="sendrecv")).value == 100.0
-    assert of_nics(None, alone) is None
 
 
 def test_a_pair_whose_distance_is_unknown_is_named():

@@ -39,6 +39,7 @@ class RankGroup : public Launch {
   [[nodiscard]] int memory_domain_of(int rank) const;
   /// The node of each rank: the scheduler's name of it, else the host's.
   [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
+  [[nodiscard]] bool several_nodes() const;
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
   /// The injected faults of data of this rank.

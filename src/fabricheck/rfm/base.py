@@ -13,7 +13,7 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
 from fabricheck.results import failures, made_of, settings, state
 from fabricheck.results.document import load
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.rfm import bounds, exceptions, predictions, relative, run_match, slurm, steps
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
@@ -335,7 +335,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _set_platform(self) -> None:
         if self.simulated:
-            self._write_platform(self.overlay or None)
+            self._write_platform(self.overlay or None, self.node_count)
         elif self.overlay:
             raise PipelineError(
                 f"The overlay {self.overlay} changes a simulated node, but partition "
@@ -359,7 +359,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 figures.append(self.figure(document, metric))
             except MetricError as error:
                 faults.append(str(error))
-        beyond = list(bounds.figure_faults(document, figures, self.physical_bound))
+        ranks = document.get("ranks") or ()
+        bound_of = partial(self.physical_bound, ranks=ranks)
+        beyond = list(bounds.figure_faults(document, figures, bound_of))
         doubts = {*run_match.clock_faults(document), *beyond}
         self._refuse(document, [*faults, *beyond], doubts)
         for remark in run_match.clock_remarks(document):
@@ -423,11 +425,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """
         return metric.figure(document, self.population())
 
-    def physical_bound(self, series: Series) -> bounds.Bound | None:
-        """Return a series' physical bound: from the node model, else from the partition."""
+    def physical_bound(self, series: Series, ranks: Sequence[Rank] = ()) -> bounds.Bound | None:
+        """Return a series' physical bound: from the node model, else from the partition.
+
+        :param ranks: those of its document.
+        """
         node = self.node
         if node:
-            return bounds.node_bound(node, series)
+            return bounds.node_bound(node, series, ranks)
         stated = self.extra("physical_bounds").get(series["unit"])
         return bounds.Bound(**stated) if stated else None
 

@@ -14,11 +14,11 @@ from typing import Any
 from fabricheck.core.lines import doubled
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
-from fabricheck.results.model import ResultDocument, Series
-from fabricheck.rfm import bounds, launchers, slurm
+from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.benchmarks import CONVENTION, ITERATIONS, WARM_UP, OsuCheck, RcclCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.nodes import SeveralNodes, of_nics, unproven
+from fabricheck.rfm.nodes import SeveralNodes, unproven
 from fabricheck.rfm.ranks import BINDING
 from fabricheck.tools.benchmarks import FACTS, NCCL_TESTS, OSU, Launch
 
@@ -113,10 +113,6 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
         ranks = document.get("ranks") or ()
         return [*unproven(ranks, self.fabric, self.node, self.node_devices)]
 
-    def physical_bound(self, series: Series) -> bounds.Bound | None:
-        """Return the peak of the NICs that take part, else what the partition states."""
-        return of_nics(self.node, series) or super().physical_bound(series)
-
     def expected_metrics(self) -> Sequence[Metric]:
         """Return a rate of each program at the last size, and the latency at the first."""
         last, first = self.judged_sizes()[1], self.latency_sizes[0]
@@ -198,10 +194,6 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
             )
             for program in self.programs
         ]
-
-    def physical_bound(self, series: Series) -> bounds.Bound | None:
-        """Return the peak of the NICs that take part, else what the partition states."""
-        return of_nics(self.node, series) or super().physical_bound(series)
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the bus bandwidth of each test at the largest size, out of place."""

@@ -30,7 +30,7 @@ from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
 from fabricheck.results.made_of import Reduction
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import bounds, predictions, seams, slurm, steps
+from fabricheck.rfm import predictions, seams, slurm, steps
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.messages import CONVENTION, MpiCheck
 from fabricheck.rfm.metrics import (
@@ -49,9 +49,6 @@ PLACES = "places.txt"
 
 #: Single messages that are timed for the time that 99 % of them do not exceed.
 SINGLE_MESSAGES = 1000
-
-#: The ways of a message that each operation counts.
-_WAYS = {"bandwidth": 1, "bandwidth-both": 2}
 
 
 class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
@@ -340,7 +337,7 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
         each = len(self.rank_devices)
         if each < 2:
             return
-        for operation in _WAYS:
+        for operation in ("bandwidth", "bandwidth-both"):
             pairs = self._counterparts(operation)
             sets = [pairs[first : first + each] for first in range(0, len(pairs), each)]
             among = one_each([rank for pair in one for rank in pair] for one in sets)
@@ -364,26 +361,3 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
         """Return a sentence for each rank whose messages left by something else than required."""
         devices = self.rank_devices
         return [*unproven(document.get("ranks") or (), self.fabric, self.node, devices)]
-
-    def physical_bound(self, series: Series) -> bounds.Bound | None:
-        """Return the peak of the NICs that take part, else what the partition states."""
-        return of_nics(self.node, series) or super().physical_bound(series)
-
-
-def of_nics(node: NodeModel | None, series: Series) -> bounds.Bound | None:
-    """Return the bound of a rate between nodes by the NICs that take part; ``None`` if unknown.
-
-    Rank i of a node is beside NIC i. Of a collective all NICs of a node take part: each must send
-    every byte of an allreduce once, which its bus bandwidth counts 2 (n - 1) / n times.
-    """
-    if node is None or not node.nics or series["unit"] == "us":
-        return None
-    ways: float = _WAYS.get(series["operation"], 1)
-    nics, ranks = node.nics, series.get("ranks") or [0]
-    if series["direction"] == "collective":
-        ways = 2 * (len(ranks) - 1) / len(ranks) if series["operation"] == "allreduce" else 1
-    else:
-        nics = tuple(nics[rank % len(nics)] for rank in ranks[::2])
-    peak = sum(nic.peak_gbs for nic in nics)
-    how = f"{node.name}: {ways:g} x {peak:g} GB/s of {count(len(nics), 'NIC')}"
-    return bounds.Bound(ways * peak, "derived", how)

@@ -76,20 +76,23 @@ class OnPartition:
         A partition whose single-process programs need no launcher names one for ranks.
 
         :param devices: the device of each rank of a node.
+        :param nodes: how many nodes have such ranks, those of the first node first.
         """
         named = self.current_partition.extras.get("mpi_launcher")
         launcher = getlauncher(named)() if named else self.job.launcher
         if isinstance(launcher, launchers.SmpirunLauncher):
             launcher.platform = str(self.programs_folder / launchers.NODE_PLUGIN)
-            launcher.hosts = [f"device{device}" for device in devices]
-            if nodes > 1:
-                hosts = launcher.hosts
-                launcher.hosts = [f"node{node}/{host}" for node in range(nodes) for host in hosts]
+            launcher.hosts = [
+                f"{node}device{device}"
+                for node in ([""] if nodes == 1 else [f"node{n}/" for n in range(nodes)])
+                for device in devices
+            ]
         return launcher
 
-    def _write_platform(self, overlay: str | None = None) -> None:
+    def _write_platform(self, overlay: str | None = None, nodes: int = 1) -> None:
         """Write the platform of the simulated node to the path that the programs read.
 
+        :param nodes: how many nodes a simulated system has.
         :raises PipelineError: when the node does not exist, or the partition has other devices.
         """
         try:
