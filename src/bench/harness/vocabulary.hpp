@@ -131,6 +131,7 @@ inline constexpr const char* compute = "compute";
 inline constexpr const char* bandwidth = "bandwidth";
 inline constexpr const char* bandwidth_both = "bandwidth-both";
 inline constexpr const char* exchange = "exchange";
+inline constexpr const char* sendrecv = "sendrecv";
 inline constexpr const char* reduce = "reduce";
 inline constexpr const char* bcast = "bcast";
 inline constexpr const char* allreduce = "allreduce";

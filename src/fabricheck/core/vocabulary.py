@@ -149,7 +149,12 @@ STREAM_ARRAYS: Mapping[str, int] = {
 COMPUTE: Final = "compute"
 
 #: Messages between two ranks.
-OSU_PAIRS: Mapping[str, str] = {"bandwidth": "osu_bw", "latency": "osu_latency"}
+OSU_PAIRS: Mapping[str, str] = {
+    "bandwidth": "osu_bw",
+    "bandwidth-both": "osu_bibw",
+    "latency": "osu_latency",
+}
+NCCL_PAIRS: Mapping[str, str] = {"sendrecv": "sendrecv_perf"}
 
 #: Operations of all ranks that take part.
 Collective = Literal["reduce", "bcast", "allreduce", "reduce_scatter", "allgather"]
@@ -206,6 +211,7 @@ Operation = Literal[
     "bandwidth",
     "bandwidth-both",
     "exchange",
+    "sendrecv",
     "reduce",
     "bcast",
     "allreduce",

@@ -308,16 +308,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self.executable = shlex.quote(str(program))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.limit_s + GRACE_S}s"
-        self._keep_to_one_node()
+        self._keep_to_its_nodes()
         self._set_platform()
 
-    def _keep_to_one_node(self) -> None:
-        self.num_tasks_per_node = self.num_tasks
+    def _keep_to_its_nodes(self) -> None:
+        self.num_tasks_per_node = self.num_tasks // self.node_count
         if slurm.submits(self.current_partition):
             self.job.options = [*self.job.options, slurm.ONCE]
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
-            launcher.options = [*steps.options(self.job, self.num_tasks), *launcher.options]
+            of_step = steps.options(self.job, self.num_tasks, self.node_count)
+            launcher.options = [*of_step, *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.limit_s), "--output", RESULT)
@@ -334,7 +335,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _set_platform(self) -> None:
         if self.simulated:
-            self._write_platform(self.overlay or None)
+            self._write_platform(self.overlay or None, self.node_count)
         elif self.overlay:
             raise PipelineError(
                 f"The overlay {self.overlay} changes a simulated node, but partition "
@@ -392,10 +393,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         :param doubts: the faults that concern measured values only.
         """
         other_devices = list(run_match.device_faults(document, self.requested().architectures))
-        fewer = len(document["devices"]) < self.device_count
+        fewer = len(document["devices"]) < self.device_count * self.node_count
         hidden = settings.hiding_devices(document) if fewer else None
         wheres = [metric.where for metric in self.expected_metrics()]
-        found = [*filter(None, [hidden]), *settings.disturbing(document, self.env_vars, wheres)]
+        found = [
+            *filter(None, [hidden]),
+            *self.wrong_settings(document),
+            *settings.disturbing(document, self.env_vars, wheres),
+        ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
         said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
@@ -404,6 +409,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if said:
             kind = exceptions.DoubtedValueError if only_doubts else SanityError
             raise (exceptions.SettingError if found else kind)(said)
+
+    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
+        """Return sentences on settings with which no value is judged; overridden where known."""
+        return ()
 
     def requested(self) -> run_match.Requested:
         """Return the required content of the document."""

@@ -65,23 +65,34 @@ class OnPartition:
                 f"Partition {self.current_partition.fullname} has no {name} in its extras."
             ) from None
 
-    def rank_launcher(self, devices: Sequence[int]) -> Any:
+    @property
+    def node_count(self) -> int:
+        """The number of nodes of the check, each with the partition's devices."""
+        return 1
+
+    def rank_launcher(self, devices: Sequence[int], nodes: int = 1) -> Any:
         """Return the launcher of ranks; on a simulated node each rank is on the host of its device.
 
         A partition whose single-process programs need no launcher names one for ranks.
 
-        :param devices: the device of each rank.
+        :param devices: the device of each rank of a node.
+        :param nodes: how many nodes have such ranks, those of the first node first.
         """
         named = self.current_partition.extras.get("mpi_launcher")
         launcher = getlauncher(named)() if named else self.job.launcher
         if isinstance(launcher, launchers.SmpirunLauncher):
             launcher.platform = str(self.programs_folder / launchers.NODE_PLUGIN)
-            launcher.hosts = [f"device{device}" for device in devices]
+            launcher.hosts = [
+                f"{node}device{device}"
+                for node in ([""] if nodes == 1 else [f"node{n}/" for n in range(nodes)])
+                for device in devices
+            ]
         return launcher
 
-    def _write_platform(self, overlay: str | None = None) -> None:
+    def _write_platform(self, overlay: str | None = None, nodes: int = 1) -> None:
         """Write the platform of the simulated node to the path that the programs read.
 
+        :param nodes: how many nodes a simulated system has.
         :raises PipelineError: when the node does not exist, or the partition has other devices.
         """
         try:
@@ -105,7 +116,8 @@ class OnPartition:
             program=program,
             runtime=self.runtime,
             arguments=arguments,
-            architectures=[one.arch for one in devices for _ in range(one.num_devices)],
+            architectures=self.node_count
+            * [one.arch for one in devices for _ in range(one.num_devices)],
             since=self.job.submit_time,
             node=json.loads(platform.read_text())["node"] if self.simulated else None,
         )
