@@ -153,6 +153,9 @@ double message_factor(NodeDescription& node, const MessageWay& way, double bytes
 /// A flow that hangs never returns: the process waits with it, as in a driver.
 double delay_by_faults(NodeDescription& node, const std::vector<Flow>& flows);
 
+/// The description of the calling rank's node, as the plug-in has read it; null for no rank.
+const NodeDescription* description_for_rank();
+
 /// Makes the platform of the node, or of the nodes of a system, in the engine that is there, with a
 /// host for ranks on each device and NUMA domain.
 void make_platform_for_ranks();

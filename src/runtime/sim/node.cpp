@@ -239,15 +239,6 @@ json nodes_of(const json& content) {
   return content.contains("system") ? content["system"].at("nodes") : json::array({nullptr});
 }
 
-NodeDescription parse_one(const json& content, const std::string& name) {
-  for (const auto& entry : nodes_of(content)) {
-    if (name.empty() || (entry.is_object() && entry.at("name") == name)) {
-      return parse(content, entry);
-    }
-  }
-  throw std::runtime_error("it has no node '" + name + "'");
-}
-
 SystemDescription parse_all(const json& content) {
   SystemDescription all;
   for (const auto& entry : nodes_of(content)) {
@@ -320,8 +311,8 @@ void split_by_size(const NodeDescription& node, Route& route) {
   route.by_size = std::move(by_size);
 }
 
-NodeDescription read_node(const std::string& path, const std::string& name) {
-  return read(path, [&name](const json& content) { return parse_one(content, name); });
+NodeDescription read_node(const std::string& path) {
+  return read(path, [](const json& content) { return parse(content, nodes_of(content).at(0)); });
 }
 
 SystemDescription read_system(const std::string& path) { return read(path, parse_all); }

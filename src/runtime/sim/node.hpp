@@ -137,9 +137,9 @@ struct SystemDescription {
 /// Gives a route over links that are slow for some sizes only others for these sizes.
 void split_by_size(const NodeDescription& node, Route& route);
 
-/// Reads a node of a platform: the one of that name, the first if it is empty. Throws
-/// std::runtime_error with one sentence that names the file.
-NodeDescription read_node(const std::string& path, const std::string& name = {});
+/// Reads the first node of a platform. Throws std::runtime_error with one sentence that names the
+/// file.
+NodeDescription read_node(const std::string& path);
 /// Reads all nodes of a platform, and their network.
 SystemDescription read_system(const std::string& path);
 

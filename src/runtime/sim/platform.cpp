@@ -28,9 +28,7 @@ Platform platform;
 bool own_engine = false;  // else, where there is one, it is SMPI's
 
 /// The beginning of the names of a node's hosts; of a system's nodes they follow the node's name.
-std::string prefix(const NodeDescription& node) {
-  return node.name.empty() ? "" : node.name + "/";
-}
+std::string prefix(const std::string& node) { return node.empty() ? "" : node + "/"; }
 
 /// Calls `visit(route, number)` for every route of operations, always in the same order: the names
 /// of its ends have the number.
@@ -115,7 +113,7 @@ class Builder {
 };
 
 void make_platform(const NodeDescription& node, Builder& builder) {
-  const auto names = prefix(node);
+  const auto names = prefix(node.name);
   platform.home = builder.new_host(names + "home");
   for_each_route(node, [&builder, &names](const Route& route, const std::string& number) {
     const Ends ends{builder.new_host(names + "source" + number),
@@ -127,7 +125,7 @@ void make_platform(const NodeDescription& node, Builder& builder) {
 
 /// Finds what the plug-in made, by name.
 void attach(Machine& all) {
-  const auto names = prefix(all.node);
+  const auto names = prefix(all.node.name);
   platform.home = s4u::Host::by_name_or_null(names + "home");
   for_each_route(all.node, [&names](const Route& route, const std::string& number) {
     const Ends ends{s4u::Host::by_name_or_null(names + "source" + number),
@@ -218,8 +216,8 @@ void add_ways(Messages& messages, const NodeDescription& from, const NodeDescrip
               Builder& places) {
   const bool within = &from == &to;
   const auto host = [&](const NodeDescription& node, const Place& place) {
-    auto& made = messages.places[prefix(node) + place];
-    return made = made != nullptr ? made : places.new_host(prefix(node) + place);
+    auto& made = messages.places[prefix(node.name) + place];
+    return made = made != nullptr ? made : places.new_host(prefix(node.name) + place);
   };
   for (const auto& [ends, way] : within ? message_ways(from, goes_by_engine)
                                         : network_ways(from, to, messages.system.network)) {
@@ -314,6 +312,11 @@ std::string rank_node() {
   return end == std::string::npos ? "" : name.substr(0, end);
 }
 
+const NodeDescription* description_for_rank() {
+  const auto* home = is_rank() ? s4u::Host::by_name_or_null(prefix(rank_node()) + "home") : nullptr;
+  return home == nullptr ? nullptr : home->get_data<NodeDescription>();
+}
+
 std::vector<RankNic> rank_nics() {
   const auto& node = machine().node;
   std::vector<RankNic> nics;
@@ -338,8 +341,10 @@ std::function<void()> on_halt(const std::function<void()>& told) {
 }
 
 void make_platform_for_ranks() {
+  // What ranks get is as it was read: it lasts as long as the process, as their machines do.
+  const auto& read = *new SystemDescription(read_system(*variable(fabricheck::env::node)));
   auto messages = std::make_shared<Messages>();
-  messages->system = read_system(variable(fabricheck::env::node).value_or(""));
+  messages->system = read;
   auto& nodes = messages->system.nodes;
   auto& links = nodes.front().links;
   for (const auto& node : nodes) {
@@ -363,6 +368,10 @@ void make_platform_for_ranks() {
         s4u::Link::by_name(outward_link(node, nic))->set_data(new std::uint64_t(0));
       }
     }
+  }
+  for (const auto& node : read.nodes) {
+    // The plug-in and the ranks are modules of one process with the same code.
+    s4u::Host::by_name(prefix(node.name) + "home")->set_data(const_cast<NodeDescription*>(&node));
   }
   for (const auto& from : nodes) {
     for (const auto& to : nodes) {
