@@ -123,6 +123,7 @@ class Platform:
         return self.parameters is not _PEAKS
 
     def content(self) -> dict[str, Any]:
+        """Return the platform; see :func:`platform`."""
         node, parameters = self.node, self.parameters
         kernel = [
             self._kernel(device, place)
@@ -352,9 +353,7 @@ class Platform:
             **({"queue": queue} if queue in by_engine else {}),
         }
 
-    def network_end(
-        self, place: str, nic: Nic, *, out: bool, staged: bool = False
-    ) -> list[str]:
+    def network_end(self, place: str, nic: Nic, *, out: bool, staged: bool = False) -> list[str]:
         """Return the links of the node that a message passes between a memory and a NIC, one way.
 
         A NIC accesses memory itself, through the device that it hangs on. ``staged`` messages of a

@@ -70,15 +70,15 @@ def system(node: NodeModel, count: int) -> dict[str, Any]:
             reason = f"no node of a system of {count} is named '{change.name}'"
             raise InvalidFile(overlay.file, f"nodes[{number}].name", reason)
     nodes = [_Node(node, number, changes) for number in range(count)]
-    ends = [one.description(links) for one in nodes]
     content = links.content()
+    ends = [one.description(links) for one in nodes]
     network = [link for one in nodes for link in one.nic_links(parameters)]
     groups = _groups(node, parameters, count)
     content |= {
         "format": FORMAT,
         "links": [
-            *(link | {"name": f"{link['name']} of {name}"}
-              for name in names for link in content["links"]),
+            *({"name": f"{link} of {name}", **what}
+              for name in names for link, what in links.links.items()),
             *network,
             *(link for _, link in groups),
         ],

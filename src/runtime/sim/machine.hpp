@@ -130,9 +130,9 @@ bool is_device(const Place& place);
 /// The way of messages between ranks on two places.
 struct MessageWay {
   Route route;
-  double bytes_per_second = 0;    ///< of a message that has the way for itself
-  bool host_only = false;         ///< neither place is a device
-  double latency = 0;             ///< seconds of a message between nodes before it flows
+  double bytes_per_second = 0;       ///< of a message that has the way for itself
+  bool host_only = false;            ///< neither place is a device
+  double latency = 0;                ///< seconds of a message between nodes before it flows
   std::optional<std::size_t> nic{};  ///< of the sender, by index, between nodes
 };
 /// Whether a message between two places goes by engine.
@@ -144,9 +144,9 @@ std::map<std::pair<Place, Place>, MessageWay> network_ways(const NodeDescription
                                                            const NodeDescription& to,
                                                            const NetworkDescription& network);
 /// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
-/// part, and not a time before it flows: of messages under way together each costs that much. Between
-/// nodes only faults of links cost that; the network's latency passes before a message flows.
-/// `bytes` are those that SMPI moves, 16 more than the message has.
+/// part, and not a time before it flows: of messages under way together each costs that much.
+/// Between nodes only faults of links cost that; the network's latency passes before a message
+/// flows. `bytes` are those that SMPI moves, 16 more than the message has.
 double message_factor(NodeDescription& node, const MessageWay& way, double bytes);
 
 /// The seconds that faults of links delay flows that start together; each that hits one is counted.

@@ -19,8 +19,7 @@ constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
 class LinkNumbers {
  public:
   /// Of the links of a node of a system the names are as on a single node.
-  explicit LinkNumbers(const std::string& node = {})
-      : suffix_(node.empty() ? "" : " of " + node) {}
+  explicit LinkNumbers(const std::string& node = {}) : suffix_(node.empty() ? "" : " of " + node) {}
 
   void add(const std::string& name, std::size_t number) { numbers_[name] = number; }
 
@@ -137,23 +136,18 @@ void add_migration(NodeDescription& node, const LinkNumbers& numbers) {
 void add_network(NodeDescription& node, const json& entry, const LinkNumbers& numbers) {
   node.provider = entry.at("provider");
   for (const auto& nic : entry.at("nics")) {
-    node.nics.push_back({nic.at("name"),
-                         nic.at("interface"),
-                         nic.at("address"),
-                         nic.at("group"),
+    node.nics.push_back({nic.at("name"), nic.at("interface"), nic.at("address"), nic.at("group"),
                          nic.at("switch")});
   }
   for (const auto& [place, end] : entry.at("places").items()) {
     const auto nic = std::find_if(
-        node.nics.begin(), node.nics.end(), [&name = end.at("nic")](const NicDescription& one) {
-          return name == one.name;
-        });
+        node.nics.begin(), node.nics.end(),
+        [&name = end.at("nic")](const NicDescription& one) { return name == one.name; });
     if (nic == node.nics.end()) {
       throw std::runtime_error(node.name + " has no NIC for messages of " + place);
     }
     node.ends[place] = {static_cast<std::size_t>(nic - node.nics.begin()),
-                        1e-6 * end.at("us").get<double>(),
-                        numbers.of(end.at("out")),
+                        1e-6 * end.at("us").get<double>(), numbers.of(end.at("out")),
                         numbers.of(end.at("in"))};
   }
 }

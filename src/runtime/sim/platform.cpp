@@ -85,8 +85,8 @@ class Builder {
            bool late = false) {
     std::vector<s4u::LinkInRoute> links;
     if (late) {
-      links.emplace_back(new_second("second of " + source->get_name() + "-" +
-                                    destination->get_name()));
+      links.emplace_back(
+          new_second("second of " + source->get_name() + "-" + destination->get_name()));
     }
     for (const auto link : route.links) {
       links.emplace_back(links_[link]);
@@ -145,8 +145,9 @@ void attach(Machine& all) {
 }
 
 void configure() {
-  // A plain max-min model: no factors of protocols that this node does not have. Those of bandwidths
-  // and latencies are 1 in this model, and where there are messages they are callbacks instead.
+  // A plain max-min model: no factors of protocols that this node does not have. Those of
+  // bandwidths and latencies are 1 in this model, and where there are messages they are callbacks
+  // instead.
   s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config("network/weight-S:0");
   // No window limits a flow that has a latency.
@@ -379,12 +380,11 @@ void make_platform_for_ranks() {
     }
   }
   auto* model = all.zone()->get_network_model();
-  model->set_bw_factor_cb([messages](double bytes, const s4u::Host* source,
-                                     const s4u::Host* destination, const auto&, const auto&) {
-    return messages->part(bytes, source, destination);
-  });
-  model->set_lat_factor_cb([messages](double, const s4u::Host* source,
-                                      const s4u::Host* destination, const auto&, const auto&) {
+  model->set_bw_factor_cb(
+      [messages](double bytes, const s4u::Host* source, const s4u::Host* destination, const auto&,
+                 const auto&) { return messages->part(bytes, source, destination); });
+  model->set_lat_factor_cb([messages](double, const s4u::Host* source, const s4u::Host* destination,
+                                      const auto&, const auto&) {
     const auto* found = messages->find(source, destination);
     return found == nullptr ? 1.0 : found->way.latency;
   });
