@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from fabricheck.core.vocabulary import Distance
-from fabricheck.node.fabric import Place, distance
+from fabricheck.node.fabric import Place
 
 #: One rate in GB/s for each NIC position of a pair of nodes; None where it was not measured.
 Rates = Sequence[float | None]
@@ -63,12 +62,6 @@ class Measured:
     nodes: Sequence[Node]
     rounds: Sequence[Round]
     incomplete: tuple[str, ...] = ()
-
-    def distance(self, one: int, other: int, position: int) -> Distance | None:
-        """Return how far apart the NICs at a position of two nodes are."""
-        return distance(
-            self.nodes[one].nics[position].place, self.nodes[other].nics[position].place
-        )
 
 
 @dataclass(frozen=True)
@@ -144,4 +137,4 @@ class Attribution:
     rounds: int = 0
     spread: float | None = None
     least: float | None = None
-    suspects: tuple[str, ...] = field(default=())
+    suspects: tuple[str, ...] = ()
