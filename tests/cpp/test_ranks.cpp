@@ -23,6 +23,7 @@ RankReport report(const std::string& host, const json& devices, int own) {
   RankReport result;
   result.host = {{"hostname", host},
                  {"numa_domains", json::array({{{"index", 0}, {"cores", {0, 1}}}})}};
+  result.node = host;
   result.devices = devices;
   result.device = own;
   result.cores = {0};
@@ -72,6 +73,19 @@ TEST_CASE("devices keep apart by machine, by unique id, and by number where ther
   CHECK(together({report("a", plain, 0), report("b", plain, 1)}).devices.size() == 4);
   const auto slices = json::array({device(0, "0000:c1:00.0", "x"), device(1, "0000:c1:00.0", "y")});
   CHECK(together({report("a", slices, 0)}).devices.size() == 2);
+}
+
+TEST_CASE("nodes of a scheduler on one machine are different machines, and ranks name them") {
+  const auto plain = json::array({device(0, "0000:c1:00.0")});
+  auto reports = std::vector{report("vm", plain, 0), report("vm", plain, 0)};
+  CHECK(together(reports).ranks[1]["host"] == "vm");
+  reports[0].node = "n0";
+  reports[1].node = "n1";
+  const auto all = together(reports);
+  CHECK(all.devices.size() == 2);
+  CHECK(all.ranks[1]["device"] == 1);
+  CHECK(all.ranks[1]["host"] == "n1");
+  CHECK(all.nodes == std::vector<std::string>{"n0", "n1"});
 }
 
 TEST_CASE("a rank without a device or a proved domain says so") {

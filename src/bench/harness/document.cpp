@@ -160,6 +160,12 @@ json series_json(const Series& series, double noise_limit) {
     result["ranks"] = series.ranks;
     result["datatype"] = series.datatype.empty() ? json(nullptr) : json(series.datatype);
     result["placement"] = series.placement.empty() ? json(nullptr) : json(series.placement);
+    if (!series.distance.empty()) {
+      result["distance"] = series.distance;
+    }
+    if (series.p99_seconds) {
+      result["p99"] = *series.p99_seconds * 1e6;
+    }
   }
   return result;
 }

@@ -54,6 +54,8 @@ struct Series {
   std::vector<int> ranks{};  ///< those that take part, in order; empty without MPI
   std::string datatype{};    ///< byte, int32, float, double; empty without MPI
   std::string placement{};   ///< of the ranks of E6; empty elsewhere
+  std::string distance{};    ///< of the NICs of two ranks; empty within a node or if unknown
+  std::optional<double> p99_seconds{};  ///< that 99 % of single messages do not exceed
   std::uint64_t bytes = 0;
   std::uint64_t bytes_moved = 0;
   bool read_and_write = true;  ///< bytes_counted: read+write, else once

@@ -10,6 +10,7 @@
 #include "harness/host.hpp"
 #include "harness/huge_pages.hpp"
 #include "harness/kfd.hpp"
+#include "harness/nics.hpp"
 #include "harness/numa.hpp"
 #include "harness/simulation.hpp"
 #include "harness/status.hpp"
@@ -175,6 +176,17 @@ std::vector<double> run_at_once(const std::vector<std::function<void()>>& works)
 int numa_domain_of_pci(const std::string& address) {
   return fabricheck_sim::domain_of_pci(address).value_or(-1);
 }
+
+// A node of its own has no network.
+std::vector<Nic> nics(const NicRoots&) { return {}; }
+std::map<std::string, std::uint64_t> sent_bytes(const std::vector<Nic>&, const NicRoots&) {
+  return {};
+}
+std::map<std::string, std::map<std::string, std::uint64_t>> nic_errors(const std::vector<Nic>&,
+                                                                       const NicRoots&) {
+  return {};
+}
+std::string open_provider(const NicRoots&) { return ""; }
 
 HostBinding::HostBinding(int numa_domain) {
   if (numa_domain < 0) {

@@ -12,7 +12,8 @@ namespace fabricheck::mpi {
 namespace {
 
 enum CommandTag { kCommand = 1, kReply };
-constexpr int kVerify = 0;  // the command that follows the last batch
+constexpr int kVerify = 0;   // the command that follows the last batch
+constexpr int kSingle = -1;  // the command to time single messages
 
 /// Adds the counts; the first mismatch is that of the first rank with one.
 void add_rank(Verification& sum, const Verification& part) {
@@ -25,8 +26,9 @@ void add_rank(Verification& sum, const Verification& part) {
 
 }  // namespace
 
-Coordinator::Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places)
-    : worker_(worker), places_(std::move(places)) {
+Coordinator::Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places,
+                         int single_messages)
+    : worker_(worker), places_(std::move(places)), single_messages_(single_messages) {
   FABRICHECK_MPI(MPI_Comm_dup(world, &control_));
   FABRICHECK_MPI(MPI_Comm_set_errhandler(control_, MPI_ERRORS_RETURN));
   FABRICHECK_MPI(MPI_Comm_rank(control_, &rank_));
@@ -63,6 +65,10 @@ void Coordinator::follow(const MpiJob& job, const std::vector<Fault>& faults) {
 Coordinator::Reply Coordinator::execute(const MpiJob& job, int batch,
                                         const std::vector<Fault>& faults) {
   Reply reply;
+  if (batch == kSingle) {
+    reply.seconds = worker_.single_messages(job, single_messages_);
+    return reply;
+  }
   if (batch != kVerify) {
     reply.seconds = worker_.run(job, batch);
     reply.end = host_seconds();
@@ -125,18 +131,18 @@ BatchTimes Coordinator::times(const MpiJob& job, int batch) {
     return result;
   }
   // Members alternate between source and destination, and the source has the clock.
-  bool one_host = true;
+  bool one_node = true;
   double start = all.front().start;
   double end = all.front().end;
   const auto members = job.members();
-  const auto& host = places_.at(static_cast<std::size_t>(members.front())).host;
+  const auto& node = places_.at(static_cast<std::size_t>(members.front())).node;
   for (std::size_t i = 0; i < all.size(); i += 2) {
     result.device.push_back(all[i].seconds);
     start = std::min(start, all[i].start);
     end = std::max(end, all[i].end);
-    one_host = one_host && places_.at(static_cast<std::size_t>(members[i])).host == host;
+    one_node = one_node && places_.at(static_cast<std::size_t>(members[i])).node == node;
   }
-  if (one_host) {  // one clock: pairs that did not work all at once show
+  if (one_node) {  // one clock: pairs that did not work all at once show
     result.host = end - start;
   }
   return result;
@@ -166,12 +172,19 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
   } else {
     samples = {run(1)};
   }
+  std::optional<double> p99;
+  if (job.timed && job.operation == MpiOperation::latency && single_messages_ > 0) {
+    send_command(job, kSingle);
+    const auto own = job.has(0) ? execute(job, kSingle, {}) : Reply{};
+    p99 = gather_replies(job, own).front().seconds;  // the source has the clock
+  }
   send_command(job, kVerify);
   const auto all = gather_replies(job, job.has(0) ? execute(job, kVerify, faults) : Reply{});
 
   auto parts = describe_parts(job);
   for (auto& part : parts) {
     part.batch = batch * worker_.messages_of(job);
+    part.p99_seconds = p99;
   }
   const auto members = job.members();
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -220,6 +233,10 @@ Series Coordinator::describe(const MpiJob& job, const std::vector<int>& ranks) c
     return place.memory == memory::device ? Place{place.memory, place.device, -1}
                                           : Place{place.memory, -1, place.numa_domain};
   };
+  if (from.node != to.node) {
+    series.experiment = experiment::E17;
+    series.distance = distance_of(from.network, to.network);
+  }
   const bool both = job.operation == MpiOperation::bandwidth_both;
   series.direction = both ? direction::both_ways : direction::one_way;
   series.bytes_moved = (both ? 2 : 1) * job.bytes();

@@ -13,22 +13,24 @@
 #include "harness/sampling.hpp"
 #include "mpi/plan.hpp"
 #include "mpi/worker.hpp"
+#include "ranks/network.hpp"
 
 namespace fabricheck::mpi {
 
 /// The location of each rank's messages, for the document.
 struct RankPlace {
-  std::string host;                     ///< name of the machine
+  std::string node;                     ///< name of its node
   std::string memory = memory::device;  ///< word of the schema
   int device = -1;                      ///< as the document numbers it; -1: none
   int numa_domain = -1;                 ///< of memory of the host
   std::uint64_t cache_bytes = 0;        ///< last level, of the device or of the host
+  std::optional<NetworkPlace> network;  ///< of the NIC of its messages to other nodes
 };
 
 class Coordinator {
  public:
-  /// Collective. `places` by rank.
-  Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places);
+  /// Collective. `places` by rank. `single_messages` of a latency are also timed one by one.
+  Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places, int single_messages);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
   ~Coordinator();
@@ -62,6 +64,7 @@ class Coordinator {
   MPI_Comm control_ = MPI_COMM_NULL;  // so that no command is taken for data
   Worker& worker_;
   std::vector<RankPlace> places_;
+  int single_messages_;
   std::set<int> warmed_;
   int rank_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
 #include "mpi/coordinator.hpp"
+#include "mpi/crossing.hpp"
 #include "mpi/guard.hpp"
 #include "mpi/options.hpp"
 #include "mpi/probe.hpp"
@@ -36,30 +37,31 @@ std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const RankGrou
 }
 
 std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& group,
-                                 const json& document) {
+                                 const std::vector<json>& networks) {
   const auto cache = stream ? device_last_level_cache(stream->device()) : host_last_level_cache();
   std::vector<RankPlace> places;
   const auto told = group.gather({{"on_device", stream != nullptr}, {"cache", cache}});
   for (int rank = 0; rank < group.size(); ++rank) {
     const auto& one = told[static_cast<std::size_t>(rank)];
     RankPlace place;
-    place.host = document["ranks"][static_cast<std::size_t>(rank)]["host"];
+    place.node = group.nodes()[static_cast<std::size_t>(rank)];
     place.memory = one["on_device"].get<bool>() ? memory::device : memory::host_pageable;
     place.device = group.device_of(rank);
     place.numa_domain = group.memory_domain_of(rank);
     place.cache_bytes = one["cache"];
+    place.network = network_place(networks[static_cast<std::size_t>(rank)]);
     places.push_back(place);
   }
   return places;
 }
 
-/// Whether the first two ranks, on one machine, have buffers on real devices.
+/// Whether the first two ranks, on one node, have buffers on real devices.
 bool crosses_devices(const std::vector<RankPlace>& places, const json& devices) {
   const auto real = [&devices](const RankPlace& place) {
     return place.memory == memory::device && place.device >= 0 &&
            devices[static_cast<std::size_t>(place.device)]["arch"] != "host";
   };
-  return real(places[0]) && real(places[1]) && places[0].host == places[1].host;
+  return real(places[0]) && real(places[1]) && places[0].node == places[1].node;
 }
 
 /// The operations of jobs that were not measured, for the document.
@@ -90,6 +92,24 @@ class Skipped {
   Document& document_;
   std::map<std::string, std::string> reasons_;
 };
+
+/// What the messages of each rank leave its node by: the member `network` of its entry in the
+/// document, from here on. Null of all ranks where no pair is of two nodes.
+std::vector<json> first_messages(const MpiOptions& options, const MpiRequest& request,
+                                 const TimedStream* stream, RankGroup& group, Document& document) {
+  json mine;
+  group.step("first messages between nodes",
+             [&] { mine = read_back(request.pairs, Places(options.places), stream, group); });
+  const auto networks = group.gather(mine);
+  auto ranks = document.content()["ranks"];
+  for (std::size_t rank = 0; rank < networks.size(); ++rank) {
+    if (!networks[rank].is_null()) {
+      ranks[rank]["network"] = networks[rank];
+    }
+  }
+  document.set("ranks", ranks);
+  return networks;
+}
 
 void note_surroundings(const TimedStream* stream, bool armed, const RankGroup& group, Run& run) {
   const auto content = run.document().content();
@@ -131,7 +151,7 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
   group.step("options and buffers", [&] {
     stream = stream_of(options, group);
     const bool of_gpus = stream && !device_is_cpu(stream->device());
-    request = options.request(group.size(), kSimulated || of_gpus ? "256MiB" : "1MiB");
+    request = options.request(group.nodes(), kSimulated || of_gpus ? "256MiB" : "1MiB");
     jobs = plan_mpi(request);
     if (jobs.empty()) {
       throw Failure(Status::usage, "nothing is asked for that could be measured");
@@ -140,8 +160,10 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
     worker = std::make_unique<Worker>(MPI_COMM_WORLD, stream.get(), options.window, armed);
     worker->provide(jobs);
   });
-  const auto places = places_of(stream.get(), group, run.document().content());
-  Coordinator coordinator(MPI_COMM_WORLD, *worker, places);
+  const NicErrors errors(group);
+  const auto networks = first_messages(options, request, stream.get(), group, run.document());
+  const auto places = places_of(stream.get(), group, networks);
+  Coordinator coordinator(MPI_COMM_WORLD, *worker, places, options.single_messages);
   note_surroundings(stream.get(), armed, group, run);
   Skipped skipped(request, run.document());
   if (options.trial) {
@@ -177,6 +199,7 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
       skipped.remove(job.operation);
     }
   }
+  errors.write(group, run.document());
   group.step("faults", [&] {
     if (!group.data_faults().empty() && !worker->made_fault()) {
       throw Failure(Status::usage, "the fault lies outside of everything that the rank receives");

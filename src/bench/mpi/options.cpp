@@ -10,10 +10,13 @@ void MpiOptions::define(CommandLine& line) {
        "memory of the messages: device or host; default: device, in a simulation where the rank "
        "was put"},
       buffers, {"device", "host"});
-  line.add({"--pairs", "all, none, or ordered pairs of ranks as in 0-1,0-6"}, pairs);
+  line.add({"--pairs",
+            "all, none, counterparts (ranks of two nodes with the same number there), or ordered "
+            "pairs of ranks as in 0-1,0-6"},
+           pairs);
   line.add({"--together",
-            "disjoint pairs at the same time: rounds (each pair once, as in a tournament), none, "
-            "or one set as in 0-1,2-3"},
+            "disjoint pairs at the same time: rounds (each pair once, as in a tournament), nodes "
+            "(all counterparts of two nodes), none, or one set as in 0-1,2-3"},
            together);
   line.add(
       {"--operations", "what to measure of pairs, in order: latency, bandwidth, bandwidth-both"},
@@ -23,6 +26,13 @@ void MpiOptions::define(CommandLine& line) {
             "256:8MiB; default: 256 MiB on devices, 1 MiB in memory of the host"},
            sizes);
   line.add({"--latency-size", "bytes of each message of a latency"}, latency_size);
+  line.add({"--single-messages",
+            "messages of a latency to time one by one too, for the time that 99 % do not exceed"},
+           single_messages, 0, 1000000);
+  line.add({"--places",
+            "where NICs of different nodes are: address (as Slingshot gives them), none, or a file "
+            "with a line NODE GROUP SWITCH for each node"},
+           places);
   line.add({"--window", "messages under way at once; 0: 16 MiB of them, 4 to 64"}, window, 0, 1024);
   line.add({"--collectives",
             "none, or in order: bcast, allgather, reduce, allreduce, reduce_scatter, or reductions "
@@ -46,12 +56,15 @@ void MpiOptions::define(CommandLine& line) {
            trial);
 }
 
-MpiRequest MpiOptions::request(int launched, const std::string& default_sizes) const {
+MpiRequest MpiOptions::request(const std::vector<std::string>& nodes,
+                               const std::string& default_sizes) const {
   MpiRequest result;
+  const int launched = static_cast<int>(nodes.size());
   result.ranks = launched;
   result.pair_operations = parse_pair_operations(operations);
-  result.pairs = parse_rank_pairs(pairs, launched);
-  result.together = parse_together(together, result.pairs, launched);
+  result.pairs = pairs == "counterparts" ? counterparts(nodes) : parse_rank_pairs(pairs, launched);
+  result.together = together == "nodes" ? counterparts_at_once(nodes)
+                                        : parse_together(together, result.pairs, launched);
   result.sizes = parse_size_list(sizes.empty() ? default_sizes : sizes);
   result.latency_bytes = parse_size(latency_size);
   result.collectives = parse_collectives(collectives);

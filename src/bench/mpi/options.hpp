@@ -22,13 +22,16 @@ struct MpiOptions {
   std::string types = "byte,int32,float,double";
   std::string counts = "1,1009,262147";  ///< the two large ones are prime
   std::string without;
-  int window = 0;  ///< 0: as window_for() says
+  std::string places = "none";
+  int window = 0;           ///< 0: as window_for() says
+  int single_messages = 0;  ///< timed alone, beside those of a latency
   bool trial = false;
 
   void define(CommandLine& line);
-  /// The jobs of a launch of `ranks`, with the default of sizes. A trial requests E12 only. Throws
-  /// Failure(usage) or Failure(unsupported).
-  [[nodiscard]] MpiRequest request(int ranks, const std::string& default_sizes) const;
+  /// The jobs of a launch of ranks on `nodes` (each one's), with the default of sizes. A trial
+  /// requests E12 only. Throws Failure(usage) or Failure(unsupported).
+  [[nodiscard]] MpiRequest request(const std::vector<std::string>& nodes,
+                                   const std::string& default_sizes) const;
 };
 
 }  // namespace fabricheck::mpi

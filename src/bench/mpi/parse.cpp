@@ -81,6 +81,34 @@ void check_disjoint(const std::vector<RankPair>& set, const std::string& text) {
   }
 }
 
+/// The ranks of each node, nodes in the order of their first ranks. Throws Failure(unsupported).
+std::vector<std::vector<int>> ranks_by_node(const std::vector<std::string>& nodes) {
+  std::vector<std::string> names;
+  std::vector<std::vector<int>> ranks;
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    const auto known = std::find(names.begin(), names.end(), nodes[rank]);
+    const auto number = static_cast<std::size_t>(known - names.begin());
+    if (known == names.end()) {
+      names.push_back(nodes[rank]);
+      ranks.emplace_back();
+    }
+    ranks[number].push_back(static_cast<int>(rank));
+  }
+  if (ranks.size() < 2) {
+    throw Failure(Status::unsupported,
+                  "counterparts are ranks of two nodes, and the launch has one: " + names.front());
+  }
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (ranks[i].size() != ranks[0].size()) {
+      throw Failure(Status::unsupported,
+                    "counterparts need as many ranks on each node: " + names[0] + " has " +
+                        std::to_string(ranks[0].size()) + ", " + names[i] + " has " +
+                        std::to_string(ranks[i].size()));
+    }
+  }
+  return ranks;
+}
+
 /// The rounds of a tournament in which each of `ranks` meets each other one: one stays, the others
 /// rotate; with an odd number, one rests in each round.
 std::vector<std::vector<RankPair>> tournament(int ranks) {
@@ -204,6 +232,38 @@ std::vector<std::vector<RankPair>> parse_together(const std::string& text,
     for (auto* set : {&there, &back}) {
       if (set->size() > 1) {
         sets.push_back(std::move(*set));
+      }
+    }
+  }
+  return sets;
+}
+
+std::vector<RankPair> counterparts(const std::vector<std::string>& nodes) {
+  std::vector<RankPair> pairs;
+  const auto ranks = ranks_by_node(nodes);
+  for (std::size_t number = 0; number < ranks.front().size(); ++number) {
+    for (const auto& from : ranks) {
+      for (const auto& to : ranks) {
+        if (&from != &to) {
+          pairs.push_back({from[number], to[number]});
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+std::vector<std::vector<RankPair>> counterparts_at_once(const std::vector<std::string>& nodes) {
+  std::vector<std::vector<RankPair>> sets;
+  const auto ranks = ranks_by_node(nodes);
+  for (const auto& from : ranks) {
+    for (const auto& to : ranks) {
+      if (&from == &to || from.size() < 2) {
+        continue;
+      }
+      sets.emplace_back();
+      for (std::size_t number = 0; number < from.size(); ++number) {
+        sets.back().push_back({from[number], to[number]});
       }
     }
   }

@@ -55,6 +55,15 @@ std::vector<RankPair> parse_rank_pairs(const std::string& text, int ranks);
 std::vector<std::vector<RankPair>> parse_together(const std::string& text,
                                                   const std::vector<RankPair>& pairs, int ranks);
 
+/// The ordered pairs of ranks on different nodes that have the same number on their nodes: the
+/// ranks beside the same NIC. `nodes` has the node of each rank. Throws Failure(unsupported) for
+/// one node, or for nodes with different numbers of ranks.
+std::vector<RankPair> counterparts(const std::vector<std::string>& nodes);
+
+/// For each ordered pair of nodes the set of its counterparts, which work at the same time. A set
+/// of fewer than two pairs is left out. Throws as counterparts does.
+std::vector<std::vector<RankPair>> counterparts_at_once(const std::vector<std::string>& nodes);
+
 /// The numbers of ranks of collectives: "each" number from 2 on, "all" of them, or "2,4". Throws as
 /// parse_rank_pairs does.
 std::vector<int> parse_rank_counts(const std::string& text, int ranks);

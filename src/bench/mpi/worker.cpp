@@ -217,24 +217,47 @@ double Worker::windows(const MpiJob& job, const RankPair& pair, int batch) {
 }
 
 double Worker::ping_pong(const MpiJob& job, const RankPair& pair, int batch) {
-  const auto type = mpi_type(job.type);
-  auto& arrays = arrays_of(job);
-  const bool first = pair.from == rank_;
-  const int peer = first ? pair.to : pair.from;
+  const int peer = pair.from == rank_ ? pair.to : pair.from;
   FABRICHECK_MPI(MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer, kReady, nullptr, 0, MPI_BYTE, peer,
                               kReady, world_, MPI_STATUS_IGNORE));
   const double start = MPI_Wtime();
   for (int i = 0; i < batch; ++i) {
-    for (const bool send : {first, !first}) {
-      if (send) {
-        FABRICHECK_MPI(MPI_Send(arrays.source.data(), count_of(job), type, peer, kMessage, world_));
-      } else {
-        FABRICHECK_MPI(MPI_Recv(arrays.destination.data(), count_of(job), type, peer, kMessage,
-                                world_, MPI_STATUS_IGNORE));
-      }
-    }
+    there_and_back(job, pair);
   }
   return (MPI_Wtime() - start) / 2;
+}
+
+void Worker::there_and_back(const MpiJob& job, const RankPair& pair) {
+  const auto type = mpi_type(job.type);
+  auto& arrays = arrays_of(job);
+  const bool first = pair.from == rank_;
+  const int peer = first ? pair.to : pair.from;
+  for (const bool send : {first, !first}) {
+    if (send) {
+      FABRICHECK_MPI(MPI_Send(arrays.source.data(), count_of(job), type, peer, kMessage, world_));
+    } else {
+      FABRICHECK_MPI(MPI_Recv(arrays.destination.data(), count_of(job), type, peer, kMessage,
+                              world_, MPI_STATUS_IGNORE));
+    }
+  }
+}
+
+double Worker::single_messages(const MpiJob& job, int count) {
+  const auto& pair = job.pairs.front();
+  std::vector<double> seconds;
+  guarded(armed_, [&] {
+    double end = MPI_Wtime();
+    for (int i = 0; i < count; ++i) {
+      const double start = end;
+      there_and_back(job, pair);
+      end = MPI_Wtime();
+      seconds.push_back((end - start) / 2);
+    }
+  });
+  const auto nearest = (seconds.size() * 99 + 99) / 100 - 1;  // rank of the percentile, from 0
+  std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(nearest),
+                   seconds.end());
+  return seconds[nearest];
 }
 
 double Worker::calls(const MpiJob& job, int batch) {

@@ -46,6 +46,10 @@ class Worker {
   /// half of the round trips, for a collective those of its calls.
   double run(const MpiJob& job, int batch);
 
+  /// Of a latency: sends `count` messages there and back, each timed by itself. Returns the seconds
+  /// that 99 % of them do not exceed, half of the way there and back.
+  double single_messages(const MpiJob& job, int count);
+
   /// Applies faults to the destination and compares it; errors count elements.
   Verification verify(const MpiJob& job, const std::vector<Fault>& faults);
   /// Whether a fault was injected: a byte may lie outside every destination.
@@ -61,6 +65,7 @@ class Worker {
   double messages(const MpiJob& job, int batch);
   double windows(const MpiJob& job, const RankPair& pair, int batch);
   double ping_pong(const MpiJob& job, const RankPair& pair, int batch);
+  void there_and_back(const MpiJob& job, const RankPair& pair);
   double calls(const MpiJob& job, int batch);
   void call(const MpiJob& job, MPI_Comm comm);
   void exchange(const MpiJob& job, MPI_Comm comm);

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 json or_null(int value) { return value < 0 ? json(nullptr) : json(value); }
 
-std::string key_of(const json& device, const json& host) {
+std::string key_of(const json& device, const std::string& node) {
   const auto text = [&device](const char* name) {
     return device[name].is_string() ? device[name].get<std::string>() : std::string();
   };
@@ -27,7 +27,7 @@ std::string key_of(const json& device, const json& host) {
   const auto id = text("unique_id");
   const auto number =
       address.empty() && id.empty() ? std::to_string(device["index"].get<int>()) : std::string();
-  return host["hostname"].get<std::string>() + "|" + address + "|" + id + "|" + number;
+  return node + "|" + address + "|" + id + "|" + number;
 }
 
 /// Adds the domains, and cores of domains, that a rank sees and those before it did not.
@@ -132,6 +132,7 @@ int domain_of_cores(const std::vector<int>& cores, const json& domains) {
 
 json to_json(const RankReport& report) {
   return {{"host", report.host},
+          {"node", report.node},
           {"devices", report.devices},
           {"cores", report.cores},
           {"numa_domain", report.numa_domain},
@@ -140,13 +141,17 @@ json to_json(const RankReport& report) {
 }
 
 RankReport rank_report(const json& report) {
-  return {report["host"],        report["devices"],       report["cores"],
+  return {report["host"],        report["node"],          report["devices"], report["cores"],
           report["numa_domain"], report["memory_domain"], report["device"]};
 }
 
 Together together(const std::vector<RankReport>& reports) {
   Together result;
   result.numa_domains = reports.front().host["numa_domains"];
+  for (const auto& report : reports) {
+    result.nodes.push_back(report.node);
+  }
+  const bool several = std::set(result.nodes.begin(), result.nodes.end()).size() > 1;
   std::map<std::string, int> numbers;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const auto& report = reports[rank];
@@ -154,7 +159,7 @@ Together together(const std::vector<RankReport>& reports) {
     int device = -1;
     for (const auto& seen : report.devices) {
       const auto [entry, fresh] =
-          numbers.emplace(key_of(seen, report.host), static_cast<int>(numbers.size()));
+          numbers.emplace(key_of(seen, report.node), static_cast<int>(numbers.size()));
       if (fresh) {
         auto described = seen;
         described["index"] = entry->second;
@@ -166,13 +171,13 @@ Together together(const std::vector<RankReport>& reports) {
       }
     }
     result.ranks.push_back({{"rank", rank},
-                            {"host", report.host["hostname"]},
+                            {"host", several ? json(report.node) : report.host["hostname"]},
                             {"cores", report.cores},
                             {"numa_domain", or_null(report.numa_domain)},
                             {"memory_domain", or_null(report.memory_domain)},
                             {"visible_devices", visible},
                             {"device", or_null(device)}});
-    if (report.host["hostname"] == reports.front().host["hostname"]) {
+    if (report.node == reports.front().node) {
       add_domains(result.numa_domains, report.host["numa_domains"]);
     }
   }

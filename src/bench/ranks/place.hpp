@@ -26,11 +26,12 @@ void set_device_early(int argc, char** argv);
 /// numa_domains of a result document's host.
 int domain_of_cores(const std::vector<int>& cores, const nlohmann::json& domains);
 
-/// The facts that a rank reports: `host` (as in the result document), `devices` as its process
-/// numbers them, `cores`, `numa_domain`, `memory_domain`, and `device` (as its process numbers it;
-/// -1: none).
+/// The facts that a rank reports: `host` (as in the result document), `node` (the scheduler's name
+/// of it, else the host's), `devices` as its process numbers them, `cores`, `numa_domain`,
+/// `memory_domain`, and `device` (as its process numbers it; -1: none).
 struct RankReport {
   nlohmann::json host;
+  std::string node;
   nlohmann::json devices;
   std::vector<int> cores;
   int numa_domain = -1;
@@ -42,12 +43,14 @@ RankReport rank_report(const nlohmann::json& report);
 
 /// The members `devices` and `ranks` of the document, and the NUMA domains of rank 0's machine as
 /// all its ranks see them. A launcher may show each rank other devices. They are identified by
-/// machine, PCI address and unique id, and numbered in the order in which they are first seen.
-/// Devices without either are identified by their number.
+/// node, PCI address and unique id, and numbered in the order in which they are first seen.
+/// Devices without either are identified by their number. In a launch over several nodes the host
+/// of a rank is its node: machines that stand for several nodes have one host name.
 struct Together {
   nlohmann::json devices = nlohmann::json::array();
   nlohmann::json ranks = nlohmann::json::array();
   nlohmann::json numa_domains;
+  std::vector<std::string> nodes;  ///< of each rank
 };
 Together together(const std::vector<RankReport>& reports);
 

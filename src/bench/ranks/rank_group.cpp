@@ -193,6 +193,8 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
     }
     take_place();
     report.host = describe_host();
+    const auto scheduled = scheduler_node();
+    report.node = scheduled.is_null() ? report.host["hostname"] : scheduled;
     report.devices = describe_devices();
     report.device = device_;
     report.cores = report.host["cores_allowed"].get<std::vector<int>>();
@@ -226,6 +228,7 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
   document.set("versions", versions);
   document.set("ranks", all.ranks);
   ranks_ = all.ranks;
+  nodes_ = all.nodes;
   steps_ = 0;
   faults_ = parsed;
   for (const auto& fault : faults_) {

@@ -37,6 +37,8 @@ class RankGroup : public Launch {
   [[nodiscard]] std::vector<int> devices_of(const std::vector<int>& ranks) const;
   /// The NUMA domain of a rank's host memory; -1: unknown.
   [[nodiscard]] int memory_domain_of(int rank) const;
+  /// The node of each rank: the scheduler's name of it, else the host's.
+  [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
   /// The injected faults of data of this rank.
@@ -71,6 +73,7 @@ class RankGroup : public Launch {
   std::string map_text_;
   std::string bind_text_;
   nlohmann::json ranks_;
+  std::vector<std::string> nodes_;
   bool page_faults_ = false;
   std::vector<RankFault> faults_;
   std::vector<Fault> data_faults_;

@@ -238,6 +238,16 @@ class Rank(TypedDict):
     network: NotRequired[RankNetwork | None]
 
 
+class NicState(TypedDict):
+    """A NIC of a node, and its error counters before and after the measurements."""
+
+    node: str
+    name: str
+    interface: NotRequired[str | None]
+    address: NotRequired[str | None]
+    errors: NotRequired[dict[str, list[int]]]
+
+
 class Skipped(TypedDict):
     """An operation that was requested but cannot be measured on this node."""
 
@@ -502,4 +512,5 @@ class ResultDocument(TypedDict):
     rounds: NotRequired[RoundsMember | None]
     skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
+    nics: NotRequired[list[NicState] | None]
     notes: list[str]
