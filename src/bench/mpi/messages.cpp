@@ -21,8 +21,7 @@ void send(const Exchange& exchange, const void* data, int count, MPI_Datatype ty
     return;
   }
   std::vector<MPI_Request> request(1);
-  FABRICHECK_MPI(
-      MPI_Isend(data, count, type, exchange.peer, tag, exchange.comm, request.data()));
+  FABRICHECK_MPI(MPI_Isend(data, count, type, exchange.peer, tag, exchange.comm, request.data()));
   patience.wait(request, 0);
 }
 
@@ -34,8 +33,7 @@ void receive(const Exchange& exchange, void* data, int count, MPI_Datatype type,
     return;
   }
   std::vector<MPI_Request> request(1);
-  FABRICHECK_MPI(
-      MPI_Irecv(data, count, type, exchange.peer, tag, exchange.comm, request.data()));
+  FABRICHECK_MPI(MPI_Irecv(data, count, type, exchange.peer, tag, exchange.comm, request.data()));
   patience.wait(request, 1);
 }
 
@@ -49,8 +47,7 @@ void sign(const Exchange& exchange, int tag, const Patience& patience) {
   std::vector<MPI_Request> requests(2);
   FABRICHECK_MPI(
       MPI_Irecv(nullptr, 0, MPI_BYTE, exchange.peer, tag, exchange.comm, requests.data()));
-  FABRICHECK_MPI(
-      MPI_Isend(nullptr, 0, MPI_BYTE, exchange.peer, tag, exchange.comm, &requests[1]));
+  FABRICHECK_MPI(MPI_Isend(nullptr, 0, MPI_BYTE, exchange.peer, tag, exchange.comm, &requests[1]));
   patience.wait(requests, 1);
 }
 

@@ -52,8 +52,8 @@ struct Exchange {
 /// The number of tags of an exchange.
 constexpr int kTagsOfExchange = 3;
 
-/// Seconds of `batch` windows of messages, from the first of them, when both ranks are ready, to the
-/// last acknowledgement. `both`: both ways at once.
+/// Seconds of `batch` windows of messages, from the first of them, when both ranks are ready, to
+/// the last acknowledgement. `both`: both ways at once.
 double windows(const Exchange& exchange, bool both, int window, int batch,
                const Patience& patience = {});
 

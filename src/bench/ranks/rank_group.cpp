@@ -118,6 +118,7 @@ struct RankGroup::State {
   std::unique_ptr<Notice> private_notice;
   std::optional<HostBinding> memory;
   int local_rank = 0;
+  std::vector<int> ranks_here;
   std::string agreed;                // the failure that all ranks know of
   std::atomic<bool> settled{false};  // nothing that happens now matters any more
   bool left = false;                 // the board is no more
@@ -148,6 +149,7 @@ struct RankGroup::State {
     own->process = getpid();
     std::vector<int> ranks(static_cast<std::size_t>(count));
     FABRICHECK_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, here));
+    ranks_here = ranks;
     for (int i = 0; i < count; ++i) {
       MPI_Aint bytes = 0;
       int unit = 0;
@@ -196,14 +198,14 @@ json RankGroup::State::together_of(RankReport& report, const RankGroup& group) c
            {"numa_domains", std::move(found.numa_domains)},
            {"nodes", std::move(found.nodes)}};
   }
-  if (!group.root_only_) {
+  if (kSimulated || !group.root_only_) {
     group.share(all, 0);
   }
   return all;
 }
 
 RankGroup::RankGroup(int argc, char** argv) : state_(std::make_unique<State>()) {
-  hold_signals();  // threads that MPI starts must not take them
+  hold_signals();                       // threads that MPI starts must not take them
   (void)std::signal(SIGUSR1, SIG_IGN);  // MPICH's launcher tells by it that another rank died
   if (!kSimulated) {
     set_device_early(argc, argv);
@@ -297,9 +299,16 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
     report.numa_domain = domain_of_cores(report.cores, report.host["numa_domains"]);
     report.memory_domain = allocated_domain();
   });
+  node_ = report.node;
   const auto all = state_->together_of(report, *this);
   ranks_ = all["ranks"];
   nodes_ = all["nodes"].get<std::vector<std::string>>();
+  ranks_here_ = state_->ranks_here;
+  for (int other = 0; kSimulated && other < size_; ++other) {
+    if (nodes_[static_cast<std::size_t>(other)] == report.node) {
+      ranks_here_.push_back(other);
+    }
+  }
   auto host = document.content()["host"];
   if (!all["numa_domains"].is_null()) {
     host["numa_domains"] = all["numa_domains"];
@@ -387,8 +396,7 @@ Outcome RankGroup::lowest(const Outcome& mine) const {
   const int failed = mine.complete ? size_ : rank_;
   int first = size_;
   MPI_Request request = MPI_REQUEST_NULL;
-  FABRICHECK_MPI(
-      MPI_Iallreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request));
+  FABRICHECK_MPI(MPI_Iallreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
   json outcome = {static_cast<int>(mine.status), mine.sentence};
   share(outcome, first < size_ ? first : 0);
@@ -480,8 +488,8 @@ std::vector<json> RankGroup::gather_to_root(const json& mine) const {
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
   MPI_Request request = MPI_REQUEST_NULL;
-  FABRICHECK_MPI(MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD,
-                             &request));
+  FABRICHECK_MPI(
+      MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
   std::vector<int> offsets;
   int whole = 0;
@@ -533,7 +541,9 @@ void RankGroup::leave() {
       std::fflush(nullptr);
       (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(state_->ended));
     }
-    _exit(0);
+    for (;;) {  // a launcher may end all when one leaves without MPI_Finalize
+      (void)pause();
+    }
   }
   std::vector<long> others;
   for (const auto* notice : state_->board) {

@@ -43,6 +43,10 @@ class RankGroup : public Launch {
   [[nodiscard]] int memory_domain_of(int rank) const;
   /// The node of each rank: the scheduler's name of it, else the host's.
   [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
+  /// This rank's node.
+  [[nodiscard]] const std::string& node() const { return node_; }
+  /// The ranks of this node, in order.
+  [[nodiscard]] const std::vector<int>& ranks_here() const { return ranks_here_; }
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
   /// The injected faults of data of this rank.
@@ -58,13 +62,13 @@ class RankGroup : public Launch {
   /// The same on rank 0 only, and nothing on the others. Collective.
   [[nodiscard]] std::vector<nlohmann::json> gather_to_root(const nlohmann::json& mine) const;
 
-  /// From here on nothing is collective, up to the end of the run, so that a rank that dies or hangs
-  /// keeps no other one: the outcome is that of rank 0. Collective.
+  /// From here on nothing is collective, up to the end of the run, so that a rank that dies or
+  /// hangs keeps no other one: the outcome is that of rank 0. Collective.
   void part();
   /// After part(): begins a step of this rank. Injected faults of the step happen.
   void begin_alone(const std::string& what);
-  /// After part(): ranks were lost, so that MPI cannot be left together. Rank 0 ends the launch once
-  /// its document is written.
+  /// After part(): ranks were lost, so that MPI cannot be left together. Rank 0 ends the launch
+  /// once its document is written.
   void lose_ranks() { lost_ranks_ = true; }
   void define_options(CommandLine& line) override;
   void describe(Document& document, const std::vector<std::string>& faults) override;
@@ -89,7 +93,9 @@ class RankGroup : public Launch {
   std::string map_text_;
   std::string bind_text_;
   nlohmann::json ranks_;
+  std::string node_;
   std::vector<std::string> nodes_;
+  std::vector<int> ranks_here_;
   bool page_faults_ = false;
   bool root_only_ = false;
   bool parted_ = false;
