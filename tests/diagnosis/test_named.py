@@ -153,17 +153,6 @@ def test_differences_from_the_model_are_explained_without_a_measurement(mi250x):
     assert names(found) == [{"link 0-6 gone"}]
 
 
-def test_differences_of_nics_explain_nothing(mi250x):
-    """A NIC that is down is no reason to take a link or a device for another one."""
-    document = mi250x.session.documents["stream_local"] | {
-        "series": [], "differences": ["node1:cxi2 is down."],
-    }  # fmt: skip
-    document["program"] = document["program"] | {"name": "nics"}
-    session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "link 0-6"), 0.3)])
-    told = Session({**session.documents, "nic_inventory": document}, session.limits, session.misses)
-    assert names(diagnose(told, mi250x.node)) == names(diagnose(session, mi250x.node))
-
-
 def test_a_link_that_the_tools_see_is_not_gone(mi250x):
     """The tools of the node say that nothing differs: what is slow there is still there."""
     session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "link 0-6"), 0.3)])
