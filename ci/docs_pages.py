@@ -1,4 +1,4 @@
-"""Write what docs/ has of the code: commands.md, the tables of measured.md, and drawings.
+"""Write what docs/ has of the code: commands.md, tables of measured.md and network.md, drawings.
 
 docs_pages.py            write them
 docs_pages.py --check    end with 1 where one differs from what would be written
@@ -14,10 +14,12 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 import yaml
 
+from fabricheck.core.amounts import about
 from fabricheck.core.yaml_files import SAFE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,6 +104,72 @@ def measured() -> str:
         r"(<!-- checks of (E\d+) -->\n).*?(<!-- end of checks of \2 -->)",
         lambda found: found[1] + table_of(found[2]) + found[3],
         text,
+        flags=re.DOTALL,
+    )
+
+
+#: The published values between nodes, by the experiments of their records.
+BETWEEN_NODES = {
+    "one way": "mpi_internode_osu_bw(_mpi4py)?",
+    "both ways": "mpi_internode_osu_bibw",
+    "node": "mpi_internode_(osu_mbw_mr|all_pairs_of_nodes)|dgnettest_of_a_node",
+    "latency": "mpi_internode_osu_(multi_lat|latency)",
+    "collectives": "(ccl|rccl)_(all_reduce|sendrecv)_busbw",
+    "wrong network": ".*_wrong_network",
+    "tools": "cxi_.*|ib_write_.*|gpcnet_.*",
+}
+
+
+@cache
+def published_records() -> list[dict[str, Any]]:
+    """Return the records of published values."""
+    text = (ROOT / "reference_values" / "published_values.yaml").read_text()
+    return yaml.load(text, Loader=SAFE)["records"]
+
+
+def published(group: str) -> str:
+    """Return the table of published values between nodes of one group; devices apart are left out.
+
+    Of collectives those of several nodes.
+    """
+    rows = ["| machine | value | buffers | size | nodes | software | record |", "|---" * 7 + "|"]
+    for one in published_records():
+        on = one["conditions"]
+        of_this = re.fullmatch(BETWEEN_NODES[group], one["experiment"])
+        alone = group == "collectives" and on.get("nodes") == 1
+        if not of_this or alone or "gcd" in on:
+            continue
+        value = f"{one['value']:,} {one['unit']}" + allowed(one)
+        if one.get("qualifier") == "approx":
+            value = f"about {value}"
+        buffers = on.get("buffers") or ("D D" if "D D" in on.get("benchmark", "") else "")
+        size = on.get("message_size_bytes", on.get("message_size", ""))
+        size = about(size) if isinstance(size, int) else size
+        software = on.get("library") or on.get("network") or ""
+        nodes = ", ".join(str(on[key]) for key in ("nodes", "distance") if key in on)
+        rows.append(
+            f"| {one['system']} | {value} | {buffers} | {size} | {nodes} | {software} | "
+            f"`{one['id']}` |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def allowed(one: dict[str, Any]) -> str:
+    """Return what a limit allows, in words: a tolerance, or that it is a threshold."""
+    if one.get("role") == "threshold":
+        return ", at most" if one["unit"] == "us" else ", at least"
+    if "tolerance" not in one:
+        return ""
+    lower, upper = (part and f"{100 * part:+g} %" for part in one["tolerance"])
+    return f", accepted {' to '.join(filter(None, (lower, upper)))}"
+
+
+def network() -> str:
+    """Return docs/network.md with its generated tables."""
+    return re.sub(
+        r"(<!-- published values: ([a-z ]+) -->\n).*?(<!-- end of published values: \2 -->)",
+        lambda found: found[1] + published(found[2]) + found[3],
+        (DOCS / "network.md").read_text(),
         flags=re.DOTALL,
     )
 
@@ -238,7 +306,12 @@ def drawing(experiment: str) -> str:
 def pages() -> dict[Path, str]:
     """Return the required content of each file."""
     drawn = {DOCS / "drawings" / f"{name}.svg": drawing(name) for name in MOVED}
-    return {DOCS / "commands.md": commands(), DOCS / "measured.md": measured(), **drawn}
+    return {
+        DOCS / "commands.md": commands(),
+        DOCS / "measured.md": measured(),
+        DOCS / "network.md": network(),
+        **drawn,
+    }
 
 
 def main() -> int:

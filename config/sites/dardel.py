@@ -28,7 +28,7 @@ site_configuration = {
                     # [course] "Partitions": whole nodes. It states 64 cores and keeps none for the
                     # system; the node model leaves the first of each L3 cache free all the same.
                     **clusters.reached("gpu", "--gpus-per-node=8"),
-                    **clusters.node("mi250x", references="dardel"),
+                    **clusters.node("mi250x", references="dardel", fabric="slingshot-11"),
                 }
             ],
         }

@@ -29,6 +29,7 @@ site_configuration = {
                     **clusters.node(
                         "mi250x",
                         references="frontier",
+                        fabric="slingshot-11",
                         # "Mapping 1 GPU per task", example 1.
                         site_binding=[
                             "--cpus-per-task={cpus}",

@@ -28,6 +28,7 @@ site_configuration = {
                     **clusters.node(
                         "mi250x",
                         references="lumi",
+                        fabric="slingshot-11",
                         # Since January 2026 (Slurm 24.05.8), instead of masks of cores [checks].
                         site_binding=[
                             "--cpus-per-task={cpus}",

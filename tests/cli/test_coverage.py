@@ -35,9 +35,9 @@ def table():
     return " ".join(result.stdout.split())
 
 
-def test_the_experiments_are_e1_to_e15():
+def test_the_experiments_are_e1_to_e17():
     found = coverage.experiments()
-    assert [row.id for row in found] == [f"E{number}" for number in range(1, 16)]
+    assert [row.id for row in found] == [f"E{number}" for number in range(1, 18)]
     assert all(row.title and row.needs and row.get for row in found)
     runtimes = {"rocm", "cuda", "host", "sim"}
     assert all(set(row.not_on) <= runtimes and all(row.not_on.values()) for row in found)
@@ -48,7 +48,7 @@ def test_before_any_session(results_folder):
     assert not any(row["ran"] for row in found.values())
     assert found["E1"]["why_not"] == "no session yet"
     assert found["E2"]["why_not"] == "no check in this version"
-    assert "no session yet" in table() and "0 of 15 experiments have results" in table()
+    assert "no session yet" in table() and "0 of 17 experiments have results" in table()
 
 
 def test_no_such_session(results_folder):
@@ -79,7 +79,7 @@ def test_a_session(one_session):
     assert found["E15"]["has_check"] is False
     text = table()
     assert "measured in local:host by the host runtime: 1 series, 1 check (1 passed)" in text
-    assert "1 of 15 experiments have results in this session." in text
+    assert "1 of 17 experiments have results in this session." in text
 
 
 def test_what_was_simulated_and_measured_is_not_only_simulated(results_folder):
@@ -98,7 +98,7 @@ def test_what_was_simulated_and_measured_is_not_only_simulated(results_folder):
     assert {clock for one in rows()["E1"]["ran"] for clock in one["clocks"]} == {
         "measured", "simulated",
     }  # fmt: skip
-    assert "2 of 15 experiments have results in this session, 1 of those only simulated." in table()
+    assert "2 of 17 experiments have results in this session, 1 of those only simulated." in table()
 
 
 def test_a_check_that_failed_before_measuring_did_not_measure(results_folder):
@@ -109,7 +109,7 @@ def test_a_check_that_failed_before_measuring_did_not_measure(results_folder):
     assert ran["clocks"] == []
     assert "nothing measured in local:host: 0 series, 2 checks" in table()
     assert "1 failed, 1 skipped, 1 without a document" in table()
-    assert "0 of 15 experiments have results" in table()
+    assert "0 of 17 experiments have results" in table()
 
 
 def test_series_count_for_their_experiment_whatever_the_tags(results_folder):
@@ -133,7 +133,7 @@ def test_a_comparison_with_the_node_model_counts(results_folder):
     assert (ran["comparisons"], ran["series"], ran["clocks"]) == (1, 0, ["simulated"])
     text = table()
     assert "simulated in local:host by the sim runtime: 1 comparison, 1 check (1 passed)" in text
-    assert "1 of 15 experiments have results" in text
+    assert "1 of 17 experiments have results" in text
 
 
 def test_the_best_devices_are_found_from_the_series_of_another_experiment(results_folder):

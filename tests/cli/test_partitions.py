@@ -101,7 +101,7 @@ def test_what_was_only_simulated_is_counted_apart(results_folder):
     simulated = factories.simulated_document()
     for name in ("stream_local", "on_node"):
         factories.write(factories.case_folder(results_folder, name) / "result.json", simulated)
-    end = "1 of 15 experiments have results in this session"
+    end = "1 of 17 experiments have results in this session"
     assert f"{end}, 1 of those only simulated." in CliRunner().invoke(app, ["coverage"]).stdout
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     text = CliRunner().invoke(app, ["coverage"]).stdout

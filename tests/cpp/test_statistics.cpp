@@ -61,3 +61,14 @@ TEST_CASE("the relative half width") {
   CHECK(summary.interval->second == 11);
   CHECK(*summary.relative_half_width() == doctest::Approx(0.1));
 }
+
+TEST_CASE("a percentile is the least value that so many do not exceed") {
+  std::vector<double> values;
+  for (int i = 200; i > 0; --i) {
+    values.push_back(i);
+  }
+  CHECK(percentile(values, 99) == 198);
+  CHECK(percentile(values, 100) == 200);
+  CHECK(percentile({7}, 99) == 7);
+  CHECK(percentile({1, 2}, 99) == 2);
+}

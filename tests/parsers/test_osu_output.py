@@ -54,6 +54,10 @@ GOOD = {
     "allreduce -f": (recorded("osu_allreduce_full"), "osu_allreduce", doubled(4, 65536)),
     "bw, few sizes": (recorded("osu_bw_scan"), "osu_bw", doubled(MIB, 16 * MIB)),
     "bw, few sizes -c": (recorded("osu_bw_scan_c"), "osu_bw", doubled(MIB, 16 * MIB)),
+    "bibw": (recorded("osu_bibw"), "osu_bibw", doubled(MIB, 4 * MIB)),
+    "bibw -c": (recorded("osu_bibw_c"), "osu_bibw", doubled(MIB, 4 * MIB)),
+    "mbw_mr": (recorded("osu_mbw_mr"), "osu_mbw_mr", doubled(MIB, 4 * MIB)),
+    "mbw_mr -c": (recorded("osu_mbw_mr_c"), "osu_mbw_mr", doubled(MIB, 4 * MIB)),
     "reduce -f": (recorded("osu_reduce"), "osu_reduce", doubled(1024, MIB)),
     "reduce -f -c": (recorded("osu_reduce_c"), "osu_reduce", doubled(1024, MIB)),
     "reduce_scatter -f": (recorded("osu_reduce_scatter"), "osu_reduce_scatter", doubled(1024, MIB)),
@@ -114,6 +118,14 @@ def test_bandwidth_is_in_gb_per_second():
     assert (result.unit, result.datatype, len(result.rows)) == ("GB/s", "MPI_CHAR", 23)
     assert result.rows[0] == osu.OsuRow(size=1, value=pytest.approx(8.05e-3))
     assert result.rows[-1].value == pytest.approx(10.46128)
+
+
+def test_the_rate_of_several_pairs_is_that_of_all():
+    result = read("mbw_mr")
+    assert (result.unit, result.pairs, len(result.rows)) == ("GB/s", 2, 3)
+    assert result.rows[-1].value == pytest.approx(5.138)
+    both = read("bibw")
+    assert (both.unit, both.pairs) == ("GB/s", None)
 
 
 def test_latency_is_in_us():

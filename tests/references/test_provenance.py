@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge import coverage
@@ -22,7 +23,7 @@ from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import faults, requires
 from fabricheck.references.listing import version_at_hand
 from fabricheck.references.origin import Origin, follow, load, read, record_names
-from fabricheck.references.published import MACHINES, Record
+from fabricheck.references.published import ACCEPTANCE, FILE, MACHINES, THRESHOLD, Record
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.rfm import listing
@@ -59,6 +60,11 @@ AT_HAND = {
     if "references" in target.partition["extras"]
 }
 
+#: Checks by tool, size and buffers of which a site accepts its own nodes: its own tolerance holds,
+#: but none below this part.
+OF_THE_SITES_OWN_TOOL = ("osu_nodes",)
+LEAST_OF_A_SITE = 0.05
+
 #: Where a tolerance is wider than by the rule of docs/references.md; x-bounds has the reasons.
 WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2}
 
@@ -66,6 +72,13 @@ WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2}
 @functools.cache
 def stated() -> References:
     return References(FOLDER)
+
+
+@functools.cache
+def published_tolerances() -> dict[str, tuple[float | None, float | None]]:
+    """Return by record the tolerance that a site publishes with its acceptance limit."""
+    raw = yaml_files.read(FOLDER / FILE)["records"]
+    return {one["id"]: tuple(one["tolerance"]) for one in raw if "tolerance" in one}
 
 
 @functools.cache
@@ -143,6 +156,9 @@ CHANGES = {
                   "    other: {kind: published, records: [paper-stream-local]", "no origin"),
     "no limit": ("stream.yaml", "    copy: {kind: published, records: [jsc-copy]",
                  "    other: {kind: published, records: [jsc-copy]", "said to be report only"),
+    "a threshold": ("network.yaml", "loopback: {kind: derived", "loopback: {kind: published",
+                    "acceptance limit of slingshot-11"),
+    "a factor": ("network.yaml", "factor: 4,", "factor: 3,", "133.7"),
     "kind": ("p2p.yaml", "read_switch18: {kind: derived", "read_switch18: {kind: published",
              "published value requires records"),
     "word": ("managed.yaml", "statistic: value", "statistics: value", "statistics"),
@@ -283,6 +299,12 @@ def words(origin: Origin, key: str) -> set[str]:
 def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     """Return the tolerance that docs/references.md has for a limit of a site."""
     records, marked = records_of(origin), words(origin, key)
+    roles = {one.role for one in records}
+    if roles == {THRESHOLD}:
+        return 0
+    if check in OF_THE_SITES_OWN_TOOL and roles == {ACCEPTANCE} and origin.system == OWN[key]:
+        lower, upper = published_tolerances()[records[0].id]
+        return max(upper if unit == "us" else -lower, LEAST_OF_A_SITE)
     if marks.ONE_SESSION in marked and any("pageable" in one.experiment for one in records):
         return 0.4
     if any(one.kind == "theoretical" for one in records):
@@ -341,6 +363,9 @@ def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
         ("pingpong_right", "leonardo", "both_pageable_worst", {marks.ONE_SESSION}),
         ("rccl_scan", "dardel", "allreduce_8_devices_busbw", {marks.ANOTHER_VERSION}),
         ("rccl_scan", "lumi", "allreduce_8_devices_busbw", set()),  # by it LUMI accepts its nodes
+        ("osu_nodes", "lumi", "bw", set()),
+        ("mpi_nodes", "lumi", "bandwidth_other_group_worst", {marks.ONE_SESSION}),
+        ("nic_loopback", "lumi", "loopback_worst", set()),  # a vendor's threshold
         ("memcpy_near", "lumi", "both_pinned_near_worst", set()),  # a peak, and no measurement
     ],
 )  # fmt: skip

@@ -92,10 +92,39 @@ def test_local_copies_that_rocm_s_documentation_shows_are_of_two_kinds():
         assert min(percents({(i, i): values[i, i] for i in half}).values()) >= 97
 
 
+NICS = [
+    ("thesis-lumi-bw-gcd*", "nic", 8, 95.4),
+    ("thesis-lumi-ompi-bw-gcd*", "nic", 8, 98.4),
+    ("hpe-read-bw-cxi?", "nic", 2, 98.4),
+    ("hpe-loopback-?", "nic", 4, 98.4),
+    ("thesis-lumi-bibw-gcd*", "nic_both_ways", 8, 89.5),
+]
+
+
+@pytest.mark.parametrize(("ids", "kind", "count", "least"), NICS, ids=[one[0] for one in NICS])
+def test_no_nic_of_a_published_set_is_beyond_the_limit(ids, kind, count, least):
+    values = {one.id: one.value for one in DATA.matching(ids)}
+    assert len(values) == count
+    behind = min(percents(values).values())
+    assert behind == pytest.approx(least, abs=0.1)
+    assert behind >= 100 - rules.allowed_percent(kind)
+
+
+def test_a_rate_of_the_wrong_network_is_below_all_of_the_right_one():
+    """Of NICs of 12.5 and of 25 GB/s, by MPI between two ranks, both one way and both ways."""
+    found = DATA.matching("*")
+    wrong = [one for one in found if one.experiment == "mpi_internode_osu_bw_wrong_network"]
+    right = [one for one in found if re.fullmatch("mpi_internode_osu_(bi)?bw", one.experiment)]
+    assert (len(wrong), len(right)) == (5, 72)
+    assert max(one.value for one in wrong) < rules.wrong_network_gbs()
+    assert min(one.value for one in right) > 3 * rules.wrong_network_gbs()
+
+
 def test_the_limit_is_the_larger_of_both():
     assert rules.allowed_percent("kernel") == 3
     assert rules.allowed_percent("pageable") == 36
     assert rules.alike("latency").entry == (100, -0.1, None, "%")
+    assert rules.alike("nic").entry == (100, -0.06, None, "%")
 
 
 @pytest.mark.parametrize("memory", ["host-pinned", "host-noncoherent"])

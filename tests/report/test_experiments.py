@@ -1,4 +1,4 @@
-"""E1 to E15 in rows: best, worst, reference and limit of the metric that says most."""
+"""E1 to E17 in rows: best, worst, reference and limit of the metric that says most."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ OUTPUTS = Path(__file__).parents[1] / "outputs"
 
 def of(*what):
     rows = experiments.of(reading.read(what).observed[0])
-    assert [row.id for row in rows] == [f"E{number}" for number in range(1, 16)]
+    assert [row.id for row in rows] == [f"E{number}" for number in range(1, 18)]
     return {row.id: row for row in rows}
 
 

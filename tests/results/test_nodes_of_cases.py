@@ -29,7 +29,9 @@ def test_a_distributed_case_has_its_name_and_its_node(results_folder):
     ("changes", "node"),
     [
         ({"scheduler": "squeue", "job_nodelist": ["node3"]}, "node3"),
-        ({"scheduler": "squeue", "job_nodelist": ["node3", "node4"]}, None),
+        ({"scheduler": "squeue", "job_nodelist": ["node3", "node4"]}, "node[3-4]"),
+        # Of a step of several nodes.
+        ({"scheduler": "local", "job_nodelist": ["node3", "node4"]}, "node[3-4]"),
         ({"scheduler": "squeue", "job_nodelist": []}, None),
         ({"scheduler": "squeue", "job_nodelist": "<undefined>"}, None),
         ({"scheduler": "local", "job_nodelist": ["laptop"]}, None),

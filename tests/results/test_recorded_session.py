@@ -126,7 +126,7 @@ def test_coverage(said):
     text = said("coverage")
     here = f"not testable here ({PARTITION}): "
     for sentence in (
-        "13 of 15 experiments have results in this session.",
+        "13 of 17 experiments have results in this session.",
         f"E4 NUMA domain x device matrix {here}all of its cores are in one NUMA domain",
         f"E14 best k devices {here}best_devices: there is no choice where all devices are",
         f"12 series, 1 check (1 passed); {here}zero-copy of managed memory: its pages migrate",

@@ -33,6 +33,25 @@ RANKS = {
     },
 }
 
+#: A build of OSU Micro-Benchmarks, where one is there.
+OSU = ["osu"] if os.environ.get("FABRICHECK_HOST_OSU") else []
+
+#: Nodes that are several slurmd of this machine: messages go over its loopback.
+NODES = {
+    **RANKS,
+    "environs": ["loopback"],
+    "features": [*RANKS["features"], "several_nodes"],
+    "extras": {
+        **RANKS["extras"],
+        "fabric": "ethernet",
+        "mpi_bytes": 1 << 20,
+        "physical_bounds": {
+            **RANKS["extras"]["physical_bounds"],
+            "GB/s": {"value": 1000.0, "origin": "derived", "how": "a machine's memory"},
+        },
+    },
+}
+
 site_configuration = {
     "systems": [
         {
@@ -65,6 +84,20 @@ site_configuration = {
                     "launcher": "srun",
                     **RANKS,
                 },
+                {
+                    "name": "nodes",
+                    "scheduler": "squeue",
+                    "launcher": "srun",
+                    "access": ["--partition=test"],
+                    "sched_options": {"use_nodes_option": True},
+                    **NODES,
+                },
+                {
+                    "name": "nodes-allocation",
+                    "scheduler": "local",
+                    "launcher": "srun",
+                    **NODES,
+                },
             ],
         }
     ],
@@ -77,6 +110,27 @@ site_configuration = {
             "extras": {
                 "runtime": "host",
                 "programs": os.environ["FABRICHECK_HOST_PROGRAMS"],
+                "build_command": "make build",
+            },
+        },
+        {
+            "name": "loopback",
+            "target_systems": ["cluster"],
+            "features": [
+                "affinity",
+                "mpi",
+                *(["osu"] if "FABRICHECK_HOST_OSU" in os.environ else []),
+            ],
+            "env_vars": [
+                ["FABRICHECK_HOST_DEVICES", "2"],
+                # Not through shared memory, which no two nodes have.
+                ["MPIR_CVAR_NOLOCAL", "1"],
+                ["UCX_TLS", "tcp,self"],
+            ],
+            "extras": {
+                "runtime": "host",
+                "programs": os.environ["FABRICHECK_HOST_PROGRAMS"],
+                "osu_folder": os.environ.get("FABRICHECK_HOST_OSU", ""),
                 "build_command": "make build",
             },
         },

@@ -18,7 +18,7 @@ HOLD = """
 import sys, pathlib
 from fabricheck.rfm import node_lock
 node_lock.FOLDERS = (pathlib.Path(sys.argv[1]),)
-with node_lock.held(sys.argv[2] == "", sys.argv[2] != "", print):
+with node_lock.held(sys.argv[2] == "", (1,) if sys.argv[2] else (), print):
     print("locked", flush=True)
     sys.stdin.read()
 """
@@ -47,12 +47,12 @@ def hold(folder, node=""):
 
 def here(say):
     """Hold the lock of this machine, as a session without Slurm does."""
-    return node_lock.held(here=True, stepping=False, say=say)
+    return node_lock.held(here=True, stepping=(), say=say)
 
 
 def by_steps(say):
     """Hold the lock of the node that the environment tells."""
-    return node_lock.held(here=False, stepping=True, say=say)
+    return node_lock.held(here=False, stepping=(1,), say=say)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, envir
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
-    with node_lock.held(here=True, stepping=True, say=pytest.fail):
+    with node_lock.held(here=True, stepping=(1,), say=pytest.fail):
         names = sorted(file.name for file in node_lock.FOLDERS[0].iterdir())
     assert names == [node_lock.NAME.format(name) for name in ("node-node2", "this-node")]
 

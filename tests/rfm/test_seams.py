@@ -116,6 +116,7 @@ LACKING = {
     "allnodes": lambda one: seams.nodes_of(SimpleNamespace(scheduler=one)),
     "_state": lambda one: seams.set_ended(one, "COMPLETED", 0, "n1"),
     "_exception": lambda one: seams.set_failed(one, ValueError()),
+    "_nodelist": lambda one: seams.set_nodes(one, ["n1", "n2"]),
     "tasks": lambda one: seams.ended_cases(SimpleNamespace(stats=one)),
     "names": lambda one: seams.option(one, "names"),
 }
@@ -227,8 +228,10 @@ def test_a_runner_becomes_serial_and_keeps_what_it_was_told(context):
     assert not seams.run_serially(runner) and runner.policy is serial
 
 
-def task(node=None):
-    check = SimpleNamespace(local=False, current_partition=SimpleNamespace(fullname="a:x"))
+def task(node=None, tags=()):
+    check = SimpleNamespace(
+        local=False, current_partition=SimpleNamespace(fullname="a:x"), tags=set(tags)
+    )
     if node:
         setattr(check, seams.NODE, [node])
     return SimpleNamespace(check=check)
@@ -242,10 +245,13 @@ def test_a_job_is_held_back_while_another_has_its_node(context, monkeypatch):
     monkeypatch.setattr(kind, name, lambda self, one: started.append(one) or 1)
     guard.install()
     parallel = policy("AsynchronousExecutionPolicy")
-    parallel._partition_tasks["a:x"] = [task("n1")]
-    for one, goes in ((task("n1"), 0), (task("n2"), 1), (task(), 1)):
+    parallel._partition_tasks["a:x"] = [task("n1"), task(tags=["E17", "network"])]
+    network = task(tags=["network"])
+    for one, goes in ((task("n1"), 0), (task("n2"), 1), (task(), 1), (network, 0)):
         assert getattr(parallel, name)(one) == goes
         assert (one in started) == bool(goes)
+    parallel._partition_tasks["a:x"] = [task("n1")]
+    assert getattr(parallel, name)(network) == 1
 
 
 def test_the_parameter_of_a_distributed_check_is_its_node():

@@ -283,6 +283,24 @@ def test_collectives_of_the_library(script, partition):
     assert f"{ROOT}/build/spack/{site.spack}/view/bin/all_reduce_perf -b " in found.plan
 
 
+@pytest.mark.parametrize("partition", ["lumi:gpu", "frontier:gpu", "dardel:gpu"])
+def test_checks_of_the_network_have_two_nodes(script, partition):
+    """One rank is beside each NIC: devices 1, 3, 5 and 7, on the cores near these."""
+    site, found = SITES[partition], script(partition, "mpi_nodes")
+    two = {"--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--exclusive"}
+    assert found.sbatch >= site.sbatch | two
+    step = "--ntasks-per-node=4 --distribution=block --cpu-bind=map_cpu:57,25,9,41"
+    assert found.command.startswith(f"srun --nodes=2 --ntasks=8 {step} ")
+    assert " --map 1,3,5,7,1,3,5,7 --bind 57,25,9,41,57,25,9,41 " in found.command
+    assert " --places address " in found.command
+    osu = script(partition, "osu_nodes")
+    pair = "--ntasks=2 --ntasks-per-node=1 --distribution=block --cpu-bind=map_cpu:57"
+    assert f"srun --nodes=2 {pair} env HIP_VISIBLE_DEVICES=1 " in osu.plan
+    rccl = script(partition, "rccl_nodes")
+    assert "srun --nodes=2 --ntasks=16 --ntasks-per-node=8 " in rccl.plan
+    assert "--ntasks=16" in rccl.sbatch
+
+
 #: Checks that are of nodes whose first devices are not their best ones.
 OF_UNLIKE_PAIRS = {
     "osu_collectives_in_order", "osu_collectives_in_order_engine_off", "mpi_collectives_best",

@@ -56,4 +56,11 @@ Summary summarise(const std::vector<double>& samples) {
   return summary;
 }
 
+double percentile(std::vector<double> values, int percent) {
+  const auto number = (values.size() * static_cast<std::size_t>(percent) + 99) / 100;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(number) - 1;
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 }  // namespace fabricheck

@@ -27,4 +27,7 @@ std::optional<std::size_t> interval_rank(std::size_t n);
 /// Summary of at least one sample.
 Summary summarise(const std::vector<double>& samples);
 
+/// The least of the values that `percent` of them do not exceed. Needs at least one.
+double percentile(std::vector<double> values, int percent);
+
 }  // namespace fabricheck

@@ -102,8 +102,8 @@ std::vector<Nic> counted_nics() {
 NicErrors::NicErrors(const RankGroup& group) {
   const auto& nodes = group.nodes();
   const auto& own = nodes[static_cast<std::size_t>(group.rank())];
-  const bool several = std::set(nodes.begin(), nodes.end()).size() > 1;
-  if (several && std::find(nodes.begin(), nodes.end(), own) - nodes.begin() == group.rank()) {
+  if (group.several_nodes() &&
+      std::find(nodes.begin(), nodes.end(), own) - nodes.begin() == group.rank()) {
     nics_ = counted_nics();
     before_ = nic_errors(nics_);
   }
@@ -139,9 +139,7 @@ void NicErrors::write(const RankGroup& group, Document& document) const {
   for (const auto& part : group.gather(mine)) {
     all.insert(all.end(), part.begin(), part.end());
   }
-  if (!all.empty()) {
-    document.set("nics", all);
-  }
+  document.set("nics", all);
 }
 
 }  // namespace fabricheck::mpi

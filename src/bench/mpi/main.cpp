@@ -36,8 +36,7 @@ std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const RankGrou
   return std::make_unique<TimedStream>(group.device());
 }
 
-std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& group,
-                                 const std::vector<json>& networks) {
+std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& group) {
   const auto cache = stream ? device_last_level_cache(stream->device()) : host_last_level_cache();
   std::vector<RankPlace> places;
   const auto told = group.gather({{"on_device", stream != nullptr}, {"cache", cache}});
@@ -49,7 +48,6 @@ std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& gro
     place.device = group.device_of(rank);
     place.numa_domain = group.memory_domain_of(rank);
     place.cache_bytes = one["cache"];
-    place.network = network_place(networks[static_cast<std::size_t>(rank)]);
     places.push_back(place);
   }
   return places;
@@ -93,22 +91,30 @@ class Skipped {
   std::map<std::string, std::string> reasons_;
 };
 
-/// What the messages of each rank leave its node by: the member `network` of its entry in the
-/// document, from here on. Null of all ranks where no pair is of two nodes.
-std::vector<json> first_messages(const MpiOptions& options, const MpiRequest& request,
-                                 const TimedStream* stream, RankGroup& group, Document& document) {
+/// Reads back what the messages of each rank with a pair on another node leave its own by: the
+/// member `network` of its entry in the document, from here on, and where its NIC is.
+void first_messages(const std::vector<RankPair>& pairs, const Places& list,
+                    const TimedStream* stream, bool armed, RankGroup& group, Document& document,
+                    std::vector<RankPlace>& places) {
   json mine;
-  group.step("first messages between nodes",
-             [&] { mine = read_back(request.pairs, Places(options.places), stream, group); });
+  const auto content = document.content();
+  group.step("first messages between nodes", [&] {
+    const auto work = [&] { mine = read_back(pairs, list, stream, group); };
+    if (armed) {
+      with_advice(armed, content["versions"]["mpi"], work);
+    } else {
+      work();
+    }
+  });
   const auto networks = group.gather(mine);
-  auto ranks = document.content()["ranks"];
+  auto ranks = content["ranks"];
   for (std::size_t rank = 0; rank < networks.size(); ++rank) {
     if (!networks[rank].is_null()) {
       ranks[rank]["network"] = networks[rank];
+      places[rank].network = network_place(networks[rank]);
     }
   }
   document.set("ranks", ranks);
-  return networks;
 }
 
 void note_surroundings(const TimedStream* stream, bool armed, const RankGroup& group, Run& run) {
@@ -148,7 +154,9 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
   MpiRequest request;
   std::unique_ptr<Worker> worker;
   bool armed = false;
+  std::unique_ptr<Places> list;
   group.step("options and buffers", [&] {
+    list = std::make_unique<Places>(options.places);
     stream = stream_of(options, group);
     const bool of_gpus = stream && !device_is_cpu(stream->device());
     request = options.request(group.nodes(), kSimulated || of_gpus ? "256MiB" : "1MiB");
@@ -161,9 +169,7 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
     worker->provide(jobs);
   });
   const NicErrors errors(group);
-  const auto networks = first_messages(options, request, stream.get(), group, run.document());
-  const auto places = places_of(stream.get(), group, networks);
-  Coordinator coordinator(MPI_COMM_WORLD, *worker, places, options.single_messages);
+  auto places = places_of(stream.get(), group);
   note_surroundings(stream.get(), armed, group, run);
   Skipped skipped(request, run.document());
   if (options.trial) {
@@ -177,6 +183,10 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
       require_device_messages(MPI_COMM_WORLD, stream.get(), armed, content["versions"]["mpi"]);
     });
   }
+  if (group.several_nodes()) {
+    first_messages(request.pairs, *list, stream.get(), armed, group, run.document(), places);
+  }
+  Coordinator coordinator(MPI_COMM_WORLD, *worker, places, options.single_messages);
   run.plan(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& job = jobs[i];
@@ -199,7 +209,9 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
       skipped.remove(job.operation);
     }
   }
-  errors.write(group, run.document());
+  if (group.several_nodes()) {
+    errors.write(group, run.document());
+  }
   group.step("faults", [&] {
     if (!group.data_faults().empty() && !worker->made_fault()) {
       throw Failure(Status::usage, "the fault lies outside of everything that the rank receives");

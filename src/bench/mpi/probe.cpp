@@ -117,8 +117,13 @@ void require_device_messages(MPI_Comm world, Accessor accessor, bool armed,
   if (rank > 1) {
     return;
   }
+  with_advice(armed, library,
+              [&] { rank == 0 ? ask(world, accessor, library) : answer(world, accessor); });
+}
+
+void with_advice(bool armed, const std::string& library, const std::function<void()>& work) {
   try {
-    guarded(armed, [&] { rank == 0 ? ask(world, accessor, library) : answer(world, accessor); });
+    guarded(armed, work);
   } catch (const MpiCrash& crash) {
     throw not_taken(crash, library);
   } catch (const MpiError& error) {

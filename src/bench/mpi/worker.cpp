@@ -5,6 +5,7 @@
 #include <string>
 
 #include "harness/simulation.hpp"
+#include "harness/statistics.hpp"
 #include "mpi/guard.hpp"
 
 namespace fabricheck::mpi {
@@ -210,10 +211,7 @@ double Worker::single_messages(const MpiJob& job, int count) {
       seconds.push_back((end - start) / 2);
     }
   });
-  const auto nearest = (seconds.size() * 99 + 99) / 100 - 1;  // rank of the percentile, from 0
-  std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(nearest),
-                   seconds.end());
-  return seconds[nearest];
+  return percentile(std::move(seconds), 99);
 }
 
 double Worker::calls(const MpiJob& job, int batch) {

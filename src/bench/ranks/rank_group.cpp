@@ -359,6 +359,11 @@ std::vector<int> RankGroup::processes() const {
   return found;
 }
 
+bool RankGroup::several_nodes() const {
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [this](const auto& node) { return node != nodes_.front(); });
+}
+
 std::vector<int> RankGroup::everyone() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size_; ++rank) {

@@ -47,6 +47,7 @@ class RankGroup : public Launch {
   [[nodiscard]] const std::string& node() const { return node_; }
   /// The ranks of this node, in order.
   [[nodiscard]] const std::vector<int>& ranks_here() const { return ranks_here_; }
+  [[nodiscard]] bool several_nodes() const;
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
   /// The injected faults of data of this rank.

@@ -25,7 +25,7 @@ def coverage(
     ] = "latest",
     as_json: AsJson = False,
 ) -> None:
-    """Show which of the experiments E1 to E15 a session ran, and why not the others."""
+    """Show which of the experiments E1 to E17 a session ran, and why not the others."""
     results = _read(session)
     name = results.together.id if results is not None and results.together is not None else None
     sites = partitions.known_sites()

@@ -51,6 +51,15 @@ def every_node(
             "--at-once", min=1, help="Number of sessions that read their files at the same time."
         ),
     ] = 32,
+    network: Annotated[
+        bool | None,
+        typer.Option(
+            "--network/--no-network",
+            help="Then measure what joins the nodes (the set network), in one session over all of "
+            "them; default: where the site names a fabric.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Run a session on each node of the allocation, all at the same time.
 
@@ -60,6 +69,7 @@ def every_node(
     """
     from fabricheck.rfm import host
     from fabricheck.run.every_node import allocation, driver
+    from fabricheck.run.every_node import network as of_all
 
     found = allocation.around(nodes)
     reframe = shutil.which("reframe")
@@ -76,6 +86,11 @@ def every_node(
         f"results in {run.folder}"
     )
     number = run.run()
+    if number is None and (network or (network is None and of_all.is_joined(chosen))):
+        command = (reframe, "--nocolor", "-r", *of_all.arguments(chosen))
+        limits = [run.left_s, None if minutes is None else 60 * minutes]
+        left_s = min((one for one in limits if one is not None), default=None)
+        number = of_all.measure(run.folder, run.nodes, command, left_s, typer.echo)
     if number is not None:
         raise typer.Exit(128 + number)
     verdict.verdict([str(run.folder)])

@@ -100,8 +100,9 @@ def _require_node() -> None:
             "No driver has devices here, and SLURM_JOB_ID is not set: run this on the node, "
             "inside an allocation (docs/first-hour.md)."
         )
-    node, here = steps.node(os.environ)
-    if node is not None and not here:
+    measured = steps.nodes(os.environ)
+    if measured and not steps.is_inside(os.environ):
+        node = measured[0]
         raise UsageError(
             f"This shell is not on {node}, the node of the allocation: run srun --overlap "
             f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck first-hour ..."

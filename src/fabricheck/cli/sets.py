@@ -230,6 +230,9 @@ def _of(times: Sequence[Took]) -> str:
 def _checks(own: Sequence[Listed]) -> Iterator[str]:
     before: set[str] = set()
     for one in own:
+        if rules.known()[one.name].several_nodes:
+            yield f"{one.name}, on several nodes: {', '.join(one.checks)}."
+            continue
         added = [check for check in one.checks if check not in before]
         besides = ", besides" if before else ""
         yield f"{one.name}{besides}: {', '.join(added) or 'nothing more'}."

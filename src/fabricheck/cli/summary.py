@@ -51,7 +51,7 @@ def summary(
         ),
     ] = "latest",
 ) -> None:
-    """Show a session on one screen: status, E1 to E15, and the worst findings."""
+    """Show a session on one screen: status, E1 to E17, and the worst findings."""
     # These take half a second to import, and no other command needs them.
     from fabricheck.report import experiments, verdict, worst
 

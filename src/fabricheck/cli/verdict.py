@@ -56,8 +56,8 @@ def verdict(
         typer.Option(
             "--set",
             metavar="TAG",
-            help="The set that must be complete (smoke, node, full), where the sessions do not "
-            "record it.",
+            help="The set that must be complete (smoke, node, full, network), where the sessions "
+            "do not record it.",
         ),
     ] = None,
     folder: Annotated[

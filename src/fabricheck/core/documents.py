@@ -1,4 +1,4 @@
-"""The five publications that results are compared with."""
+"""The publications that results are compared with: five are repeated, others have claims only."""
 
 from __future__ import annotations
 

@@ -85,6 +85,12 @@ class OtherRunError(_OfOutput, InvalidInputError):
     """The output is complete, but of another run than the requested one."""
 
 
+class WrongSettingError(_OfOutput):
+    """The tool used something else than a setting should have given it, such as another network."""
+
+    exit_code = EXIT_CODE["setting"]
+
+
 class NoDeviceSupport(_OfOutput, NotFoundError):
     """The tool was built or run without support for device memory."""
 

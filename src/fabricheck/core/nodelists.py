@@ -54,6 +54,11 @@ def folded(names: Iterable[str | None]) -> str:
     return ",".join([*lists, *odd])
 
 
+def is_several(name: str) -> bool:
+    """Whether a name is a host list of several nodes, as `folded` makes it."""
+    return "[" in name or "," in name
+
+
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Return a key that sorts node2 before node10."""
     return [

@@ -149,7 +149,12 @@ STREAM_ARRAYS: Mapping[str, int] = {
 COMPUTE: Final = "compute"
 
 #: Messages between two ranks.
-OSU_PAIRS: Mapping[str, str] = {"bandwidth": "osu_bw", "latency": "osu_latency"}
+OSU_PAIRS: Mapping[str, str] = {
+    "bandwidth": "osu_bw",
+    "bandwidth-both": "osu_bibw",
+    "latency": "osu_latency",
+}
+NCCL_PAIRS: Mapping[str, str] = {"sendrecv": "sendrecv_perf"}
 
 #: Operations of all ranks that take part.
 Collective = Literal["reduce", "bcast", "allreduce", "reduce_scatter", "allgather"]
@@ -206,6 +211,7 @@ Operation = Literal[
     "bandwidth",
     "bandwidth-both",
     "exchange",
+    "sendrecv",
     "reduce",
     "bcast",
     "allreduce",
@@ -242,6 +248,19 @@ Distance = Literal["same-switch", "same-group", "other-group"]
 Transport = Literal["nic", "kernel", "within-node"]
 
 #: Counters of a NIC, by their file below its folder of its class in /sys.
+CXI_RETRIES: tuple[str, ...] = (
+    "rh:sct_timeouts",
+    "rh:spt_timeouts",
+    "rh:nacks",
+    "rh:pkts_cancelled_o",
+    "rh:pkts_cancelled_u",
+)
+NIC_FAILURES: tuple[str, ...] = (
+    "device/properties/pcie_uncorr_err",
+    "device/link_restarts",
+    "counters/link_error_recovery",
+    "counters/link_downed",
+)
 CXI_ERRORS: tuple[str, ...] = (
     "device/telemetry/hni_pcs_uncorrected_cw",
     "device/properties/pcie_corr_err",

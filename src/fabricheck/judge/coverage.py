@@ -1,4 +1,4 @@
-"""Coverage: the experiments E1 to E15 that a session ran, and why the others did not run.
+"""Coverage: the experiments E1 to E17 that a session ran, and why the others did not run.
 
 Every experiment that a partition cannot test is reported with its reason. It never passes and is
 never left out.
@@ -25,9 +25,10 @@ from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
-#: The experiments whose results are comparisons without series: a node with its model, and the
-#: places of ranks with the expected ones.
-COMPARING, PLACING = "E13", "E15"
+#: The experiments whose results are comparisons without series: by program, a node and its NICs
+#: with its model; and the places of ranks with the expected ones.
+COMPARING = {"topology": "E13", "nics": "E16"}
+PLACING = "E15"
 
 #: The experiments with collectives, some of which a site may leave out (`mpi_without`), and the
 #: text in documents about those.
@@ -244,7 +245,7 @@ def _alike(ran: Iterable[Ran]) -> Iterator[str]:
 
 @functools.cache
 def experiments() -> tuple[Experiment, ...]:
-    """Return E1 to E15 in order."""
+    """Return E1 to E17 in order."""
     text = Path(__file__).with_name("experiments.yaml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = yaml.safe_load(text)
     return tuple(
@@ -326,10 +327,11 @@ def _experiments_of(row: Check) -> set[str]:
 
 def _compared(document: ResultDocument) -> set[str]:
     """Return the experiments for which a document holds a comparison."""
-    places = document["program"]["name"] == "affinity" and document.get("ranks")
+    program = document["program"]["name"]
+    compares = document.get("differences") is not None and program in COMPARING
     return {
-        *([COMPARING] if document.get("differences") is not None else []),
-        *([PLACING] if places else []),
+        *([COMPARING[program]] if compares else []),
+        *([PLACING] if program == "affinity" and document.get("ranks") else []),
     }
 
 

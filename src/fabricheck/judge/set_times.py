@@ -83,7 +83,11 @@ def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
     for one in told:
         by_partition.setdefault(one.partition, []).append(one)
     return {
-        partition: [_listed(name, checks) for name in sets.known()]
+        partition: [
+            _listed(name, checks)
+            for name, about in sets.known().items()
+            if not about.several_nodes or any(name in one.tags for one in checks)
+        ]
         for partition, checks in by_partition.items()
     }
 

@@ -30,6 +30,10 @@ class Placement:
         """The cores in the form of Slurm's ``--cpu-bind=map_cpu``."""
         return ",".join(map(str, self.cores))
 
+    def first(self, number: int) -> Placement:
+        """Return the placement of the first ranks."""
+        return Placement(self.name, self.devices[:number], self.cores[:number], self.local[:number])
+
 
 def domain_of_core(node: NodeModel, core: int) -> int:
     """Return the NUMA domain of a core.

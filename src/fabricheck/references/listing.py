@@ -14,7 +14,7 @@ from fabricheck.references.dry_run import Told
 from fabricheck.references.entries import plain, requires
 from fabricheck.references.marks import Mark
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
-from fabricheck.references.published import ACCEPTANCE, MACHINES
+from fabricheck.references.published import LIMITS, MACHINES
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site.software import lock
 
@@ -170,7 +170,7 @@ def _document(found: References, name: str) -> Source:
         record.system,
         tuple(found.data.versions(name).items()),
         record.inferred,
-        record.role == ACCEPTANCE,
+        record.role in LIMITS,
     )
 
 

@@ -14,7 +14,7 @@ from fabricheck.core.text import first_fault
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.schema import Quantity
-from fabricheck.references.published import ACCEPTANCE, Published
+from fabricheck.references.published import LIMITS, Published
 
 Statistic = Literal["value", "median", "mean", "least"]
 
@@ -141,7 +141,7 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
         system = data.record(name).system
         if system != origin.system:
             raise InvalidInputError(f"Record {name} is of {system}, not of {origin.system}.")
-        if origin.kind == "published" and data.record(name).role == ACCEPTANCE:
+        if origin.kind == "published" and data.record(name).role in LIMITS:
             raise InvalidInputError(
                 f"Record {name} is an acceptance limit of {system}, not a published measurement."
             )

@@ -33,8 +33,11 @@ OF_METRICS = ("GB/s", "us", "percent")
 #: Fields of a record that are copied unchanged.
 _AS_THEY_ARE = ("id", "system", "accelerator", "experiment", "metric", "kind", "conditions")
 
-#: The role of records by which a site accepts its nodes: not a measurement of that site.
+#: The roles of records that are limits and no measurements: by which a site accepts its nodes, and
+#: what a vendor or a site demands at least, without a tolerance.
 ACCEPTANCE = "site_acceptance_reference"
+THRESHOLD = "threshold"
+LIMITS = (ACCEPTANCE, THRESHOLD)
 
 #: By partition the data set's name of its machine; other partitions have none. That the paper's
 #: machine is Dardel is inferred (``system_inferred`` of its records): the paper does not name it.

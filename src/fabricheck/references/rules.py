@@ -43,6 +43,11 @@ class _Alike(_Model):
     spreads: dict[str, _Spread]
 
 
+class _WrongNetwork(_Model):
+    below_gbs: float = Field(gt=0)
+    recorded: str
+
+
 class _Least(_Model):
     least_percent: float = Field(gt=0, le=100)
 
@@ -62,6 +67,7 @@ class _File(_Model):
     both_ways: _Least
     together: _Least
     collectives: _Collectives
+    wrong_network: _WrongNetwork
 
 
 @dataclass(frozen=True)
@@ -99,15 +105,20 @@ def kind(
     memories: Iterable[str | None],
     role: str | None,
     direct: bool,
+    between_nodes: bool = False,
+    both: bool = False,
 ) -> str:
     """Return the kind of transfer of a measurement, as named by its spread in the rules file.
 
     :param role: of the measurement, as in a series.
     :param direct: whether the devices of a pair have a link of their own.
+    :param both: of messages between nodes, whether they go both ways at once.
     """
     ends = set(memories)
     if unit == "us":
         return "message_latency" if engine == "mpi" else "latency"
+    if between_nodes:
+        return "nic_both_ways" if both else "nic"
     if movement in ("page-migration", "prefetch"):
         return "migration"
     if "host-pageable" in ends:
@@ -139,6 +150,11 @@ def together() -> Rule:
     """Return what a pair must reach beside others: a part of its fair share of its solo value."""
     part = _stated().together.least_percent / 100
     return Rule((100, part - 1, None, "%"), "pairs at once share links as the node model states")
+
+
+def wrong_network_gbs() -> float:
+    """Return the rate of a NIC, in GB/s, below which messages went by another network."""
+    return _stated().wrong_network.below_gbs
 
 
 def collective(

@@ -1,4 +1,4 @@
-"""The table of E1 to E15 of a partition: best and worst value, reference, and limit."""
+"""The table of E1 to E17 of a partition: best and worst value, reference, and limit."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Row:
 
 
 def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> tuple[Row, ...]:
-    """Return a row for each of E1 to E15.
+    """Return a row for each of E1 to E17.
 
     :param references: those of the partition, if already known.
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.results import made_of
 from fabricheck.results.document import load
@@ -50,10 +51,32 @@ class Entry:
 
     @property
     def node(self) -> str | None:
-        """Return the scheduler's name of the document's node, where it is recorded."""
+        """Return the scheduler's name of the document's node, where it is recorded.
+
+        Of several nodes it is their host list.
+        """
         if self.case is not None and self.case.node is not None:
             return self.case.node
-        return None if self.document is None else self.document["host"].get("scheduler_node")
+        return None if self.document is None else scheduled_node(self.document)
+
+
+def scheduled_node(document: ResultDocument) -> str | None:
+    """Return the scheduler's name of a document's node; of several measured nodes their host list.
+
+    None without a scheduler. Nodes of a simulated system are none of a scheduler.
+    """
+    hosts = dict.fromkeys(rank["host"] for rank in document.get("ranks") or ())
+    if len(hosts) > 1 and document["clock"] == "measured":
+        return nodelists.folded(hosts)
+    return document["host"].get("scheduler_node")
+
+
+def _is_among(node: str | None, nodes: str) -> bool:
+    """Whether a document's node may be that of its case, or one of several."""
+    if node in (None, nodes):
+        return True
+    several = nodelists.is_several(nodes)
+    return several and node in nodelists.unfolded(nodes)
 
 
 def read_entry(path: Path, case: Case | None = None) -> Entry:
@@ -65,8 +88,8 @@ def read_entry(path: Path, case: Case | None = None) -> Entry:
         document = load(path)
     except FabricheckError as problem:
         return Entry(case, path, None, problem)
-    node = document["host"].get("scheduler_node")
-    if case is not None and case.node is not None and node not in (None, case.node):
+    node = scheduled_node(document)
+    if case is not None and case.node is not None and not _is_among(node, case.node):
         said = f"{case.name} @{case.place}: {path} was measured on node {node}."
         return Entry(case, path, None, InvalidInputError(said))
     return Entry(case, path, document, None)

@@ -254,7 +254,7 @@ def _node_of(path: Path) -> str | None:
     beside = path.resolve().parent / requested_nodes.NAME
     if not beside.is_file():
         return None
-    for node, requested in requested_nodes.read(beside).nodes.items():
+    for node, requested in requested_nodes.read(beside).every.items():
         if requested.results is not None and Path(requested.results) == Path(path.resolve().name):
             return node
     return None

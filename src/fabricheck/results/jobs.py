@@ -56,9 +56,12 @@ class Job:
 
     @cached_property
     def shares(self) -> tuple[Share, ...]:
-        """The requested nodes in their order, including those without any result."""
+        """The requested nodes in their order, including those without any result.
+
+        Behind them what joins the nodes, where it was to be measured.
+        """
         return tuple(
-            _share(self.path, node, requested) for node, requested in self.requested.nodes.items()
+            _share(self.path, node, requested) for node, requested in self.requested.every.items()
         )
 
 

@@ -12,6 +12,9 @@ from fabricheck.results.model import ResultDocument, Series
 
 Findings = Iterator[tuple[str, str]]
 
+#: The experiments of RCCL and NCCL: in a node, and between nodes.
+OF_RCCL = ("E11", "E17")
+
 
 def of_another_tool(document: ResultDocument) -> bool:
     """Whether a document was made of a third-party tool's output, by ``fabricheck tools run``."""
@@ -32,7 +35,7 @@ def contradictions(series: Series, of_tool: bool) -> Findings:
         word = "another tool" if of_tool else "a program of this suite"
         yield "verification.by", f"contradicts the document, which is from {word}"
     rccl = series["engine"] == "rccl"
-    if rccl != (series["experiment"] == "E11"):
+    if (series["experiment"] not in OF_RCCL) if rccl else (series["experiment"] == "E11"):
         yield "engine", f"is {series['engine']}, but the experiment is {series['experiment']}"
     if rccl != (series.get("in_place") is not None):
         yield "in_place", f"must be set exactly when RCCL moves the data, not {series['engine']}"
@@ -56,7 +59,7 @@ def _of_the_ranks(series: Series) -> Findings:
     if series["device"] is not None:
         yield "device", f"is {series['device']}, but messages have none"
     ends = [series["source"], series["destination"]]
-    pair = series["direction"] == "one-way"
+    pair = series["direction"] != "collective" and series["role"] == "single"
     held = [place["device"] for place in ends]
     # Two ranks can share a device, which the set names once.
     if devices and len(devices) != len(ranks) and not (pair and held == [*devices, *devices]):

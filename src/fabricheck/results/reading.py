@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.core.nodelists import folded
+from fabricheck.core.nodelists import folded, is_several
 from fabricheck.results import archive, jobs, requested_nodes
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
@@ -147,8 +147,11 @@ class Source:
         """
         if (case is not None and case.node) or (entry is not None and entry.node):
             return None  # its row says which
-        if len(self.named) == 1:
-            return next(iter(self.named))
+        named = self.named
+        if len(named) > 1:
+            named = frozenset(one for one in named if not is_several(one))
+        if len(named) == 1:
+            return next(iter(named))
         if self.named or case is None or (entry is not None and entry.document is not None):
             return None
         # Where everything ran on one machine, a check that left nothing ran there too.
@@ -271,7 +274,7 @@ class Results:
     @cached_property
     def requested(self) -> Mapping[str, RequestedNode]:
         """The requested nodes, by the scheduler's name."""
-        return {name: node for one in self.lists for name, node in one.nodes.items()}
+        return {name: node for one in self.lists for name, node in one.every.items()}
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -294,7 +297,7 @@ class Results:
             return ()
         there = {case.node for source in self.sources for case in source.cases}
         there |= {entry.node for entry in self.entries}
-        return tuple(name for name in self.requested if name not in there)
+        return tuple(name for name in self.requested if not answered(name, there))
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -390,11 +393,20 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
     )
 
 
+def answered(name: str, there: Collection[str | None]) -> bool:
+    """Whether a requested node has results, or the network of a job: of any of its nodes."""
+    several = is_several(name) and any(one is not None and is_several(one) for one in there)
+    return several or name in there
+
+
 def _those(requested: RequestedNodes | None, on: Sequence[str]) -> RequestedNodes | None:
     if requested is None or not on:
         return requested
     return requested.model_copy(
-        update={"nodes": {name: one for name, one in requested.nodes.items() if name in on}}
+        update={
+            "nodes": {name: one for name, one in requested.nodes.items() if name in on},
+            "network": None,
+        }
     )
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
+from fabricheck.core import nodelists
 from fabricheck.core.text import read_model
 from fabricheck.core.whole_files import write_whole
 
@@ -63,8 +64,8 @@ class RequestedNodes(BaseModel):
 
     partition: ``system:partition``; None where the session chooses it on each node. chosen: the
     options that selected the checks (``-t smoke``). job: the scheduler's number of the job over all
-    nodes; None where each check is a job. path: the file that it was read from; not stored in the
-    file.
+    nodes; None where each check is a job. network: the session over all of them that measured what
+    joins them; None without one. path: the file that it was read from; not stored in the file.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -75,7 +76,15 @@ class RequestedNodes(BaseModel):
     started: Moment
     job: str | None = None
     nodes: dict[str, RequestedNode] = Field(min_length=1)
+    network: RequestedNode | None = None
     path: Path | None = Field(default=None, exclude=True)
+
+    @property
+    def every(self) -> dict[str, RequestedNode]:
+        """The nodes, and behind them the network under the host list of all nodes."""
+        if self.network is None:
+            return self.nodes
+        return {**self.nodes, nodelists.folded(self.nodes): self.network}
 
 
 def now() -> datetime:

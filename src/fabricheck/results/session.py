@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from fabricheck.core.nodelists import folded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import run_report
@@ -46,8 +47,8 @@ class Case:
     by its node. ``folders`` are where its document may be, in order; ``earlier`` are the attempts
     before this one (ReFrame's retries and reruns), the first one first. ``phase`` is the phase in
     which it failed; ``values`` has the recorded value and unit of each metric, ``judged`` what it
-    was compared with. ``node`` is the node assigned by the scheduler, by the scheduler's name; None
-    without a scheduler, for a job on several nodes, and for a job never placed. ``exit_code`` is
+    was compared with. ``node`` is the node assigned by the scheduler, by the scheduler's name, or
+    the host list of several; None without a scheduler, and for a job never placed. ``exit_code`` is
     that of its job, None without one, and ``error`` the class of the exception that ended a failed
     case. ``submitted`` and ``ended`` are when its job was started or queued, and when it ended, in
     seconds since the epoch; None without a job.
@@ -285,15 +286,16 @@ def _moment(stated: float | str | None) -> float | None:
 
 
 def _node(entry: TestCase, name: str) -> str | None:
-    # With the local scheduler --distribute knows one node, localhost, which is not a node's name.
-    if entry.scheduler == _LOCAL:
+    # The job's own list is empty for a distributed case that was never submitted.
+    nodes = entry.job_nodelist if entry.scheduler and isinstance(entry.job_nodelist, list) else []
+    # With the local scheduler --distribute knows one node, localhost, which is not a node's name;
+    # several are those of a step.
+    if entry.scheduler == _LOCAL and len(nodes) < 2:
         return None
     for found in _DISTRIBUTED.finditer(name):
         if found["what"] == ".nid":
             return found["value"]
-    # The job's own list is empty for a distributed case that was never submitted.
-    nodes = entry.job_nodelist if entry.scheduler and isinstance(entry.job_nodelist, list) else []
-    return printable(nodes[0]) if len(nodes) == 1 else None
+    return folded(map(printable, nodes)) if nodes else None
 
 
 def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, ENV_PEER_ENGINES, Clock
 from fabricheck.node import NodeModel
 from fabricheck.results import made_of
-from fabricheck.results.entry import Entry
+from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import (
     BusyProcess,
     Device,
@@ -80,7 +80,7 @@ class Check(_Row):
     repetition: Annotated[int | None, "the repetition of the check, from 0 (--repeat)"] = None
     failed_attempts: Annotated[int | None, "failed attempts before the one in the row"] = None
     phase: Annotated[str | None, "ReFrame's stage in which the check failed"] = None
-    experiment: Annotated[str | None, "E1 to E15"] = None
+    experiment: Annotated[str | None, "E1 to E17"] = None
     measured_at: Annotated[
         datetime | None, "when the run began, in UTC; null without a document"
     ] = None
@@ -149,7 +149,7 @@ class Series:
     measured: Measured
 
     index: Annotated[int, "index of the series in its document, from 0"]
-    experiment: Annotated[str, "E1 to E15"]
+    experiment: Annotated[str, "E1 to E17"]
     value: Annotated[float, "the value; of a series the median of its samples"]
     unit: Annotated[str, "of value and its limits: GB/s (1e9 B/s), us, count or %"]
     better: Annotated[str, "whether higher or lower is better; null where the unit does not tell"]
@@ -419,8 +419,7 @@ def _node(case: Case | None, document: ResultDocument | None) -> str | None:
         return case.node
     if document is None:
         return None
-    host = document["host"]
-    return host.get("scheduler_node") or host["hostname"]
+    return scheduled_node(document) or document["host"]["hostname"]
 
 
 def _of_run(document: ResultDocument | None) -> dict[str, Any]:

@@ -250,8 +250,8 @@ class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[cal
         _require_ranks(document)
         return misbound(document, self.required_node)
 
-    def _keep_to_one_node(self) -> None:
-        super()._keep_to_one_node()
+    def _keep_to_its_nodes(self) -> None:
+        super()._keep_to_its_nodes()
         try:
             bound = options(self.extra("site_binding"), self.required_node)
         except (KeyError, ValueError) as error:

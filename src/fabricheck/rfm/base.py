@@ -13,7 +13,7 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
 from fabricheck.results import failures, made_of, settings, state
 from fabricheck.results.document import load
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.rfm import bounds, exceptions, predictions, relative, run_match, slurm, steps
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
@@ -308,16 +308,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self.executable = shlex.quote(str(program))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.limit_s + GRACE_S}s"
-        self._keep_to_one_node()
+        self._keep_to_its_nodes()
         self._set_platform()
 
-    def _keep_to_one_node(self) -> None:
-        self.num_tasks_per_node = self.num_tasks
+    def _keep_to_its_nodes(self) -> None:
+        self.num_tasks_per_node = self.num_tasks // self.node_count
         if slurm.submits(self.current_partition):
             self.job.options = [*self.job.options, slurm.ONCE]
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
-            launcher.options = [*steps.options(self.job, self.num_tasks), *launcher.options]
+            of_step = steps.options(self.job, self.num_tasks, self.node_count)
+            launcher.options = [*of_step, *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.limit_s), "--output", RESULT)
@@ -334,7 +335,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _set_platform(self) -> None:
         if self.simulated:
-            self._write_platform(self.overlay or None)
+            self._write_platform(self.overlay or None, self.node_count)
         elif self.overlay:
             raise PipelineError(
                 f"The overlay {self.overlay} changes a simulated node, but partition "
@@ -358,7 +359,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 figures.append(self.figure(document, metric))
             except MetricError as error:
                 faults.append(str(error))
-        beyond = list(bounds.figure_faults(document, figures, self.physical_bound))
+        ranks = document.get("ranks") or ()
+        bound_of = partial(self.physical_bound, ranks=ranks)
+        beyond = list(bounds.figure_faults(document, figures, bound_of))
         doubts = {*run_match.clock_faults(document), *beyond}
         self._refuse(document, [*faults, *beyond], doubts)
         for remark in run_match.clock_remarks(document):
@@ -390,10 +393,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         :param doubts: the faults that concern measured values only.
         """
         other_devices = list(run_match.device_faults(document, self.requested().architectures))
-        fewer = len(document["devices"]) < self.device_count
+        fewer = len(document["devices"]) < self.device_count * self.node_count
         hidden = settings.hiding_devices(document) if fewer else None
         wheres = [metric.where for metric in self.expected_metrics()]
-        found = [*filter(None, [hidden]), *settings.disturbing(document, self.env_vars, wheres)]
+        found = [
+            *filter(None, [hidden]),
+            *self.wrong_settings(document),
+            *settings.disturbing(document, self.env_vars, wheres),
+        ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
         said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
@@ -402,6 +409,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if said:
             kind = exceptions.DoubtedValueError if only_doubts else SanityError
             raise (exceptions.SettingError if found else kind)(said)
+
+    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
+        """Return sentences on settings with which no value is judged; overridden where known."""
+        return ()
 
     def requested(self) -> run_match.Requested:
         """Return the required content of the document."""
@@ -414,11 +425,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """
         return metric.figure(document, self.population())
 
-    def physical_bound(self, series: Series) -> bounds.Bound | None:
-        """Return a series' physical bound: from the node model, else from the partition."""
+    def physical_bound(self, series: Series, ranks: Sequence[Rank] = ()) -> bounds.Bound | None:
+        """Return a series' physical bound: from the node model, else from the partition.
+
+        :param ranks: those of its document.
+        """
         node = self.node
         if node:
-            return bounds.node_bound(node, series)
+            return bounds.node_bound(node, series, ranks)
         stated = self.extra("physical_bounds").get(series["unit"])
         return bounds.Bound(**stated) if stated else None
 

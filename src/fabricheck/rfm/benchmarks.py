@@ -19,7 +19,7 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import amounts
 from fabricheck.core.lines import doubled
-from fabricheck.core.vocabulary import Unit
+from fabricheck.core.vocabulary import NCCL_COLLECTIVES, OSU_COLLECTIVES, Unit
 from fabricheck.results import made_of
 from fabricheck.results.made_of import Reduction
 from fabricheck.rfm import launchers, predictions, slurm
@@ -27,6 +27,7 @@ from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
+from fabricheck.tools.outputs.osu import RATES
 
 #: The plan in the stage folder.
 PLAN = "plan.json"
@@ -143,11 +144,11 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         """Return the number of processes of the largest launch."""
         return max(launch.ranks for launch in plan.launches)
 
-    def _keep_to_one_node(self) -> None:
+    def _keep_to_its_nodes(self) -> None:
         # The plan contains the launchers; ReFrame starts only ``fabricheck tools run``.
         plan = self.plan()
         self.num_tasks = self.processes(plan)
-        self.num_tasks_per_node = self.num_tasks
+        self.num_tasks_per_node = self.num_tasks // self.node_count
         (Path(self.stagedir) / PLAN).write_text(plan.model_dump_json(indent=1) + "\n")
         self._require_programs(plan)
         self.job.launcher = getlauncher("local")()
@@ -218,7 +219,7 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         once = {"iterations": 1, "warm_up": 0, "window": 1}
         for verifies, rounds in ((False, given), (True, once)):
             name = "-".join([program, *(map(str, devices) if devices else [f"{ranks}ranks"])])
-            window = rounds["window"] if program == "osu_bw" else 1
+            window = rounds["window"] if program in RATES else 1
             yield Launch(
                 name=f"{name}-c" if verifies else name,
                 program=program,
@@ -228,6 +229,7 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
                 sizes=list(doubled(*sizes)),
                 batch=rounds["iterations"] * window,
                 verifies=verifies,
+                nodes=self.node_count,
                 limit_s=self.launch_seconds,
             )
 
@@ -242,11 +244,12 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     ) -> str:
         options = ["-m", f"{sizes[0]}:{sizes[1]}"]
         options += ["-i", str(rounds["iterations"]), "-x", str(rounds["warm_up"])]
-        options += ["-W", str(rounds["window"])] if program == "osu_bw" else []
+        options += ["-W", str(rounds["window"])] if program in RATES else []
         options += ["-c", "-u", "0"] if verifies else []
-        options += [] if program in OSU.pairs else ["-f"]
+        of_pairs = program in (*OSU.pairs, *OSU.at_once)
+        options += [] if of_pairs else ["-f"]
         if self.runtime in VISIBLE:
-            options += ["-d", self.runtime, *(["D", "D"] if program in OSU.pairs else [])]
+            options += ["-d", self.runtime, *(["D", "D"] if of_pairs else [])]
         started = shlex.join([str(self.tool_path(program)), *options])
         return f"{self.mpi_line(devices, ranks)} {started}"
 
@@ -271,7 +274,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
     ordered pair is measured. With buffers in host memory there is one pair: two ranks.
     """
 
-    programs: Sequence[str] = OSU.pairs
+    programs: Sequence[str] = ("osu_bw", "osu_latency")
     first_only = True
 
     def pairs(self) -> Mapping[str, Sequence[tuple[int, ...]]]:
@@ -366,7 +369,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         return [
             program
             for program, operation in OSU.operations.items()
-            if program not in OSU.pairs and operation not in without
+            if program in OSU_COLLECTIVES.values() and operation not in without
         ]
 
     def device_sets(self) -> Sequence[tuple[int, ...]]:
@@ -420,6 +423,9 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
 
     thread_each = False
 
+    #: The tests, by the names of their programs without ``_perf``.
+    programs: Sequence[str] = tuple(one.removesuffix("_perf") for one in NCCL_COLLECTIVES.values())
+
     values: Mapping[Unit, str] = {"us": "latency", "GB/s": "busbw"}
 
     def device_sets(self) -> Sequence[tuple[int, ...]]:
@@ -460,7 +466,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
                 threads=self.threads_of(devices)[0],
                 limit_s=self.launch_seconds,
             )
-            for program in NCCL_TESTS.operations
+            for program in self.programs
             for devices in self.device_sets()
         ]
 
@@ -490,7 +496,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
                 unit=unit,
                 rule=self.collective_rule(operation, devices, self.judged_sizes()[1], "rccl", unit),
             )
-            for operation in NCCL_TESTS.operations.values()
+            for operation in map(NCCL_TESTS.operations.__getitem__, self.programs)
             for devices in self.device_sets()
             for unit, value in self.values.items()
         ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.results.host_copies import host_domains
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.rfm.metrics import Figure, where_measured
 
 #: The fraction of bytes that may come from caches for larger arrays (`regime` memory: at least four
@@ -36,21 +36,24 @@ class Bound:
     bytes_counted: BytesOfCopy = "once"
 
 
-def node_bound(node: NodeModel, series: Series) -> Bound | None:
+def node_bound(node: NodeModel, series: Series, ranks: Sequence[Rank] = ()) -> Bound | None:
     """Return the bound of a series from the theoretical peaks of a node.
 
     A bandwidth between devices is bounded by the widest path of the pair, a bandwidth with the host
-    by the host link, and a local bandwidth by device memory. A sum is bounded by the sum of the
-    bounds of its members. Where bytes are counted read plus written, a link that carries each byte
-    once allows twice its peak: both directions, or the local half of a one-way transfer. Beyond the
-    caches, a transfer with the host is also bounded by the memory of the NUMA domains that it
-    verifiably uses. A latency is bounded by zero only.
+    by the host link, a local bandwidth by device memory, and one between nodes by the NICs. A sum
+    is bounded by the sum of the bounds of its members. Where bytes are counted read plus written, a
+    link that carries each byte once allows twice its peak: both directions, or the local half of a
+    one-way transfer. Beyond the caches, a transfer with the host is also bounded by the memory of
+    the NUMA domains that it verifiably uses. A latency is bounded by zero only.
 
     :param node: the healthy node, without an overlay.
+    :param ranks: those of the document; they tell nodes apart, and have the NICs that each used.
     :returns: ``None`` where the model states no peak for the path of the data.
     """
     if series["unit"] == "us":
         return Bound(0.0, "derived", "a time is positive")
+    if series["experiment"] == "E17":
+        return _between_nodes(node, series, ranks)
     if series["bytes_counted"] == "bus":
         return _of_a_bus(node, series["device_set"])
     active = series["device_set"]
@@ -82,6 +85,51 @@ def _between_devices(node: NodeModel, series: Series) -> Bound:
         ways = 2  # both directions of the one pair
     how = f"{ways} x {peak:g} GB/s of the widest path"
     return Bound(ways * peak, "derived", f"{node.name}: {how}")
+
+
+def _between_nodes(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bound | None:
+    """Bound a bandwidth between nodes by the NICs, each way.
+
+    A rank may use several NICs, as UCX does and MPICH can: all of its node, unless counters tell.
+    """
+    if not node.nics:
+        return None
+    every = sum(nic.peak_gbs for nic in node.nics)
+    if series["bytes_counted"] == "bus":
+        times = _passed_on(series)
+        how = f"{times:g} x {every:g} GB/s of all NICs of a node, which send each byte once"
+        return Bound(times * every, "derived", f"{node.name}: {how}")
+    ways = 2 if series["direction"] == "both-ways" else 1
+    senders = (series.get("ranks") or [])[::2]
+    known = {rank["rank"]: rank for rank in ranks}
+    if series["role"] == "sum":
+        nodes = len({known[one]["host"] for one in senders if one in known}) or 1
+        peak, of = nodes * every, f"all NICs of {'a node' if nodes == 1 else f'{nodes} nodes'}"
+    else:
+        peak, of = _of_used_nics(node, known[senders[0]] if senders and known else None)
+    how = f"{ways} x {peak:g} GB/s of {of}"
+    return Bound(ways * peak, "derived", f"{node.name}: {how}")
+
+
+def _of_used_nics(node: NodeModel, rank: Rank | None) -> tuple[float, str]:
+    """Return the sum of the peaks of the NICs that a rank used, and these in words."""
+    network = None if rank is None else rank.get("network")
+    used = {one["name"] for one in network["nics"]} if network else set()
+    peaks = [nic.peak_gbs for nic in node.nics if nic.name in used]
+    if not peaks or len(peaks) < len(used):
+        return sum(nic.peak_gbs for nic in node.nics), "all NICs of a node"
+    return sum(peaks), f"NIC {', '.join(sorted(used))}"
+
+
+def _passed_on(series: Series) -> float:
+    """Return the bus bandwidth of a collective for each byte a second that a node's NICs send.
+
+    Of n ranks on two nodes; over more nodes the NICs send more, and allow less.
+    """
+    ranks = len(series.get("ranks") or series["device_set"])
+    if series["operation"] in ("allreduce", "allgather", "reduce_scatter"):
+        return 2 * (ranks - 1) / ranks
+    return 1.0
 
 
 def _within_a_device(node: NodeModel, series: Series) -> Bound:

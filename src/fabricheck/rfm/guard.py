@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.rfm import distributed, gitlab, node_lock, seams, slurm, steps
+from fabricheck.site import sets
 from fabricheck.site.software import record
 
 #: The options that select test cases.
@@ -34,6 +36,9 @@ SELECTING = (
     "failed",
     "restore_session",
 )
+
+#: The tag of checks that measure what joins the nodes of a machine.
+NETWORK = "network"
 
 #: The defaults of these options.
 NOT_GIVEN: tuple[Any, ...] = (None, False, [], [".*"])
@@ -63,7 +68,7 @@ def install() -> None:
     seams.around_lists(_guard_list)
     seams.around_nodes(distributed.nodes)
     seams.around_check_file(_guard_check_file)
-    seams.hold_back(distributed.waits_for_its_node)
+    seams.hold_back(_waits)
     seams.end_without_warning()
     seams.after_squeue(slurm.complete)
     seams.around_blocked(slurm.cancel_if_blocked)
@@ -111,7 +116,8 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     if session.nodes is not None:
         distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
     here = local_partitions(testcases).keys() - set(stepping)
-    with node_lock.held(here=bool(here), stepping=bool(stepping), say=seams.say):
+    numbers = {_nodes_of(case.check) for case in testcases if case.partition.fullname in stepping}
+    with node_lock.held(here=bool(here), stepping=numbers, say=seams.say):
         yield
 
 
@@ -122,6 +128,20 @@ def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
     together = sum(partition.max_jobs for partition in local.values())
     if together > 1 and seams.run_serially(runner):
         seams.say(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
+
+
+def _waits(check: Any, running: Sequence[Any]) -> bool:
+    """Return whether a check must wait for what runs in its partition.
+
+    Checks of the network wait for each other, because they share its links.
+    """
+    of_network = NETWORK in check.tags and any(NETWORK in one.tags for one in running)
+    return of_network or distributed.waits_for_its_node(check, running)
+
+
+def _nodes_of(check: Any) -> int:
+    """Return how many nodes a check measures, before it is set up; 0 means all of its job."""
+    return int(getattr(check, "nodes", 1))
 
 
 def local_partitions(testcases: Iterable[Any]) -> dict[str, Any]:
@@ -205,6 +225,9 @@ class _Session:
         if any(self.option(name) for name in REQUESTING):
             return cases
         out = [case for case in cases if getattr(case.check, "only_if_requested", False)]
+        if os.environ.get(ENV_METRICS):
+            # Who asks for the metrics of all checks asks for all sets.
+            out = [case for case in out if sets.known().keys().isdisjoint(case.check.tags)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
             seams.say(f"These checks run only if requested by -n or -t: {', '.join(names)}.")

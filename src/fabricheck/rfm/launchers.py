@@ -65,10 +65,12 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
         ]
 
 
-def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
-    """Return the command by which a launcher starts ranks on the one node of a job.
+def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
+    """Return the command by which a launcher starts ranks on the nodes of a job.
 
     Empty for a launcher without a command (``local``).
+
+    :param tasks: on all nodes.
     """
     before = job.num_tasks
     job.num_tasks = tasks
@@ -79,7 +81,7 @@ def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
     if launcher.registered_name != slurm.STEP_LAUNCHER:
         return command
     first, *rest = command.split(" ", 1)
-    return " ".join([first, *steps.options(job, tasks), *rest])
+    return " ".join([first, *steps.options(job, tasks, nodes), *rest])
 
 
 @functools.cache

@@ -62,6 +62,11 @@ class Metric:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def of_medians(self) -> bool:
+        """Whether it is of the medians of its series; overridden where it is not."""
+        return True
+
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Compute the figure; overridden where it is not the value of one of the series.
 
@@ -69,7 +74,10 @@ class Metric:
         :raises MetricError: when a series is missing, duplicate, in another unit, or a share of
             which only the sum is judged.
         """
-        chosen = series_of(document, self, population, self.unit)
+        return self.of_series(series_of(document, self, population, self.unit))
+
+    def of_series(self, chosen: tuple[Series, ...]) -> Figure:
+        """Reduce the medians of its series."""
         medians = [series["median"] for series in chosen]
         if self.reduce == "median":
             return Figure(self, statistics.median(medians), chosen, chosen)
@@ -95,7 +103,8 @@ class Figure:
     def made_of(self, document: ResultDocument) -> MadeOf:
         """Return the indices of its series in the document, and how they are reduced."""
         index = {id(one): number for number, one in enumerate(document["series"])}
-        reduced = {one["unit"] for one in self.series} == {self.metric.unit}
+        of_one_unit = {one["unit"] for one in self.series} == {self.metric.unit}
+        reduced = of_one_unit and self.metric.of_medians
         return MadeOf(
             series=tuple(index[id(one)] for one in self.series),
             reduce=self.metric.reduce if reduced else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from reframe.core.exceptions import ReframeError
@@ -22,7 +22,7 @@ THIS_NODE = "this-node"
 
 
 @contextlib.contextmanager
-def held(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[None]:
+def held(here: bool, stepping: Collection[int], say: Callable[[str], object]) -> Iterator[None]:
     """Hold the locks of the nodes that a session measures, after waiting for other sessions.
 
     Slurm admits only this job to a node of its allocation, but the job may have two sessions. If
@@ -30,17 +30,18 @@ def held(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[N
     one machine (``slurmd -N``) are measured in turn.
 
     :param here: whether the session measures the machine that it runs on, without Slurm.
-    :param stepping: whether it measures a node of the allocation around it, by steps.
+    :param stepping: how many nodes of the allocation around it each check measures, by steps.
     :param say: called with a sentence when the session waits for another one.
     :raises ReframeError: when the lock file cannot be created or opened.
     """
-    node, own = steps.node(os.environ) if stepping else (None, False)
+    nodes = {node for number in stepping for node in steps.nodes(os.environ, number)}
     with contextlib.ExitStack() as stack:
         if here:
             stack.enter_context(_held(THIS_NODE, fcntl.LOCK_EX, say))
-        elif own:
+        elif stepping and steps.is_inside(os.environ):
             stack.enter_context(_held(THIS_NODE, fcntl.LOCK_SH, say))
-        if node is not None:
+        # In one order, so that no two sessions wait for each other.
+        for node in sorted(nodes):
             stack.enter_context(_held(f"node-{node}", fcntl.LOCK_EX, say))
         yield
 

@@ -14,6 +14,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_NODE
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
+from fabricheck.node.system import system_json
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import exceptions, launchers
@@ -65,23 +66,34 @@ class OnPartition:
                 f"Partition {self.current_partition.fullname} has no {name} in its extras."
             ) from None
 
-    def rank_launcher(self, devices: Sequence[int]) -> Any:
+    @property
+    def node_count(self) -> int:
+        """The number of nodes of the check, each with the partition's devices."""
+        return 1
+
+    def rank_launcher(self, devices: Sequence[int], nodes: int = 1) -> Any:
         """Return the launcher of ranks; on a simulated node each rank is on the host of its device.
 
         A partition whose single-process programs need no launcher names one for ranks.
 
-        :param devices: the device of each rank.
+        :param devices: the device of each rank of a node.
+        :param nodes: how many nodes have such ranks, those of the first node first.
         """
         named = self.current_partition.extras.get("mpi_launcher")
         launcher = getlauncher(named)() if named else self.job.launcher
         if isinstance(launcher, launchers.SmpirunLauncher):
             launcher.platform = str(self.programs_folder / launchers.NODE_PLUGIN)
-            launcher.hosts = [f"device{device}" for device in devices]
+            launcher.hosts = [
+                f"{node}device{device}"
+                for node in ([""] if nodes == 1 else [f"node{n}/" for n in range(nodes)])
+                for device in devices
+            ]
         return launcher
 
-    def _write_platform(self, overlay: str | None = None) -> None:
+    def _write_platform(self, overlay: str | None = None, nodes: int = 1) -> None:
         """Write the platform of the simulated node to the path that the programs read.
 
+        :param nodes: how many nodes a simulated system has.
         :raises PipelineError: when the node does not exist, or the partition has other devices.
         """
         try:
@@ -91,7 +103,7 @@ class OnPartition:
                     f"Partition {self.current_partition.fullname} states {self.device_count} "
                     f"devices, but a simulated {node.name} has all of its {len(node.devices)}."
                 )
-            platform = platform_json(node)
+            platform = platform_json(node) if nodes == 1 else system_json(node, nodes)
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         (Path(self.stagedir) / PLATFORM).write_text(platform)
@@ -105,7 +117,8 @@ class OnPartition:
             program=program,
             runtime=self.runtime,
             arguments=arguments,
-            architectures=[one.arch for one in devices for _ in range(one.num_devices)],
+            architectures=self.node_count
+            * [one.arch for one in devices for _ in range(one.num_devices)],
             since=self.job.submit_time,
             node=json.loads(platform.read_text())["node"] if self.simulated else None,
         )

@@ -55,25 +55,28 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     @property
     def rank_devices(self) -> Sequence[int]:
-        """The device of each rank."""
+        """The device of each rank of a node."""
         placed = self.placed
         return placed.devices if placed else range(self.device_count)
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _start_ranks(self) -> None:
-        self.num_tasks = len(self.rank_devices)
-        self.job.launcher = self.rank_launcher(self.rank_devices)
+        self.num_tasks = len(self.rank_devices) * self.node_count
+        self.job.launcher = self.rank_launcher(self.rank_devices, self.node_count)
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of the class, and the ranks' map if there is a placement."""
         placed = self.placed
         if placed is None:
             return self.arguments
-        cores = ",".join(map(str, placed.cores))
-        return (*self.arguments, "--map", ",".join(map(str, placed.devices)), "--bind", cores)
+        # Both are of all ranks, and alike on each node.
+        devices, cores = (
+            ",".join(map(str, self.node_count * each)) for each in (placed.devices, placed.cores)
+        )
+        return (*self.arguments, "--map", devices, "--bind", cores)
 
-    def _keep_to_one_node(self) -> None:
-        super()._keep_to_one_node()
+    def _keep_to_its_nodes(self) -> None:
+        super()._keep_to_its_nodes()
         launcher = self.job.launcher
         if self.placed is not None and not isinstance(launcher, launchers.SmpirunLauncher):
             launcher.options = [*launcher.options, self._binding(self.placed)]

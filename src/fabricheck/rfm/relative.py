@@ -258,6 +258,7 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
     if node is None:
         return "processor"
     where = metric.where
+    between_nodes = where.get("experiment") == "E17"
     return rules.kind(
         unit=metric.unit,
         engine=where.get("engine"),
@@ -265,7 +266,9 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
         memories=(where.get("source.memory"), where.get("destination.memory")),
         # Ranks measure at the same time.
         role="share" if metric.over == ("ranks",) else where.get("role"),
-        direct=_direct(metric, node),
+        direct=between_nodes or _direct(metric, node),
+        between_nodes=between_nodes,
+        both=where.get("operation") == "bandwidth-both",
     )
 
 

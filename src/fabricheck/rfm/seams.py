@@ -353,6 +353,11 @@ def around_blocked(around: Callable[..., Any]) -> None:
     _wrap("reframe.core.schedulers.slurm", names, purpose, around)
 
 
+def set_nodes(job: Any, nodes: Sequence[str]) -> None:
+    """Set the nodes of a job of the local scheduler, which names only its own machine."""
+    _set(job, "name the nodes of a step", _nodelist=list(nodes))
+
+
 def is_pending(job: Any) -> bool:
     """Return whether a job of Slurm is pending, by ReFrame's list of states."""
     purpose = "cancel no job that only waits for another"

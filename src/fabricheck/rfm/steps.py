@@ -1,4 +1,5 @@
-"""The steps of a session: each on one node, with its own options, independent of other steps.
+"""The steps of a session: each on the nodes of its check, with its own options, independent of
+other steps.
 
 A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits Slurm's
 variables of that step's tasks. srun reads many of them as options: one task, its binding, its MPI.
@@ -7,11 +8,12 @@ variables of that step's tasks. srun reads many of them as options: one task, it
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+from fabricheck.core import nodelists
 from fabricheck.rfm import slurm
 
 #: Prefixes of variables that srun sets for the tasks of a step: those that srun reads as options,
@@ -40,33 +42,46 @@ _OF_A_STEP = (
 )
 
 
-def options(job: Any, tasks: int) -> list[str]:
-    """Return the options of srun for a number of tasks on the one node of a ReFrame job."""
+def options(job: Any, tasks: int, number: int = 1) -> list[str]:
+    """Return the options of srun for a number of tasks on the nodes of a ReFrame job.
+
+    :param tasks: on all nodes, the same number on each.
+    :param number: of the nodes.
+    """
     # In an allocation srun takes both from it; in one for eight ranks, it would start eight.
-    found = ["--nodes=1", f"--ntasks={tasks}"]
-    if job.scheduler.registered_name == "local":
-        found += _on_this_node(os.environ)
-    if tasks == 1:
+    found = [f"--nodes={number}", f"--ntasks={tasks}"]
+    if number > 1:
+        # The ranks of a node have successive numbers, whatever the job distributes.
+        found += [f"--ntasks-per-node={tasks // number}", "--distribution=block"]
+    there = len(allocated(os.environ)) if job.scheduler.registered_name == "local" else 0
+    if there > number or there > 1:
+        found.append(f"--nodelist={nodelists.folded(nodes(os.environ, number))}")
+    if tasks == number:
         found.append(slurm.ALL_CORES)
     return found
 
 
-def node(environment: Mapping[str, str]) -> tuple[str | None, bool]:
-    """Return the node of the allocation that a session measures, and whether it runs there.
+def allocated(environment: Mapping[str, str]) -> Sequence[str]:
+    """Return the nodes of the allocation around this process, in order; none without one."""
+    return list(NodeSet(environment.get("SLURM_JOB_NODELIST")))
 
-    Under salloc the session may run on a login node, which does not belong to the job: then the
-    first node of the job is measured. None if Slurm names no nodes.
+
+def nodes(environment: Mapping[str, str], number: int = 1) -> Sequence[str]:
+    """Return the nodes of the allocation that a check measures; of several nodes the first ones.
+
+    A check of one node measures the one that the session runs on. Under salloc that may be a login
+    node, which does not belong to the job: then the first node of the job is measured.
+
+    :param number: of the nodes; 0 means all.
     """
-    nodes = NodeSet(environment.get("SLURM_JOB_NODELIST"))
-    own = environment.get("SLURMD_NODENAME")
-    if own and own in nodes:
-        return own, True
-    return (nodes[0] if nodes else None), False
+    if number == 1 and is_inside(environment):
+        return [environment["SLURMD_NODENAME"]]
+    return allocated(environment)[: number or None]
 
 
-def _on_this_node(environment: Mapping[str, str]) -> list[str]:
-    several = len(NodeSet(environment.get("SLURM_JOB_NODELIST"))) > 1
-    return [f"--nodelist={node(environment)[0]}"] if several else []
+def is_inside(environment: Mapping[str, str]) -> bool:
+    """Whether a session runs on a node of its allocation."""
+    return environment.get("SLURMD_NODENAME") in allocated(environment)
 
 
 def forget_own_step(environment: MutableMapping[str, str]) -> None:

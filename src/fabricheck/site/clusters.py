@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,9 @@ PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
+
+#: Vendors' loopbacks of a NIC, each a feature of environments that have it.
+LOOPBACKS = ("cxi_gpu_loopback_bw", "ib_write_bw")
 
 #: Cray MPICH accepts device buffers only with this setting (Frontier user guide, "GPU-aware MPI";
 #: LUMI user guide, "LUMI-G example batch scripts").
@@ -111,11 +115,12 @@ def of_this_job(
     return here or list(partitions)
 
 
-def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
+def node(name: str, references: str, fabric: str | None = None, **extras: Any) -> dict[str, Any]:
     """Return devices, features and extras of a partition whose nodes a node model describes.
 
     :param name: the node model.
     :param references: the set of references (docs/feature-words.md).
+    :param fabric: the fabric that joins the nodes; without one, checks measure one node only.
     :param extras: added to those that all sites share (`SIZES`), or replacing them.
     :raises InvalidInputError: when there is no such model.
     """
@@ -130,6 +135,8 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
             *(["several_domains"] if several else []),
             *(["far_domain"] if "far" in model.placements() else []),
             *(AMD_FEATURES if amd else []),
+            *(["nics"] if model.nics else []),
+            *(["several_nodes"] if fabric else []),
         ],
         "devices": [{"type": "gpu", "arch": model.architecture, "num_devices": len(model.devices)}],
         "extras": {
@@ -137,6 +144,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
             "references": references,
             **SIZES,
             **(AMD_SIZES if amd else {}),
+            **({"fabric": fabric} if fabric else {}),
             **extras,
         },
     }
@@ -153,6 +161,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     """
     seen = view(spack_environment)
     tests = COLLECTIVE_TESTS[runtime]
+    loopback = _loopback()
     own = f"FABRICHECK_{runtime.upper()}"
     return {
         "features": [
@@ -160,6 +169,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "gpu_aware_mpi",
             "osu",
             tests,
+            *([Path(loopback).name] if loopback else []),
             # Programs in another folder were not built by Spack.
             *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
         ],
@@ -170,8 +180,20 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "rccl_folder": _folder(tests_variable(tests), seen / "bin"),
             "build_command": f"spack-env/install {spack_environment}",
             "spack_environment": spack_environment,
+            **({"loopback": loopback} if loopback else {}),
         },
     }
+
+
+def _loopback() -> str | None:
+    """Return a vendor's loopback: the one that FABRICHECK_LOOPBACK names, else one of this node.
+
+    A login node may lack what the nodes have, so the PATH counts only inside an allocation.
+    """
+    stated = os.environ.get("FABRICHECK_LOOPBACK")
+    if stated or not os.environ.get(ALLOCATION):
+        return stated or None
+    return next(filter(None, map(shutil.which, LOOPBACKS)), None)
 
 
 def of_spack(programs: str, environment: str) -> dict[str, str]:

@@ -1,10 +1,11 @@
-"""The sets of checks (smoke, node, full), their time limits, and the set of a session."""
+"""The sets of checks (smoke, node, full, network), their time limits, and the set of a session."""
 
 from __future__ import annotations
 
 import argparse
 import functools
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,7 +38,8 @@ class CheckSet(BaseModel):
     """One set.
 
     limit_s: its time limit on a node in s, None for no limit. shows, not_: what a passed set
-    proves, and what it does not.
+    proves, and what it does not. several_nodes: whether its checks are of several nodes, and in no
+    set of a node.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +47,7 @@ class CheckSet(BaseModel):
     limit_s: float | None = Field(gt=0)
     shows: str
     not_: str = Field(alias="not")
+    several_nodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Choice:
 
 @functools.cache
 def known() -> dict[str, CheckSet]:
-    """Return the sets by name, from the shortest to the longest."""
+    """Return the sets by name: those of a node from the shortest to the longest, then others."""
     text = Path(__file__).with_name("sets.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, CheckSet]).validate_python(yaml.safe_load(text))
 
@@ -104,6 +107,11 @@ def chosen(command: str) -> Choice:
     if narrowed or not named <= known().keys():
         whole = None
     return Choice((*words, *narrowed), whole)
+
+
+def without_choice(arguments: Sequence[str]) -> list[str]:
+    """Return ReFrame's arguments without those that select checks."""
+    return _parser().parse_known_args(list(arguments))[1]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -19,11 +19,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core import strict_json
-from fabricheck.core.errors import OtherRunError, UsageError
+from fabricheck.core.errors import OtherRunError, UsageError, WrongSettingError
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import (
     BETTER,
     NCCL_COLLECTIVES,
+    NCCL_PAIRS,
     OSU_COLLECTIVES,
     OSU_PAIRS,
     Datatype,
@@ -74,8 +75,9 @@ class Benchmark:
     suffix ``_folder``, and ``folder`` describes that folder. path: the file of a program in that
     folder. operations: those of the series, by program. read: makes series of a launch's output,
     see `read`: for each row, `series_of` its `fields_of`. engine: what moves the data. pairs: its
-    programs of two ranks (E9); all others are collectives. collectives: the experiment of these.
-    verifies_apart: whether it compares data in separate launches.
+    programs of two ranks (E9), and at_once those of several pairs at the same time; all others are
+    collectives. collectives: the experiment of these. verifies_apart: whether it compares data in
+    separate launches.
     """
 
     name: str
@@ -87,11 +89,14 @@ class Benchmark:
     engine: Literal["mpi", "rccl"]
     collectives: str
     pairs: Sequence[str] = ()
+    at_once: Sequence[str] = ()
     verifies_apart: bool = False
 
-    def experiment(self, program: str) -> str:
-        """Return the experiment of a program."""
-        return "E9" if program in self.pairs else self.collectives
+    def experiment(self, program: str, nodes: int = 1) -> str:
+        """Return the experiment of a program on one node or several."""
+        if nodes > 1:
+            return "E17"
+        return "E9" if program in (*self.pairs, *self.at_once) else self.collectives
 
 
 Count = Annotated[int, Field(gt=0)]
@@ -112,7 +117,8 @@ class Launch(_Part):
     ranks share it; empty if buffers are on no device. threads: of a process that has all devices,
     one thread for each; 1 if one thread has them all. sizes: of messages, in bytes and in order.
     batch: number of operations in the tool's mean. verifies: whether it only compares data (OSU's
-    -c, which changes the times). limit_s: its time limit in s.
+    -c, which changes the times). nodes: on which the ranks are, as many on each. limit_s: its time
+    limit in s.
     """
 
     name: Name
@@ -124,6 +130,7 @@ class Launch(_Part):
     batch: Count
     threads: Count = 1
     verifies: bool = False
+    nodes: Count = 1
     limit_s: Annotated[float, Field(gt=0)] = 60.0
 
     @property
@@ -224,6 +231,9 @@ def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
 def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
     origin = launch.origin
     result = osu.parse(text, origin, launch.program, launch.sizes, verified=launch.verifies)
+    if result.pairs is not None and 2 * result.pairs != launch.ranks:
+        reason = f"{result.pairs} pairs were measured, but there are {launch.ranks} ranks"
+        raise OtherRunError(origin, None, reason)
     if plan.accelerator is not None:
         osu.require_device_support(result, plan.accelerator)
     elif result.accelerator is not None:
@@ -250,6 +260,10 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
     result = nccl.parse(text, launch.origin, launch.program, launch.ranks, launch.sizes)
     for reason in _of_another_run(plan, launch, result, facts):
         raise OtherRunError(launch.origin, None, reason)
+    if plan.network is not None and not any(plan.network in told for told in result.network):
+        told = " and ".join(result.network) or "none"
+        reason = f"the network must be {plan.network}, but the library reports {told}"
+        raise WrongSettingError(launch.origin, None, reason)
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
@@ -284,9 +298,8 @@ def _of_another_run(
     hosts = {device.host for device in result.devices}
     if plan.network is None and len(hosts) > 1:
         yield f"the ranks are on {len(hosts)} nodes, but no network is required between them"
-    if plan.network is not None and not any(plan.network in told for told in result.network):
-        told = " and ".join(result.network) or "none"
-        yield f"the network must be {plan.network}, but the library reports {told}"
+    if len(hosts) != launch.nodes:
+        yield f"the ranks are on {len(hosts)} nodes, but {launch.nodes} were requested"
     known = {one["index"]: one["pci_address"] for one in facts["devices"]}
     for index, device in zip(launch.devices, result.devices, strict=False):
         if index not in known:
@@ -308,7 +321,10 @@ def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> d
     The reader of a tool adds what only its output states (``datatype``), or changes a field.
     """
     devices = list(launch.devices)
+    operation = plan.benchmark.operations[launch.program]
     pair = launch.program in plan.benchmark.pairs
+    several = launch.program in plan.benchmark.at_once
+    ways = 2 if operation == "bandwidth-both" else 1
     source: Place = {"memory": "host-pageable", "device": None, "numa_domain": None}
     destination = source
     if plan.buffers == "device":
@@ -316,29 +332,41 @@ def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> d
         source = {"memory": "device", "device": ends[0], "numa_domain": None}
         destination = {"memory": "device", "device": ends[1], "numa_domain": None}
     return {
-        "experiment": plan.benchmark.experiment(launch.program),
-        "operation": plan.benchmark.operations[launch.program],
+        "experiment": plan.benchmark.experiment(launch.program, launch.nodes),
+        "operation": operation,
         "engine": plan.benchmark.engine,
         "batch": launch.batch,
-        "role": "single",
+        "role": "sum" if several else "single",
         "device": None,
         "device_set": list(dict.fromkeys(devices)),
-        "ranks": list(range(launch.ranks)),
+        "ranks": _ranks(launch.ranks, several),
         "source": source,
         "destination": destination,
-        "direction": "one-way" if pair else "collective",
+        "direction": _DIRECTIONS[ways] if pair or several else "collective",
         "bytes": size,
-        "bytes_moved": size,
+        "bytes_moved": size * ways * (launch.ranks // 2 if several else 1),
         "bytes_counted": "once",
         "regime": "memory" if 2 * size >= PAST_CACHES * _cache(plan, facts) else "cache",
         "block_size": None,
         "verification": {
-            "bytes_checked": size,
+            "bytes_checked": size * ways * (launch.ranks // 2 if several else 1),
             "errors": 0,
             "first_mismatch": None,
             "by": "tool",
         },
     }
+
+
+#: The direction of a message between two ranks by the number of ways that count.
+_DIRECTIONS = {1: "one-way", 2: "both-ways"}
+
+
+def _ranks(number: int, several: bool) -> list[int]:
+    """Return the ranks; of several pairs at once the pairs, each source before its destination."""
+    if not several:
+        return list(range(number))
+    half = number // 2
+    return [rank for source in range(half) for rank in (source, source + half)]
 
 
 def _cache(plan: Plan, facts: ResultDocument) -> int:
@@ -372,13 +400,17 @@ OSU = Benchmark(
     extra="osu",
     folder="the folder libexec/osu-micro-benchmarks of an OSU",
     path=lambda program: (
-        f"mpi/{'pt2pt' if program in OSU_PAIRS.values() else 'collective'}/{program}"
+        f"mpi/{'collective' if program in OSU_COLLECTIVES.values() else 'pt2pt'}/{program}"
     ),
-    operations={program: name for name, program in (*OSU_PAIRS.items(), *OSU_COLLECTIVES.items())},
+    operations={
+        **{program: name for name, program in (*OSU_PAIRS.items(), *OSU_COLLECTIVES.items())},
+        "osu_mbw_mr": "bandwidth",
+    },
     read=_read_osu,
     engine="mpi",
     collectives="E10",
     pairs=tuple(OSU_PAIRS.values()),
+    at_once=("osu_mbw_mr",),
     verifies_apart=True,
 )
 
@@ -387,7 +419,10 @@ NCCL_TESTS = Benchmark(
     extra="rccl",
     folder="that of nccl-tests",
     path=lambda program: f"{program}_perf",
-    operations={program.removesuffix("_perf"): name for name, program in NCCL_COLLECTIVES.items()},
+    operations={
+        program.removesuffix("_perf"): name
+        for name, program in (*NCCL_COLLECTIVES.items(), *NCCL_PAIRS.items())
+    },
     read=_read_nccl,
     engine="rccl",
     collectives="E11",

@@ -249,6 +249,8 @@ class _Recording:
             "duration_s": time.monotonic() - self.began,
             "host": facts["host"],
             "devices": facts["devices"],
+            # Of several nodes: the rank of each, which names it.
+            **({"ranks": facts["ranks"]} if facts.get("ranks") else {}),
             "versions": versions,
             "environment": facts["environment"],
             "settings": facts.get("settings", []),

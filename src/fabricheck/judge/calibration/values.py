@@ -82,7 +82,8 @@ def value_of(
     every = [document["series"][index] for index in of]
     chosen = made_of.decisive(document, of, value, metric.unit) or every
     classes = {link_class(one, node) for one in every}
-    bounds = [] if node is None else [node_bound(node, one) for one in chosen]
+    ranks = document.get("ranks") or ()
+    bounds = [] if node is None else [node_bound(node, one, ranks) for one in chosen]
     known = [one for one in bounds if one is not None]
     # A series without a bound allows any value.
     bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None

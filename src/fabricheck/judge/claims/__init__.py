@@ -14,6 +14,7 @@ from fabricheck.judge.claims import (
     managed,
     message_tiers,
     messages,
+    network,
     numa,
     overlap,
     peers,
@@ -45,6 +46,7 @@ CLAIMS: tuple[Claim, ...] = (
     *messages.CLAIMS,
     *message_tiers.CLAIMS,
     *collectives.CLAIMS,
+    *network.CLAIMS,
     *links.CLAIMS,
 )
 

@@ -52,7 +52,7 @@ def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:
     """Yield the differences among measured nodes that have the same devices."""
     kinds: dict[frozenset[str], list[NodeVerdict]] = defaultdict(list)
     for one in verdicts:
-        if one.kind == "measured":
+        if one.kind == "measured" and not nodelists.is_several(one.node):
             kinds[frozenset(device.name for device in one.devices)].append(one)
     for own in kinds.values():
         found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))

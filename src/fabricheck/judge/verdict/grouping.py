@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.judge.verdict.checks import Key, key
 from fabricheck.results.entry import Entry
-from fabricheck.results.reading import Results, Source
+from fabricheck.results.reading import Results, Source, answered
 from fabricheck.results.session import REPETITION, Case
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
@@ -21,8 +22,9 @@ UNPLACED = "(no node)"
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a verdict: a node, or a simulated node on it.
+    """The subject of a verdict: a node, a simulated node on it, or nodes that a check joined.
 
+    node: its name, or the host list of several, whose results blame none of them.
     simulated: the partition that simulates; None for the machine itself, whose partitions all
     measure the same hardware.
     """
@@ -63,11 +65,13 @@ class NodeResults:
 class Survey:
     """Facts of some sources that also affect other nodes.
 
-    clocks: by partition, the clocks of its documents. ran: by partition, the checks that ran there.
+    clocks: by partition, the clocks of its documents. ran: by partition, the checks that ran there
+    on one node; of_several: those of several nodes.
     """
 
     clocks: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ran: dict[str, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
+    of_several: dict[str, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
     def by(cls, sources: Iterable[Source]) -> Survey:
@@ -80,7 +84,9 @@ class Survey:
                 clocks = told.clocks[row.case.where]
                 if row.clock is not None:
                     clocks.add(row.clock)
-                told.ran[row.case.where] |= {
+                several = row.node is not None and is_several(row.node)
+                ran = told.of_several if several else told.ran
+                ran[row.case.where] |= {
                     key(one): None for one in attempts(row.case, row.entry, 0) if not one.skipped
                 }
         return told
@@ -94,6 +100,8 @@ class Survey:
                 told.clocks[where] |= clocks
             for where, ran in one.ran.items():
                 told.ran[where] |= ran
+            for where, ran in one.of_several.items():
+                told.of_several[where] |= ran
         return told
 
     @cached_property
@@ -184,4 +192,4 @@ def silent(
     missed = dict.fromkeys((*results.requested, *expected_nodes))
     if any(one.node is None for one in results.problems):
         missed[UNPLACED] = None
-    return [Subject(name, kind) for name in missed if name not in names]
+    return [Subject(name, kind) for name in missed if not answered(name, names)]

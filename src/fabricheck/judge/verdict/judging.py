@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
+from fabricheck.core import nodelists
 from fabricheck.core.processes import share_out
 from fabricheck.judge import set_times
 from fabricheck.judge.verdict import alike, caveats, checks, diagnosed, facts, model, provisional
-from fabricheck.judge.verdict.checks import Checks, Key
+from fabricheck.judge.verdict.checks import Checks
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
     NodeResults,
@@ -48,7 +49,7 @@ def judge(
             silent_in[node].append(part)
 
     def verdict(subject: Subject, own: NodeResults, survey: Survey) -> model.NodeVerdict:
-        return _Node(subject, own, results, survey.ran, silent_in[subject.node], set_tag).verdict()
+        return _Node(subject, own, results, survey, silent_in[subject.node], set_tag).verdict()
 
     def of_sources(sources: Sequence[Source]) -> Generator[Survey, Survey, list[_Judged]]:
         survey = yield Survey.by(sources)
@@ -93,12 +94,13 @@ class _Node:
         subject: Subject,
         results: NodeResults,
         of: Results,
-        elsewhere: Mapping[str, Mapping[Key, None]],
+        survey: Survey,
         silent_in: Sequence[Results],
         set_tag: str | None,
     ) -> None:
         self.subject, self.results, self.of = subject, results, of
-        self.elsewhere, self.silent_in = elsewhere, silent_in
+        self.survey, self.silent_in = survey, silent_in
+        self.several = nodelists.is_several(subject.node)
         choice = checks.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         self.checks = Checks.of(results.attempts, self.choice)
@@ -193,7 +195,7 @@ class _Node:
         told = [one for one in self.of.problems if (one.node or UNPLACED) == node]
         for problem in told:
             yield finding("report", problem.sentence)
-        requested = self.of.requested.get(node)
+        requested = self._requested()
         if not self.results.attempts and not (told and node == UNPLACED):
             yield finding("silent", f"There is no result of node {node}{_as_requested(requested)}.")
         elif requested is not None and requested.said is not None:
@@ -218,6 +220,13 @@ class _Node:
         if missing:
             yield checks.missing(missing, f"on {node}")
 
+    def _requested(self) -> RequestedNode | None:
+        """Return how the node was requested; of several nodes how the network of their job was."""
+        for name, requested in self.of.requested.items():
+            if name == self.subject.node or (self.several and nodelists.is_several(name)):
+                return requested
+        return None
+
     def _failed_anywhere(self) -> bool:
         """Whether a check failed in the sessions, on this node or on a node that it simulates."""
         return any(one.session is None or one.session.failed for one in self.results.sources)
@@ -225,9 +234,17 @@ class _Node:
     def _missing(self) -> Iterator[str]:
         # The site lists checks by class, the sessions by check name.
         absent = self.checks.absent
+        if self.several:
+            # Other checks of the set may be of other nodes.
+            ran = [
+                key for where in self.results.partitions for key in self.survey.of_several[where]
+            ]
+            here = {check.split()[0] for _, _, check in ran}
+            yield from dict.fromkeys(one for one in absent if one not in here)
+            return
         yield from dict.fromkeys(absent)
         for where in self.results.partitions:
-            for key in self.elsewhere.get(where, ()):
+            for key in self.survey.ran.get(where, ()):
                 if key not in self.tried and key[2] not in absent:
                     yield key[2]
 

@@ -102,7 +102,8 @@ class NodeVerdict(_Strict):
 
     form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
     node: str
-    """As the scheduler names it; the machine's own name where there is no scheduler."""
+    """As the scheduler names it; the machine's own name where there is no scheduler. The host list
+    of the nodes that checks between nodes measured."""
     scheduled: bool
     """Whether a scheduler knows the node by that name."""
     status: NodeStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fabricheck.core.nodelists import SLURM_NAME, folded
+from fabricheck.core.nodelists import SLURM_NAME, folded, is_several, unfolded
 from fabricheck.judge.verdict.model import Row
 from fabricheck.judge.verdict.rules import FAILED
 
@@ -19,12 +19,13 @@ LONGEST_REASON = 200
 def drain_lines(rows: Iterable[Row]) -> list[str]:
     """Return a line of ``scontrol`` for each failed node, to be read and run by a person.
 
-    Provisional statuses have no line. The line is a comment if nothing was measured on the node, or
-    no scheduler named it.
+    Provisional statuses have no line, nor have results of several nodes, which do not tell whose
+    fault they are. The line is a comment if nothing was measured on the node, or no scheduler named
+    it.
     """
     lines = []
     for row in rows:
-        if row.status not in FAILED or row.provisional:
+        if row.status not in FAILED or row.provisional or is_several(row.node):
             continue
         if not SLURM_NAME.fullmatch(row.node):
             lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
@@ -46,7 +47,8 @@ def drain_lines(rows: Iterable[Row]) -> list[str]:
 def to_run_again(rows: Iterable[Row]) -> str:
     """Return the nodes about which nothing is proven, as a host list; only nodes of a scheduler."""
     open_ones = [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
-    return folded(one for one in open_ones if SLURM_NAME.fullmatch(one))
+    each = [name for one in open_ones for name in (unfolded(one) if is_several(one) else [one])]
+    return folded(one for one in each if SLURM_NAME.fullmatch(one))
 
 
 def plain(text: str) -> str:

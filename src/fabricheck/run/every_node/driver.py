@@ -93,6 +93,11 @@ class Driver:
     def _file(self) -> Path:
         return self.folder / requested_nodes.NAME
 
+    @property
+    def left_s(self) -> float | None:
+        """The seconds left to measure in; None without a limit of the job."""
+        return None if self._ends is None else self._ends - time.monotonic()
+
     def run(self) -> int | None:
         """Run all sessions; return the number of the signal that ended the run, if one did.
 

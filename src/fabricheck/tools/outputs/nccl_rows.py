@@ -50,6 +50,8 @@ COLLECTIVES = {
     "reduce_scatter": Collective(1, True, True),
     "broadcast": Collective(1, False, False, rooted=True),
     "reduce": Collective(1, False, False, rooted=True),
+    # Not a collective: each rank sends to the next one.
+    "sendrecv": Collective(1, False, False),
 }
 
 

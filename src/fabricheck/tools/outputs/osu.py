@@ -17,6 +17,8 @@ from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 #: The supported programs, and their titles in the banner.
 TITLES = {
     "osu_bw": "Bandwidth Test",
+    "osu_bibw": "Bi-Directional Bandwidth Test",
+    "osu_mbw_mr": "Multiple Bandwidth / Message Rate Test",
     "osu_latency": "Latency Test",
     "osu_reduce": "Reduce Latency Test",
     "osu_bcast": "Broadcast Latency Test",
@@ -25,10 +27,18 @@ TITLES = {
     "osu_allgather": "Allgather Latency Test",
 }
 
+#: The programs that print a rate, and the name of its column; all others print latencies.
+RATES = {
+    "osu_bw": "Bandwidth (MB/s)",
+    "osu_bibw": "Bandwidth (MB/s)",
+    "osu_mbw_mr": "MB/s",
+}
+
+_PAIRS = re.compile(r"# \[ pairs: (\d+) \] \[ window size: \d+ \]")
 _BANNER = re.compile(r"# OSU MPI(?:-([A-Z]+(?: MANAGED)?))? (.+) v(\d+(?:\.\d+)*)")
 _DATATYPE = re.compile(r"# Datatype: (MPI_\w+)\.")
 _COLUMN = re.compile(
-    r"\s+(Size|Bandwidth \(MB/s\)|(?:Avg |Min |Max )Latency\(us\)|Latency \(us\)"
+    r"\s+(Size|Bandwidth \(MB/s\)|MB/s|Messages/s|(?:Avg |Min |Max )Latency\(us\)|Latency \(us\)"
     r"|Iterations|Validation|P\d+ Tail (?:BW\(MB/s\)|Lat\(us\)))"
 )
 _SIZE = re.compile(r"0|[1-9]\d*")
@@ -71,7 +81,15 @@ class OsuResult:
     @property
     def unit(self) -> SeriesUnit:
         """The unit of the values."""
-        return "GB/s" if self.program == "osu_bw" else "us"
+        return "GB/s" if self.program in RATES else "us"
+
+    @property
+    def pairs(self) -> int | None:
+        """The number of pairs of ranks that worked at once, where the program prints it."""
+        for comment in self.comments:
+            if match := _PAIRS.fullmatch(comment):
+                return int(match[1])
+        return None
 
 
 def parse(
@@ -160,7 +178,8 @@ def _columns(line: Line, program: str) -> tuple[str, ...]:
     rest = _COLUMN.sub("", line.text[1:]).strip()
     if rest:
         raise line.garbled(f"'{rest}' is not a known column")
-    values = ["Bandwidth (MB/s)"] if program == "osu_bw" else ["Avg Latency(us)", "Latency (us)"]
+    rate = RATES.get(program)
+    values = [rate] if rate else ["Avg Latency(us)", "Latency (us)"]
     value = names[1] if len(names) > 1 else ""
     if names[0] != "Size" or value not in values or len(set(names)) != len(names):
         raise line.garbled(
@@ -178,7 +197,9 @@ def _comments(head: Sequence[Line]) -> tuple[str | None, tuple[str, ...]]:
             raise line.garbled(f"'{line.text.strip()}' is above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
-        elif line.text.startswith("# Datatype"):
+        elif line.text.startswith("# Datatype") or (
+            line.text.startswith("# [ pairs") and not _PAIRS.fullmatch(line.text)
+        ):
             raise line.garbled(f"'{line.text}' is damaged")
         else:
             comments.append(line.text)

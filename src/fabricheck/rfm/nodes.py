@@ -1,0 +1,363 @@
+"""Checks of several nodes (E17): their nodes, their ranks, and what messages leave a node by.
+
+One rank is beside each NIC of a node. A rate is judged only where every rank's messages left by the
+nearest NIC of its device, past the kernel where the fabric requires it, and by its provider:
+another network is a setting, and data are right on it too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import PipelineError
+
+from fabricheck.core import nodelists
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import Distance, Unit
+from fabricheck.node import NodeModel, placement
+from fabricheck.node.fabric import Fabric, load_fabric
+from fabricheck.node.placement import Placement
+from fabricheck.results.document import load
+from fabricheck.results.made_of import Reduction
+from fabricheck.results.model import Rank, ResultDocument, Series
+from fabricheck.rfm import predictions, seams, slurm, steps
+from fabricheck.rfm.base import RESULT
+from fabricheck.rfm.messages import CONVENTION, MpiCheck
+from fabricheck.rfm.metrics import (
+    WORST_AND_MEDIAN,
+    Figure,
+    Metric,
+    MetricError,
+    Population,
+    series_of,
+    where_measured,
+)
+from fabricheck.rfm.pairs import one_each
+
+#: The file with the places of nodes in the stage folder, for a fabric that lists them.
+PLACES = "places.txt"
+
+#: Single messages that are timed for the time that 99 % of them do not exceed.
+SINGLE_MESSAGES = 1000
+
+
+class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
+    """The part of a check that gives it several nodes.
+
+    nodes: their number, set by ``-S nodes=N``; 0 means all nodes of the allocation.
+    """
+
+    name: Any
+    job: Any
+    stagedir: Any
+    node: Any
+    extra: Any
+    skip_if: Any
+    is_dry_run: Any
+    current_partition: Any
+
+    nodes = variable(int, value=2)
+
+    #: Not in a session of all checks: they need nodes that the session may not have.
+    only_if_requested = True
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes; skips the check where the allocation has fewer."""
+        where = f"Partition {self.current_partition.fullname}"
+        if not slurm.of_the_allocation([self.current_partition]):
+            self.skip_if(
+                self.nodes < 2 and not self.is_dry_run(),
+                f"{where}: {self.name} takes all nodes of an allocation, and this session is in "
+                "none: run it by sbatch or salloc, or set -S nodes=N.",
+            )
+            return max(int(self.nodes), 2)
+        there = len(steps.allocated(os.environ))
+        if self.is_dry_run() and not there:
+            return max(int(self.nodes), 2)
+        wanted = int(self.nodes) or max(there, 2)
+        self.skip_if(
+            there < wanted,
+            f"{where}: {self.name} measures {count(wanted, 'node')}, and the allocation has "
+            f"{there}.",
+        )
+        return wanted
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric that the partition names.
+
+        :raises PipelineError: when there is no such file, or it is unusable.
+        """
+        try:
+            return load_fabric(str(self.extra("fabric")))
+        except FabricheckError as error:
+            raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
+
+    @property
+    def places(self) -> str:
+        """Where places of NICs come from, as an option of the programs; a list is written."""
+        places = self.fabric.file.places
+        lines = [
+            f"{node} {switch.group} {switch.name}\n"
+            for switch in places.switches
+            for node in nodelists.unfolded(switch.nodes)
+        ]
+        if not lines:
+            return places.rule
+        (Path(self.stagedir) / PLACES).write_text("".join(lines))
+        return PLACES
+
+    @property
+    def beside_nics(self) -> Placement | None:
+        """The ranks of a node, one beside each NIC; ``None`` without a model of the NICs."""
+        node = self.node
+        if node is None or not node.nics:
+            return None
+        return placement.right(node, node.nic_devices, "beside_nics")
+
+    def predicted_s(self) -> float:
+        """Refuse a prediction.
+
+        :raises Unpredicted: always.
+        """
+        raise predictions.Unpredicted("No node model says what messages between nodes take.")
+
+    @property
+    def node_devices(self) -> Sequence[int]:
+        """The device of each rank of a node; one rank without a model of the NICs."""
+        placed = self.beside_nics
+        return placed.devices if placed else (0,)
+
+    @run_after("setup")  # type: ignore[untyped-decorator]
+    def _require_whole_launch(self) -> None:
+        self.skip_if(
+            seams.node_of(self) is not None,
+            f"{self.name} measures several nodes, and --distribute gives each check one.",
+        )
+
+    @run_after("run")  # type: ignore[untyped-decorator]
+    def _name_nodes(self) -> None:
+        """Let the report name the nodes of a step; ReFrame names the machine that it runs on."""
+        if slurm.of_the_allocation([self.current_partition]):
+            seams.set_nodes(self.job, steps.nodes(os.environ, self.node_count))
+
+
+@dataclass(frozen=True)
+class BetweenNodes(Metric):
+    """One figure of all ordered pairs of ranks beside the same NIC of different nodes.
+
+    distance: of those of a distance only; every pair must then have one. p99: whether it is of the
+    times that 99 % of single messages do not exceed, instead of medians.
+    """
+
+    distance: Distance | None = field(default=None, kw_only=True)
+    p99: bool = field(default=False, kw_only=True)
+
+    @property
+    def of_medians(self) -> bool:
+        """Whether it is of the medians of its series."""
+        return not self.p99
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Compute the figure.
+
+        :raises MetricError: as `Metric.figure` does, and when the distance of a pair, or of all
+            pairs, is not the required one.
+        """
+        chosen = series_of(document, self, population, self.unit)
+        if self.distance is not None:
+            for one in chosen:
+                if one.get("distance") is None:
+                    raise MetricError(
+                        f"Metric {self}: the distance of {where_measured(document, (one,))} is "
+                        "unknown, because the place of a NIC in the fabric cannot be read."
+                    )
+            chosen = tuple(one for one in chosen if one.get("distance") == self.distance)
+            if not chosen:
+                raise MetricError(f"Metric {self}: no pair of ranks has that distance.")
+        return self._of_p99(document, chosen) if self.p99 else self.of_series(chosen)
+
+    def _of_p99(self, document: ResultDocument, chosen: tuple[Series, ...]) -> Figure:
+        times: list[float] = []
+        for one in chosen:
+            time = one.get("p99")
+            if time is None:
+                where = where_measured(document, (one,))
+                raise MetricError(f"Metric {self}: single messages of {where} were not timed.")
+            times.append(time)
+        decisive = tuple(one for one in chosen if one.get("p99") == max(times))
+        return Figure(self, max(times), chosen, decisive)
+
+
+class Unproven(Metric):
+    """The number of ranks whose messages left the node by something else than required.
+
+    A document in which there is one is refused before any metric is computed.
+    """
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Return 0: what was not proven has been reported."""
+        return Figure(self, 0.0, (), ())
+
+
+def unproven(
+    ranks: Sequence[Rank], fabric: Fabric, node: NodeModel | None, devices: Sequence[int]
+) -> Iterator[str]:
+    """Yield a sentence for each rank whose NIC, transport or provider is not the required one.
+
+    :param node: the node model; without NICs in it, any NIC is accepted.
+    :param devices: the device of each rank of a node, as the node numbers them.
+    """
+    before: dict[str, int] = defaultdict(int)
+    for rank in ranks:
+        number = before[rank["host"]]
+        before[rank["host"]] += 1
+        near = node.nearest_nic(devices[number]) if node is not None and node.nics else None
+        device = f" on device {devices[number]}" if near is not None else ""
+        who = f"rank {rank['rank']}{device} of node {rank['host']}"
+        said = _left_by(rank, fabric, near.name if near is not None else None)
+        if said:
+            yield f"Messages of {who} {said}."
+
+
+def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
+    """Return what is wrong with the way of a rank's messages, as the rest of a sentence."""
+    used = rank.get("network")
+    required = f"{fabric.file.provider} of fabric {fabric.name}"
+    if used is None:
+        return "were not sent to another node before the measurement, so nothing proves their way"
+    named = " and ".join(one["name"] for one in used["nics"])
+    by = f" ({named})" if named else ""
+    if used["transport"] == "within-node":
+        return (
+            "did not leave it, as the counters of its NICs stood still: MPI takes it for one node"
+        )
+    if used["transport"] is None:
+        return "left it unseen: no counter of its NICs can be read, so nothing proves their way"
+    if used["transport"] != fabric.file.transport:
+        kernel = used["transport"] == "kernel"
+        how = "by the kernel's network stack" if kernel else "past the kernel"
+        return f"left it {how}{by} instead of by the provider {required}: choose that for MPI"
+    if used["provider"] != fabric.file.provider:
+        provider = used["provider"]
+        told = f"by the provider {provider}" if provider else "by a provider that cannot be told"
+        return f"left it {told}{by} instead of {required}: choose that for MPI"
+    if near is not None and named != near:
+        return (
+            f"left it by {named} instead of {near}, the NIC nearest to that device: bind ranks "
+            "near their devices, and let MPI choose the nearest NIC"
+        )
+    return None
+
+
+class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-arg]
+    """Messages between the ranks beside the same NIC of every two nodes, by program ``mpi``.
+
+    Each NIC apart, then all NICs of two nodes together, one way and both ways, and latencies.
+    """
+
+    valid_systems = ["+devices +several_nodes +ranks -simulated"]
+    arguments = (
+        *("--pairs", "counterparts", "--together", "nodes"),
+        *("--operations", "latency,bandwidth,bandwidth-both"),
+        *("--single-messages", str(SINGLE_MESSAGES), "--collectives", "none", "--types", "none"),
+    )
+
+    #: Distances that no two of the measured NICs have.
+    absent: tuple[Distance, ...] = ()
+
+    @property
+    def placed(self) -> Placement | None:
+        """One rank beside each NIC, near it."""
+        return self.beside_nics
+
+    @property
+    def rank_devices(self) -> Sequence[int]:
+        """The device of each rank of a node; one rank without a model of the NICs."""
+        return self.node_devices
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the message size of the partition, and where places of NICs come from."""
+        sizes = ("--sizes", str(self.extra("mpi_bytes")))
+        return (*super().program_arguments(), *sizes, "--places", self.places)
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the metrics of each distance, those of all NICs together, and `unproven`."""
+        return [
+            *(
+                metric
+                for distance in self.fabric.distances or (None,)
+                if distance not in self.absent
+                for metric in self._apart(distance)
+            ),
+            *self._together(),
+            Unproven("unproven", over=(), unit="count"),
+        ]
+
+    def _apart(self, distance: Distance | None) -> Iterator[Metric]:
+        for operation in ("bandwidth", "bandwidth-both", "latency"):
+            for reduce in WORST_AND_MEDIAN:
+                yield self._metric(operation, distance, reduce)
+        yield self._metric("latency", distance, "worst", p99=True)
+
+    def _metric(
+        self, operation: str, distance: Distance | None, reduce: Reduction, *, p99: bool = False
+    ) -> Metric:
+        where = {"experiment": "E17", "operation": operation, "role": "single", **CONVENTION}
+        words = [operation, "p99" if p99 else "", distance or "", reduce]
+        unit: Unit = "us" if operation == "latency" else "GB/s"
+        name = "_".join(filter(None, words)).replace("-", "_")
+        among = one_each(self._counterparts(operation))
+        return BetweenNodes(
+            name, where, ("ranks",), reduce, unit, among, distance=distance, p99=p99
+        )
+
+    def _counterparts(self, operation: str) -> Sequence[tuple[int, int]]:
+        """Return the pairs of ranks of every two nodes; both ways at once are one operation."""
+        each, nodes = len(self.rank_devices), range(self.node_count)
+        both = operation == "bandwidth-both"
+        return [
+            (source * each + rank, target * each + rank)
+            for source, target in (combinations(nodes, 2) if both else permutations(nodes, 2))
+            for rank in range(each)
+        ]
+
+    def _together(self) -> Iterator[Metric]:
+        each = len(self.rank_devices)
+        if each < 2:
+            return
+        for operation in ("bandwidth", "bandwidth-both"):
+            pairs = self._counterparts(operation)
+            sets = [pairs[first : first + each] for first in range(0, len(pairs), each)]
+            among = one_each([rank for pair in one for rank in pair] for one in sets)
+            where = {"experiment": "E17", "operation": operation, "role": "sum", **CONVENTION}
+            name = f"{operation.replace('-', '_')}_all_nics_worst"
+            yield Metric(name, where, ("ranks",), "worst", among=among)
+
+    @run_before("sanity")  # type: ignore[untyped-decorator]
+    def _leave_out_distances(self) -> None:
+        """Leave out the metrics of distances that no two NICs of these nodes have."""
+        with contextlib.suppress(FabricheckError):  # the base judges and reports this
+            document = load(Path(self.stagedir) / RESULT)
+            found = {one.get("distance") for one in document["series"] if one["role"] == "single"}
+            if not found - {None}:
+                return
+            self.absent = tuple(one for one in self.fabric.distances if one not in found)
+            for name in self.perf_variables.keys() - {one.name for one in self.judged_metrics()}:
+                del self.perf_variables[name]
+
+    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
+        """Return a sentence for each rank whose messages left by something else than required."""
+        devices = self.rank_devices
+        return [*unproven(document.get("ranks") or (), self.fabric, self.node, devices)]

@@ -1,0 +1,158 @@
+"""Checks of several nodes: what they ask of a launcher, what they judge, and what they do not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from stand_ins import script
+
+import factories
+from fabricheck.node import load
+from fabricheck.node.fabric import load_fabric
+from fabricheck.rfm.metrics import MetricError
+from fabricheck.rfm.nodes import BetweenNodes, unproven
+from fabricheck.rfm.pairs import one_each
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NODE, SLINGSHOT, ETHERNET = load("mi250x"), load_fabric("slingshot-11"), load_fabric("ethernet")
+
+
+def ranks(*networks):
+    """Return the ranks of two nodes, half of them on each."""
+    each = len(networks) // 2
+    return [
+        {"rank": number, "host": f"n{number // each + 1}", "network": network}
+        for number, network in enumerate(networks)
+    ]
+
+
+def used(*nics, transport="nic", provider="cxi"):
+    named = [{"name": name, "part": 1.0} for name in nics]
+    return {"nics": named, "transport": transport, "provider": provider, "place": None}
+
+
+RIGHT = [used(f"cxi{number}") for number in range(4)]
+
+
+def told(found, fabric=SLINGSHOT, node=NODE):
+    return list(unproven(ranks(*found), fabric, node, NODE.nic_devices))
+
+
+def test_the_nearest_nics_and_the_fabrics_provider_are_proved():
+    assert told([*RIGHT, *RIGHT]) == []
+    lo = used("lo", transport="kernel", provider="tcp")
+    assert told([lo, lo], ETHERNET, None) == []
+
+
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [
+        (
+            used("cxi0"),
+            "left it by cxi0 instead of cxi1, the NIC nearest to that device: bind ranks near "
+            "their devices, and let MPI choose the nearest NIC.",
+        ),
+        (used("cxi1", "cxi0"), "left it by cxi1 and cxi0 instead of cxi1, "),
+        (
+            used("hsn1", transport="kernel", provider="tcp"),
+            "left it by the kernel's network stack (hsn1) instead of by the provider cxi of "
+            "fabric slingshot-11: choose that for MPI.",
+        ),
+        (used("cxi1", provider=None), "left it by a provider that cannot be told (cxi1) instead"),
+        (used("cxi1", provider="verbs"), "left it by the provider verbs (cxi1) instead of cxi of"),
+        (used(transport="within-node"), "did not leave it, as the counters of its NICs stood"),
+        (used(transport=None), "left it unseen: no counter of its NICs can be read"),
+        (None, "were not sent to another node before the measurement"),
+    ],
+)
+def test_another_way_of_messages_is_a_sentence(network, sentence):
+    (said,) = told([*RIGHT, RIGHT[0], network, *RIGHT[2:]])
+    assert said.startswith("Messages of rank 5 on device 3 of node n2 ")
+    assert sentence in said
+
+
+def test_a_pair_whose_distance_is_unknown_is_named():
+    ends = {"source": factories.place("host-pageable", None), "device": None, "device_set": []}
+    message = {**ends, "destination": ends["source"], "engine": "mpi", "direction": "one-way"}
+    series = [
+        factories.series(**message, experiment="E17", ranks=[0, 4], distance="same-group"),
+        factories.series(**message, experiment="E17", ranks=[1, 5], distance=None),
+    ]
+    pairs = one_each([(0, 4), (1, 5)])
+    metric = BetweenNodes(
+        "x", {"experiment": "E17"}, ("ranks",), among=pairs, distance="same-group"
+    )
+    with pytest.raises(MetricError, match="the distance of ranks 1 and 5 of node node1 is unknown"):
+        metric.figure(factories.document(series=series), {})
+
+
+@pytest.fixture
+def two(suite):
+    """The suite on two nodes whose programs are stand-ins."""
+    suite.own_site(HERE / "nodes_site.py")
+    suite.variables |= {
+        "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),
+        "FABRICHECK_ROCM_PROGRAMS": str(suite.programs),
+        "PATH": f"{suite.folder / 'launchers'}:/usr/bin:/bin",
+    }
+    # Its first four words say how many ranks, and on which cores.
+    script(suite.folder / "launchers" / "mpiexec", 'shift 4\nexec "$@"')
+    script(suite.programs / "mpi", f'exec "{sys.executable}" "{HERE / "fake_nodes.py"}" "$@"')
+    return suite
+
+
+def session(two, *more):
+    return two("--system=two", "-r", "-n", "^mpi_nodes$", *more)
+
+
+def metrics(two):
+    (case,) = two.report()["runs"][0]["testcases"]
+    return {name.rsplit(":", 1)[-1]: found[0] for name, found in case["perfvalues"].items()}
+
+
+def test_metrics_are_by_distance_and_those_that_do_not_occur_are_left_out(two):
+    two.variables["FAKE_DISTANCES"] = "same-switch,same-group,same-group,same-group"
+    outcome = session(two)
+    assert outcome.status == 0, outcome
+    found = metrics(two)
+    assert not any("other_group" in name for name in found)
+    # The pair of NIC 0, and the worst of the other three.
+    assert found["bandwidth_same_switch_worst"] == pytest.approx(23.0)
+    assert found["bandwidth_same_group_worst"] == pytest.approx(23.01)
+    assert found["latency_same_group_worst"] == pytest.approx(2.57)
+    assert found["latency_p99_same_group_worst"] == 4.0
+    assert found["bandwidth_all_nics_worst"] == pytest.approx(92.0)
+    assert found["bandwidth_both_all_nics_worst"] == pytest.approx(176.0)
+    assert found["unproven"] == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("tcp", "Messages of rank 0 on device 1 of node n1 left it by the kernel's network stack"),
+        ("one-nic", "Messages of rank 1 on device 3 of node n1 left it by cxi0 instead of cxi1"),
+    ],
+)
+def test_another_network_is_a_setting_and_judges_no_rate(two, fault, sentence):
+    two.variables["FAKE_NODES"] = fault
+    outcome = session(two)
+    assert outcome.status == 1
+    (case,) = two.report()["runs"][0]["testcases"]
+    assert case["fail_info"]["exc_type"] == "SettingError"
+    assert sentence in case["fail_reason"]
+    assert {value for value, *_ in case["perfvalues"].values()} == {None}
+
+
+def test_all_nodes_need_an_allocation(two):
+    outcome = session(two, "-S", "nodes=0")
+    assert outcome.status == 1
+    assert "mpi_nodes takes all nodes of an allocation, and this session is in none" in outcome
+
+
+def test_a_network_check_runs_only_if_requested(two):
+    outcome = two("--system=two", "-r")
+    assert outcome.status == 1
+    assert "run only if requested by -n or -t: mpi_nodes" in outcome

@@ -1,0 +1,164 @@
+"""Checks of two nodes on a real Slurm of two nodes, which are this machine, over its loopback.
+
+Measured, but of no network: ranks on one machine send over the kernel's loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from real_slurm import make_cluster, started, tell, until, used
+from text_edit import edit
+
+from fabricheck.results import requested_nodes
+from fabricheck.results.reading import read
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+ALLOCATION = ("salloc", "--quiet", "--exclusive", "--time=10")
+BOTH = (*ALLOCATION, "--nodes=2")
+CHOSEN = ("-n", "^mpi_nodes$")
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    with started(tmp_path_factory.mktemp("slurm"), nodes=2, cores=4) as folder:
+        yield folder
+
+
+@pytest.fixture
+def cluster(slurm, suite, monkeypatch):
+    """The suite on a cluster of two nodes, which it leaves with an empty queue."""
+    with used(slurm, monkeypatch):
+        make_cluster(suite)
+        yield suite
+
+
+def script(suite) -> str:
+    (file,) = suite.results.glob("output/*/cluster/*/loopback/mpi_nodes/rfm_job.sh")
+    return file.read_text()
+
+
+def verdict(suite) -> tuple[int, str, dict]:
+    """Return the exit status, the text and the document of the verdict on the session."""
+    done = subprocess.run(
+        [BIN / "fabricheck", "verdict"],
+        env=suite.environment(),
+        cwd=suite.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    total = suite.results / "verdicts" / "run-0" / "verdict.json"
+    return done.returncode, done.stdout, json.loads(total.read_text())
+
+
+def test_one_step_over_both_nodes_of_an_allocation(cluster):
+    run = cluster.start("--system=cluster:nodes-allocation", "-r", *CHOSEN, inside=BOTH)
+    outcome = cluster.ended(run)
+    assert outcome.status == 0, outcome
+    assert "\nsrun --nodes=2 --ntasks=2 --ntasks-per-node=1 " in script(cluster)
+    (entry,) = read([str(cluster.results)]).entries
+    ranks = entry.document["ranks"]
+    assert [one["host"] for one in ranks] == ["node1", "node2"]
+    assert {one["network"]["nics"][0]["name"] for one in ranks} == {"lo"}
+    assert entry.node == "node[1-2]"
+    _, _, total = verdict(cluster)
+    assert [row["node"] for row in total["nodes"]] == ["node[1-2]"]
+
+
+def test_a_job_of_two_nodes_from_a_login_node(cluster):
+    outcome = cluster("--system=cluster:nodes", "-r", *CHOSEN)
+    assert outcome.status == 0, outcome
+    for option in ("--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--exclusive"):
+        assert f"#SBATCH {option}\n" in script(cluster)
+    (case,) = cluster.report()["runs"][0]["testcases"]
+    assert sorted(case["job_nodelist"]) == ["node1", "node2"]
+
+
+def test_an_allocation_of_one_node_skips_it_with_a_sentence(cluster):
+    inside = (*ALLOCATION, "--nodes=1")
+    run = cluster.start("--system=cluster:nodes-allocation", "-r", *CHOSEN, inside=inside)
+    outcome = cluster.ended(run)
+    assert outcome.status == 1
+    assert "mpi_nodes measures 2 nodes, and the allocation has 1." in outcome
+
+
+def test_messages_that_do_not_leave_a_node_are_a_setting_and_judge_no_rate(cluster):
+    # MPICH sends through shared memory between what it takes for one node.
+    edit(cluster.config / "sites" / "cluster_site.py", '["MPIR_CVAR_NOLOCAL", "1"],', "")
+    edit(cluster.config / "sites" / "cluster_site.py", '["UCX_TLS", "tcp,self"],', "")
+    run = cluster.start("--system=cluster:nodes-allocation", "-r", *CHOSEN, inside=BOTH)
+    outcome = cluster.ended(run)
+    assert outcome.status == 1
+    assert "Messages of rank 0 of node node1 did not leave it" in outcome
+    (case,) = cluster.report()["runs"][0]["testcases"]
+    assert case["fail_info"]["exc_type"] == "SettingError"
+    status, text, total = verdict(cluster)
+    (row,) = total["nodes"]
+    assert (status, row["node"], row["status"]) == (13, "node[1-2]", "INCOMPLETE")
+    assert {one["rule"] for one in row["reasons"]} == {"setting"}
+    assert "scontrol update" not in text
+
+
+#: The verdict, and what is left of the job.
+JOB = """
+fabricheck every-node --network --minutes 3 -- -c "{checks}" --system=cluster:nodes-allocation \
+  -n ^mpi_data$
+echo "status $?"
+"""
+
+
+def test_every_node_measures_the_network_after_the_nodes(cluster):
+    done = subprocess.run(
+        [*BOTH, "bash", "-c", f'PATH="{BIN}:$PATH"\n{JOB.format(checks=ROOT / "reframe_checks")}'],
+        env=cluster.environment(),
+        cwd=cluster.folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "The network of node[1-2]: one session over all of them\n" in done.stdout, done
+    (folder,) = (cluster.results / "every-node").iterdir()
+    requested = requested_nodes.read(folder / requested_nodes.NAME)
+    assert (requested.network.results, requested.network.status) == ("network", 0), done
+    total = json.loads((folder / "verdicts" / "verdict.json").read_text())
+    rows = {row["node"]: row for row in total["nodes"]}
+    assert rows.keys() == {"node1", "node2", "node[1-2]"}
+    assert {row["status"] for row in rows.values()} == {"PASS"}
+    assert rows["node[1-2]"]["set"] == "network"
+    (case,) = json.loads(next(folder.glob("network/reports/run-*.json")).read_text())["runs"][0][
+        "testcases"
+    ]
+    assert case["job_nodelist"] == ["node1", "node2"]
+
+
+def test_checks_of_the_network_run_one_at_a_time(cluster):
+    """Of two repetitions the second job is submitted when the first has ended."""
+    edit(
+        cluster.config / "sites" / "cluster_site.py",
+        '"name": "nodes",',
+        '"name": "nodes",\n"max_jobs": 4,',
+    )
+    run = cluster.start("--system=cluster:nodes", "-r", *CHOSEN, "--repeat=2")
+    most = 0
+
+    def ended() -> bool:
+        nonlocal most
+        jobs = tell("squeue", "--noheader", "--format=%i").split()
+        most = max(most, len(jobs))
+        return run.poll() is not None
+
+    until(ended, "the session ends")
+    outcome = cluster.ended(run)
+    assert outcome.status == 0, outcome
+    assert most == 1
+    assert re.search(r"Ran 2/2 test case", outcome.text)

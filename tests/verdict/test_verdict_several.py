@@ -1,0 +1,93 @@
+"""Results of several nodes: their own subject, which blames none of the nodes."""
+
+from __future__ import annotations
+
+import factories
+import verdict_sessions as made
+from fabricheck.judge.verdict import documents, scheduler
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
+
+ALONE = made.good("stream_local", node="node1")
+BOTH = {
+    "scheduler": "squeue",
+    "job_nodelist": ["node1", "node2"],
+    "tags": ["E17", "network"],
+    "display_name": "mpi_nodes",
+}
+
+
+def of_nodes(case):
+    return made.good("mpi_nodes") | case | BOTH
+
+
+def measured(*hosts):
+    """Return a document of one rank on each of some nodes."""
+    ranks = [
+        {
+            "rank": number,
+            "host": host,
+            "cores": [0],
+            "numa_domain": 0,
+            "memory_domain": 0,
+            "visible_devices": [0],
+            "device": 0,
+        }
+        for number, host in enumerate(hosts)
+    ]
+    host = factories.document()["host"] | {"scheduler_node": hosts[0]}
+    versions = factories.document()["versions"] | {"mpi": "an MPI"}
+    return factories.document(host=host, ranks=ranks, versions=versions)
+
+
+def test_a_slow_pair_of_nodes_drains_no_node(tmp_path):
+    cases = [
+        (ALONE, factories.document()),
+        (of_nodes(made.missed("bandwidth_worst")), measured("node1", "node2")),
+    ]
+    found = made.judge(made.write(tmp_path, cases, command="reframe -r -t 'network|full'"))
+    assert {node: one.status for node, one in found.items()} == {
+        "node1": "PASS",
+        "node[1-2]": "PERF-FAIL",
+    }
+    # Neither lacks the checks of the other.
+    assert not any(one.checks.missing for one in found.values())
+    total = documents.whole("run-0", found.values())
+    assert total.exit_code == 12
+    assert scheduler.drain_lines(total.nodes) == []
+
+
+def test_nodes_of_which_nothing_is_proven_are_run_again_together(tmp_path):
+    lost = of_nodes(made.failed("sanity", "Messages did not leave it", error="SettingError"))
+    found = made.judge(made.write(tmp_path, [(lost, measured("node1", "node2"))]))
+    (one,) = found.values()
+    assert (one.node, one.status, made.rules(one)) == ("node[1-2]", "INCOMPLETE", {"setting"})
+    rows = documents.whole("run-0", [one]).nodes
+    assert scheduler.to_run_again(rows) == "node[1-2]"
+
+
+def test_a_document_of_other_nodes_than_its_job_is_refused(tmp_path):
+    found = made.judge(made.write(tmp_path, [(of_nodes({}), measured("node1", "node3"))]))
+    assert made.rules(found["node[1-2]"]) == {"no-document"}
+
+
+def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
+    job = tmp_path / "every-node" / "7"
+    for node in ("node1", "node2"):
+        made.write(job / node, [(made.good(node=node), factories.document())])
+    said = "The session of the network was stopped because its time had passed."
+    nodes = {name: RequestedNode(results=name) for name in ("node1", "node2")}
+    network = RequestedNode(results="network", said=said)
+    write(
+        job / "nodes.json",
+        RequestedNodes(partition=None, started=now(), nodes=nodes, network=network),
+    )
+    found = made.judge(job)
+    assert {node: one.status for node, one in found.items()} == {
+        "node1": "PASS",
+        "node2": "PASS",
+        "node[1-2]": "INCOMPLETE",
+    }
+    (reason,) = found["node[1-2]"].reasons
+    assert (
+        "There is no result of node[1-2]" in reason.sentence or said.rstrip(".") in reason.sentence
+    )
