@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "network.md"
 BLOCK = "drawn systems"
 
 #: Runs of each kind of fault by the number of nodes.
-RUNS = {16: 300, 32: 100, 128: 8, 1024: 2, 9408: 1}
+RUNS = {16: 200, 32: 60, 128: 4, 1024: 2, 9408: 1}
 
 
 @dataclass
