@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fabricheck.judge.fabric.choosing import choose
+from fabricheck.judge.fabric.choosing import LOW_PAIR, choose
 from fabricheck.judge.fabric.model import Measured, Nic, Node, NodePair, Round
 from fabricheck.judge.fabric.samples import samples_of
 from fabricheck.node.fabric import Place
@@ -170,8 +170,11 @@ class System:
             self.measure(2, pairs, faults)
             for pairs in self.again([node for node, _ in chosen.suspects], chosen.proven)
         ]
-        if chosen.low_pairs:
-            again += [self.measure(2, chosen.low_pairs, faults) for _ in range(PAIRS_AGAIN)]
+        pairs = list(chosen.low_pairs)
+        for _ in range(PAIRS_AGAIN):
+            rounds = [self.measure(2, its, faults) for its in disjoint(pairs)]
+            again += rounds
+            pairs = [(its.one, its.other) for one in rounds for its in one.pairs if is_low(its)]
         return replace(first, rounds=[*first.rounds, *again])
 
     def again(self, suspects: list[int], proven: frozenset[int]) -> list[list[tuple[int, int]]]:
@@ -197,6 +200,30 @@ class System:
     def _near(self, node: int, other: int) -> tuple[int, float]:
         order = ("same-switch", "same-group", "other-group")
         return order.index(self.distance(node, other)), self.rng.random()
+
+
+def disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Return the pairs in sets, no node in two pairs of one."""
+    sets: list[tuple[set[int], list[tuple[int, int]]]] = []
+    for pair in pairs:
+        for nodes, its in sets:
+            if not nodes.intersection(pair):
+                nodes.update(pair)
+                its.append(pair)
+                break
+        else:
+            sets.append((set(pair), [pair]))
+    return [its for _, its in sets]
+
+
+def is_low(pair: NodePair) -> bool:
+    """Whether a rate is low by what is known of its position."""
+    return any(
+        rate < LOW_PAIR * middle / 1e3
+        for rates in (pair.out, pair.back)
+        for rate, middle in zip(rates, BESIDE_NICS, strict=True)
+        if rate
+    )
 
 
 def tournament(nodes: int) -> list[list[tuple[int, int]]]:

@@ -16,6 +16,10 @@ using nlohmann::json;
 /// time limit.
 constexpr int kMostFailures = 2;
 
+/// A pair that is low each time is measured so many times more: what else uses the network may hit
+/// it twice.
+constexpr int kPairsAgain = 3;
+
 /// Rounds in which the networks of all nodes are read back: more than one where nodes are lost.
 constexpr int kMostProofs = 3;
 
@@ -442,9 +446,18 @@ void Campaign::measure() {
     rounds["low_pairs"] = low_pairs;
   });
   const auto again = plan_again(nodes_, chosen, options_.again, gone_);
+  run_.plan(plan.size() + 1 + again.size());
   for (std::size_t i = 0; i < again.size(); ++i) {
     do_round(again[i], "round " + std::to_string(i + 1) + " of " + std::to_string(again.size()) +
                            " with suspects");
+  }
+  auto low = chosen.low_pairs;
+  for (int time = 0; time < kPairsAgain && !low.empty(); ++time) {
+    const auto rounds = plan_pairs(low, gone_);
+    for (const auto& round : rounds) {
+      do_round(round, "a round of pairs that were low");
+    }
+    low = still_low(nodes_, measured_, rounds.size());
   }
   std::vector<Command> commands(nodes_.size());
   std::vector<int> first_ranks;

@@ -16,7 +16,7 @@ constexpr double kDeviations = 3;
 constexpr int kMostNodes = 4;  // one of so many
 constexpr std::size_t kFewestPartners = 3;
 constexpr double kLowPair = 0.9;
-constexpr int kPairsAgain = 3;
+constexpr std::size_t kMostPairs = 8;  // of a node
 constexpr unsigned kSeedOfSuspects = 2;
 
 /// A rate of phase 1: its class, the NICs that send and receive, its logarithm.
@@ -27,10 +27,11 @@ struct Sample {
   int receiver = 0;
   NodePair pair;
   double log = 0;
+  int phase = 1;
 };
 
 void add_together(const PairRates& rates, const std::vector<double>& its, int sender, int receiver,
-                  const std::string& distance, std::vector<Sample>& samples) {
+                  const std::string& distance, int phase, std::vector<Sample>& samples) {
   double sum = 0;
   for (const double rate : its) {
     if (rate <= 0) {
@@ -39,7 +40,7 @@ void add_together(const PairRates& rates, const std::vector<double>& its, int se
     sum += rate;
   }
   if (!its.empty()) {
-    samples.push_back({distance, kAllNics, sender, receiver, rates.pair, std::log(sum)});
+    samples.push_back({distance, kAllNics, sender, receiver, rates.pair, std::log(sum), phase});
   }
 }
 
@@ -47,9 +48,6 @@ std::vector<Sample> samples_of(const std::vector<Node>& nodes,
                                const std::vector<MeasuredRound>& rounds) {
   std::vector<Sample> samples;
   for (const auto& round : rounds) {
-    if (round.phase != 1) {
-      continue;
-    }
     for (const auto& rates : round.pairs) {
       const auto [one, other] = rates.pair;
       const auto& first = nodes[static_cast<std::size_t>(one)];
@@ -58,25 +56,29 @@ std::vector<Sample> samples_of(const std::vector<Node>& nodes,
         const auto distance = fabricheck::distance_of(first.places[k], second.places[k]);
         const int position = static_cast<int>(k);
         if (rates.out[k] > 0) {
-          samples.push_back({distance, position, one, other, rates.pair, std::log(rates.out[k])});
+          samples.push_back(
+              {distance, position, one, other, rates.pair, std::log(rates.out[k]), round.phase});
         }
         if (rates.back[k] > 0) {
-          samples.push_back({distance, position, other, one, rates.pair, std::log(rates.back[k])});
+          samples.push_back(
+              {distance, position, other, one, rates.pair, std::log(rates.back[k]), round.phase});
         }
       }
       const auto farthest = distance_of(first, second);
-      add_together(rates, rates.together_out, one, other, farthest, samples);
-      add_together(rates, rates.together_back, other, one, farthest, samples);
+      add_together(rates, rates.together_out, one, other, farthest, round.phase, samples);
+      add_together(rates, rates.together_back, other, one, farthest, round.phase, samples);
     }
   }
   return samples;
 }
 
-/// Subtracts from each logarithm the median of its class.
+/// Subtracts from each logarithm the median of its class in phase 1.
 void relate(std::vector<Sample>& samples) {
   std::map<std::pair<std::string, int>, std::vector<double>> classes;
   for (const auto& sample : samples) {
-    classes[{sample.distance, sample.position}].push_back(sample.log);
+    if (sample.phase == 1) {
+      classes[{sample.distance, sample.position}].push_back(sample.log);
+    }
   }
   std::map<std::pair<std::string, int>, double> middle;
   for (const auto& [key, values] : classes) {
@@ -87,43 +89,62 @@ void relate(std::vector<Sample>& samples) {
   }
 }
 
-/// The lowest score of each NIC that is low, of those apart or of all at once.
-void add_low(const std::vector<Sample>& samples, bool together,
-             std::map<std::pair<int, int>, double>& low, std::set<int>& seen) {
+/// The scores of NICs by node, position and whether they send.
+using Scores = std::map<std::tuple<int, int, bool>, double>;
+
+/// The scores of phase 1, of NICs apart or of all at once.
+Scores scores_of(const std::vector<Sample>& samples, bool together) {
   std::map<std::tuple<int, int, bool>, std::vector<double>> ends;
   for (const auto& sample : samples) {
-    if ((sample.position == kAllNics) == together) {
+    if (sample.phase == 1 && (sample.position == kAllNics) == together) {
       ends[{sample.sender, sample.position, true}].push_back(sample.log);
       ends[{sample.receiver, sample.position, false}].push_back(sample.log);
     }
   }
-  std::vector<std::pair<std::pair<int, int>, double>> scores;
-  std::vector<double> sizes;
+  Scores scores;
   for (auto& [end, values] : ends) {
     if (values.size() >= kFewestPartners) {
-      scores.push_back({{std::get<0>(end), std::get<1>(end)}, median(std::move(values))});
-      sizes.push_back(std::abs(scores.back().second));
-      seen.insert(std::get<0>(end));
+      scores[end] = median(std::move(values));
     }
   }
-  if (scores.empty()) {
-    return;
+  return scores;
+}
+
+/// Adds the lowest score of each NIC that is low.
+void add_low(const Scores& scores, std::map<std::pair<int, int>, double>& low) {
+  std::vector<double> sizes;
+  for (const auto& [end, score] : scores) {
+    sizes.push_back(std::abs(score));
   }
-  const double limit = std::max(-std::log(1 - kLeastLow), kDeviations * median(sizes));
+  const double limit =
+      std::max(-std::log(1 - kLeastLow), sizes.empty() ? 0 : kDeviations * median(sizes));
   for (const auto& [end, score] : scores) {
     if (score < -limit) {
-      const auto [entry, fresh] = low.try_emplace(end, score);
+      const auto [entry, fresh] = low.try_emplace({std::get<0>(end), std::get<1>(end)}, score);
       entry->second = std::min(entry->second, score);
     }
   }
 }
 
-std::vector<NodePair> low_pairs_of(const std::vector<Sample>& samples, std::set<int> taken) {
+/// What a NIC is low with most partners; 0 for one that is not.
+double low_of(const Scores& scores, int node, int position, bool sends) {
+  const auto found = scores.find({node, position, sends});
+  return found == scores.end() ? 0 : std::min(0.0, found->second);
+}
+
+/// The low pairs, the lowest first.
+std::vector<NodePair> lowest_of(const std::vector<Sample>& samples, const Scores& scores,
+                                int phase) {
   std::map<NodePair, double> lowest;
   for (const auto& sample : samples) {
-    if (sample.position != kAllNics && sample.log < std::log(kLowPair)) {
-      const auto [entry, fresh] = lowest.try_emplace(sample.pair, sample.log);
-      entry->second = std::min(entry->second, sample.log);
+    if (sample.phase != phase || sample.position == kAllNics) {
+      continue;
+    }
+    const double rest = sample.log - low_of(scores, sample.sender, sample.position, true) -
+                        low_of(scores, sample.receiver, sample.position, false);
+    if (rest < std::log(kLowPair)) {
+      const auto [entry, fresh] = lowest.try_emplace(sample.pair, rest);
+      entry->second = std::min(entry->second, rest);
     }
   }
   std::vector<std::pair<double, NodePair>> order;
@@ -133,12 +154,17 @@ std::vector<NodePair> low_pairs_of(const std::vector<Sample>& samples, std::set<
   std::sort(order.begin(), order.end());
   std::vector<NodePair> pairs;
   for (const auto& [log, pair] : order) {
-    if (taken.count(pair.first) == 0 && taken.count(pair.second) == 0) {
-      taken.insert({pair.first, pair.second});
-      pairs.push_back(pair);
-    }
+    pairs.push_back(pair);
   }
   return pairs;
+}
+
+/// The number of the first of some sets that has neither node; that of a new one if all have.
+std::size_t free_set(const std::vector<std::set<int>>& sets, const NodePair& pair) {
+  const auto found = std::find_if(sets.begin(), sets.end(), [&pair](const auto& set) {
+    return set.count(pair.first) == 0 && set.count(pair.second) == 0;
+  });
+  return static_cast<std::size_t>(found - sets.begin());
 }
 
 /// How near another node is, for the choice of a partner.
@@ -152,10 +178,16 @@ int nearness(const Node& one, const Node& other) {
 Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& rounds) {
   auto samples = samples_of(nodes, rounds);
   relate(samples);
+  const auto apart = scores_of(samples, false);
+  const auto together = scores_of(samples, true);
   std::map<std::pair<int, int>, double> low;
   std::set<int> seen;
-  add_low(samples, false, low, seen);
-  add_low(samples, true, low, seen);
+  for (const auto* scores : {&apart, &together}) {
+    add_low(*scores, low);
+    for (const auto& [end, score] : *scores) {
+      seen.insert(std::get<0>(end));
+    }
+  }
 
   std::vector<std::pair<double, std::pair<int, int>>> order;
   for (const auto& [end, score] : low) {
@@ -173,7 +205,14 @@ Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& 
     }
   }
   chosen.proven = std::move(seen);
-  chosen.low_pairs = low_pairs_of(samples, suspected);
+  std::vector<std::set<int>> sets(kMostPairs);
+  for (const auto& pair : lowest_of(samples, apart, 1)) {
+    const auto at = free_set(sets, pair);
+    if (at < sets.size()) {
+      sets[at].insert({pair.first, pair.second});
+      chosen.low_pairs.push_back(pair);
+    }
+  }
   return chosen;
 }
 
@@ -226,16 +265,39 @@ std::vector<Round> plan_again(const std::vector<Node>& nodes, const Chosen& chos
     }
     rounds.push_back(std::move(round));
   }
-  std::vector<NodePair> pairs;
-  for (const auto& pair : chosen.low_pairs) {
-    if (gone.count(pair.first) == 0 && gone.count(pair.second) == 0) {
-      pairs.push_back(pair);
+  return rounds;
+}
+
+std::vector<Round> plan_pairs(const std::vector<NodePair>& pairs, const std::set<int>& gone) {
+  std::vector<std::set<int>> sets;
+  std::vector<Round> rounds;
+  for (const auto& pair : pairs) {
+    if (gone.count(pair.first) > 0 || gone.count(pair.second) > 0) {
+      continue;
     }
-  }
-  for (int i = 0; i < kPairsAgain && !pairs.empty(); ++i) {
-    rounds.push_back({2, "", pairs});
+    const auto at = free_set(sets, pair);
+    if (at == sets.size()) {
+      sets.emplace_back();
+      rounds.push_back({2, "", {}});
+    }
+    sets[at].insert({pair.first, pair.second});
+    rounds[at].pairs.push_back(pair);
   }
   return rounds;
+}
+
+std::vector<NodePair> still_low(const std::vector<Node>& nodes,
+                                const std::vector<MeasuredRound>& rounds, std::size_t count) {
+  auto some = rounds;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    // What phase 2 measured before is not looked at.
+    if (some[i].phase == 2) {
+      some[i].phase = i + count < some.size() ? 0 : 2;
+    }
+  }
+  auto samples = samples_of(nodes, some);
+  relate(samples);
+  return lowest_of(samples, scores_of(samples, false), 2);
 }
 
 }  // namespace fabricheck::fabric

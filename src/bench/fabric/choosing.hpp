@@ -22,9 +22,9 @@ inline bool operator==(const Suspect& a, const Suspect& b) {
 }
 
 struct Chosen {
-  std::vector<Suspect> suspects;  ///< the lowest first
-  std::set<int> proven;           ///< nodes without a low NIC
-  std::vector<NodePair> low_pairs;
+  std::vector<Suspect> suspects;    ///< the lowest first
+  std::set<int> proven;             ///< nodes without a low NIC
+  std::vector<NodePair> low_pairs;  ///< the lowest first
 };
 
 /// Of the rounds of phase 1, the logarithm of each rate over the median of its class (distance and
@@ -36,9 +36,15 @@ struct Chosen {
 Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& rounds);
 
 /// The rounds of phase 2: `again` of each node with a suspect and a proven one, the nearest first,
-/// while the other proven nodes meet each other; then the low pairs, three times. `gone`: nodes
-/// that were lost.
+/// while the other proven nodes meet each other. `gone`: nodes that were lost.
 std::vector<Round> plan_again(const std::vector<Node>& nodes, const Chosen& chosen, int again,
                               const std::set<int>& gone);
+
+/// Rounds of pairs, each in one of them.
+std::vector<Round> plan_pairs(const std::vector<NodePair>& pairs, const std::set<int>& gone);
+
+/// Those of the last `count` rounds whose pair was low, by the medians of phase 1.
+std::vector<NodePair> still_low(const std::vector<Node>& nodes,
+                                const std::vector<MeasuredRound>& rounds, std::size_t count);
 
 }  // namespace fabricheck::fabric

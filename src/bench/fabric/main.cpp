@@ -10,6 +10,7 @@
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
+#include "mpi/crossing.hpp"
 
 namespace {
 
@@ -136,16 +137,21 @@ void print_rates(const json& document, std::FILE* out) {
       {"all NICs at once", {"together_out", "together_back"}},
       {"both ways, all NICs", {"both"}},
       {"latency", {"latency"}}};
+  const auto place_of = [&rounds](const json& node, std::size_t nic) {
+    return mpi::network_place(rounds["nodes"][node.get<std::size_t>()]["nics"][nic]);
+  };
   std::map<std::string, std::map<std::size_t, std::vector<double>>> values;
   for (const auto& round : rounds["rounds"]) {
-    const auto distance =
-        round["distance"].is_null() ? "any" : round["distance"].get<std::string>();
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       for (const char* member : kinds[kind].second) {
-        for (const auto& pair : round[member]) {
-          for (const auto& rate : pair) {
+        for (std::size_t pair = 0; pair < round["pairs"].size(); ++pair) {
+          const auto& nodes = round["pairs"][pair];
+          for (std::size_t nic = 0; nic < round[member][pair].size(); ++nic) {
+            const auto& rate = round[member][pair][nic];
             if (!rate.is_null()) {
-              values[distance][kind].push_back(rate.get<double>());
+              const auto distance =
+                  fabricheck::distance_of(place_of(nodes[0], nic), place_of(nodes[1], nic));
+              values[distance.empty() ? "unknown" : distance][kind].push_back(rate.get<double>());
             }
           }
         }
@@ -162,8 +168,8 @@ void print_rates(const json& document, std::FILE* out) {
   }
   print_table(table, out);
   std::fprintf(out,
-               "%zu nodes, %zu rounds, %zu suspects measured again: fabricheck fabric says "
-               "which are at fault\n",
+               "%zu nodes, %zu rounds, measured again: %zu; fabricheck fabric says which are "
+               "at fault\n",
                rounds["nodes"].size(), rounds["rounds"].size(), rounds["suspects"].size());
 }
 

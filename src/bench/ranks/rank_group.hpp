@@ -43,11 +43,11 @@ class RankGroup : public Launch {
   [[nodiscard]] int memory_domain_of(int rank) const;
   /// The node of each rank: the scheduler's name of it, else the host's.
   [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
-  [[nodiscard]] bool several_nodes() const;
   /// This rank's node.
   [[nodiscard]] const std::string& node() const { return node_; }
   /// The ranks of this node, in order.
   [[nodiscard]] const std::vector<int>& ranks_here() const { return ranks_here_; }
+  [[nodiscard]] bool several_nodes() const;
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
   /// The injected faults of data of this rank.

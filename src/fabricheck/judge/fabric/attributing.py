@@ -55,8 +55,8 @@ def attribute(measured: Measured) -> Attribution:
     )
     if len(seen) < FEWEST_NODES:
         said = (
-            f"{count(len(seen), 'node')} cannot tell whose NIC is slow: rates of a pair are of "
-            f"both, and an attribution needs {FEWEST_NODES} nodes."
+            f"{count(len(seen), 'node')} cannot show whose NIC is slow, as a rate is of both nodes "
+            f"of a pair: an attribution needs {FEWEST_NODES} nodes."
         )
         return replace(found, notes=(said,))
     apart, together = samples_of(measured)

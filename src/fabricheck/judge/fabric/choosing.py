@@ -29,8 +29,16 @@ MOST_NODES = 4
 #: The fewest partners of a score.
 FEWEST_PARTNERS = 3
 
-#: A pair without a suspect is measured again where a rate is below this part of its class's median.
+#: A pair is measured again where a rate is below this part of its class's median, less what both
+#: NICs are low with most partners.
 LOW_PAIR = 0.9
+
+#: At most so many low pairs of one node are measured again.
+MOST_PAIRS = 8
+
+
+#: The scores of ends by sending and receiving.
+Scores = tuple[dict[int, float], dict[int, float]]
 
 
 @dataclass(frozen=True)
@@ -46,47 +54,54 @@ def choose(nodes: int, rounds: Sequence[Round], apart: Samples, together: Sample
     """Return the suspects of phase 1, the nodes that proved good, and pairs to measure again."""
     low: dict[tuple[int, int], float] = {}
     seen: set[int] = set()
+    of_nics: Scores = ({}, {})
     for samples in (apart, together):
-        scores = [
-            (median(its), samples.ends[end])
+        scores: Scores = tuple(
+            {end: median(its) for end, its in enumerate(way) if len(its) >= FEWEST_PARTNERS}
             for way in phase_one(samples)
-            for end, its in enumerate(way)
-            if len(its) >= FEWEST_PARTNERS
-        ]
-        if not scores:
+        )  # type: ignore[assignment]
+        of_nics = scores if samples is apart else of_nics
+        every = [(score, samples.ends[end]) for way in scores for end, score in way.items()]
+        if not every:
             continue
-        limit = max(LEAST, DEVIATIONS * median([abs(score) for score, _ in scores]))
-        for score, end in scores:
-            seen.add(end[0])
+        limit = max(LEAST, DEVIATIONS * median([abs(score) for score, _ in every]))
+        for score, at in every:
+            seen.add(at[0])
             if score < -limit:
-                low[end] = min(score, low.get(end, 0.0))
+                low[at] = min(score, low.get(at, 0.0))
     suspects: list[tuple[int, int]] = []
     suspected: set[int] = set()
     most = max(1, nodes // MOST_NODES)
-    for end in sorted(low, key=lambda end: (low[end], end)):
-        if end[0] in suspected or len(suspected) < most:
-            suspected.add(end[0])
-            suspects.append(end)
+    for at in sorted(low, key=lambda at: (low[at], at)):
+        if at[0] in suspected or len(suspected) < most:
+            suspected.add(at[0])
+            suspects.append(at)
     proven = frozenset(seen - {node for node, _ in low})
-    return Chosen(tuple(suspects), proven, tuple(_low_pairs(rounds, apart, suspected)))
+    return Chosen(tuple(suspects), proven, tuple(_low_pairs(rounds, apart, of_nics)))
 
 
 def _low_pairs(
-    rounds: Sequence[Round], apart: Samples, suspected: set[int]
+    rounds: Sequence[Round], apart: Samples, scores: Scores
 ) -> Sequence[tuple[int, int]]:
-    """Return the lowest pairs without a suspect, each node in one of them at most."""
+    """Return the lowest pairs beyond the scores of their NICs, as many as disjoint sets hold."""
     limit = math.log(LOW_PAIR)
     meetings = [pair for round_ in rounds for pair in round_.pairs]
     of_pair: dict[tuple[int, int], float] = {}
-    for meeting, phase, log in zip(apart.meetings, apart.phases, apart.logs, strict=True):
+    sending, receiving = scores
+    for sender, receiver, meeting, phase, log in zip(
+        apart.senders, apart.receivers, apart.meetings, apart.phases, apart.logs, strict=True
+    ):
         if phase == 1 and log < limit:
-            key = _key(meetings[meeting])
-            of_pair[key] = min(log, of_pair.get(key, 0.0))
+            rest = log - min(0.0, sending.get(sender, 0.0)) - min(0.0, receiving.get(receiver, 0.0))
+            if rest < limit:
+                key = _key(meetings[meeting])
+                of_pair[key] = min(rest, of_pair.get(key, 0.0))
     pairs: list[tuple[int, int]] = []
-    taken = set(suspected)
+    sets: list[set[int]] = [set() for _ in range(MOST_PAIRS)]
     for key in sorted(of_pair, key=lambda key: (of_pair[key], key)):
-        if not taken.intersection(key):
-            taken.update(key)
+        free = next((one for one in sets if not one.intersection(key)), None)
+        if free is not None:
+            free.update(key)
             pairs.append(key)
     return pairs
 

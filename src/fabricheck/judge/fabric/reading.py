@@ -47,12 +47,13 @@ def _missing(rounds: RoundsMember, document: ResultDocument, measured: Measured)
     yield from (one["reason"] for one in rounds["left_out"])
     for wrong in rounds["wrong"]:
         yield _wrong(measured, wrong)
+    if document["outcome"]["status"] in ("running", "interrupted", "time-limit"):
+        yield "The run did not come to its end" + (
+            f": {document['outcome']['message']}." if document["outcome"]["message"] else "."
+        )
     done = sum(one["phase"] == 1 for one in rounds["rounds"])
     if done < rounds["planned"]:
-        message = document["outcome"]["message"]
-        yield f"{done} of {count(rounds['planned'], 'round')} were measured" + (
-            f": {message}" if message else "."
-        )
+        yield f"{done} of {count(rounds['planned'], 'round')} were measured."
     failed: dict[tuple[int, int], str] = {}
     for one in rounds["failed"]:
         for node in one["nodes"]:
