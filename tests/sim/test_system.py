@@ -196,6 +196,16 @@ def test_documents_name_the_nodes(ranks, tmp_path):
     assert ran.document["host"]["hostname"] == "node1 of mi250x (simulated)"
 
 
+def test_a_node_that_cannot_be_simulated_is_named(ranks, tmp_path):
+    content = system(load("mi250x"), 2)
+    content["system"]["nodes"][1]["places"]["device0"]["nic"] = "cxi9"
+    file = tmp_path / "system.json"
+    file.write_text(json.dumps(content))
+    ran = ranks("affinity", ["node0/device0"], node=file)
+    assert ran.code == 3
+    assert "node1 has no NIC for messages of device0" in ran.err
+
+
 def test_every_node_has_four_nics_with_addresses_by_place():
     nodes = system(load("mi250x"), 16)["system"]["nodes"]
     assert [one["name"] for one in nodes] == [f"node{number}" for number in range(16)]

@@ -1,4 +1,4 @@
-"""NICs of a simulated system count what they send; messages share links with transfers of a node."""
+"""NICs of a simulated system count what they send, and messages share the links of a node."""
 
 from __future__ import annotations
 
