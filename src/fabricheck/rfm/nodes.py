@@ -47,6 +47,9 @@ from fabricheck.rfm.pairs import one_each
 #: The file with the places of nodes in the stage folder, for a fabric that lists them.
 PLACES = "places.txt"
 
+#: In a pipeline, too, checks of the network run one at a time.
+ONE_AT_A_TIME = {"gitlab": {"resource_group": "fabricheck-network-$FABRICHECK_RUNNER_TAG"}}
+
 #: Single messages that are timed for the time that 99 % of them do not exceed.
 SINGLE_MESSAGES = 1000
 
