@@ -39,7 +39,7 @@ site_configuration = {
                     "descr": "Nodes with four NVIDIA A100",
                     "environs": ["cuda"],
                     **clusters.reached("dc-gpu", "--gres=gpu:4"),
-                    **clusters.node("a100-jureca", references="jureca-a100"),
+                    **clusters.node("a100-jureca", references="jureca-a100", fabric="infiniband"),
                 },
             ),
         }

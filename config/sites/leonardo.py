@@ -24,7 +24,7 @@ site_configuration = {
                     "environs": ["cuda"],
                     # [jobs]; for half an hour there is the QOS boost_qos_dbg: FABRICHECK_QOS.
                     **clusters.reached("boost_usr_prod", "--gres=gpu:4"),
-                    **clusters.node("a100-booster", references="leonardo"),
+                    **clusters.node("a100-booster", references="leonardo", fabric="infiniband"),
                 }
             ],
         }

@@ -25,6 +25,7 @@ import amd_tool_texts as amd
 import composed_tools as composed
 import factories
 import locks
+import loopback_texts as loopbacks
 import nccl_texts
 import topology_texts as topologies
 import verdict_sessions
@@ -50,6 +51,8 @@ from fabricheck.tools import benchmarks
 from fabricheck.tools.outputs import (
     PlacedValues,
     babelstream,
+    cxi_loopback,
+    ib_write_bw,
     nvbandwidth,
     osu,
     p2p_test,
@@ -197,6 +200,21 @@ def _p2p_test() -> Reader:
         Text("composed, 4 devices", composed.p2p_test_text(4), read),
     ]
     return Reader("p2pBandwidthLatencyTest", texts, exchangeable=True, free="^So you can see")
+
+
+def _loopbacks() -> Iterator[Reader]:
+    def cxi(path: Path) -> Mapping[Any, Any]:
+        found = cxi_loopback.parse(text_of(path), str(path), "cxi2")
+        return {(found.size, "Gb/s"): found.gbit_per_s}
+
+    def ib(path: Path) -> Mapping[Any, Any]:
+        found = ib_write_bw.parse(text_of(path), str(path), "mlx5_0", 65536)
+        return {(found.size, "Gb/s"): found.gbit_per_s}
+
+    text = Text("HPE's values", loopbacks.cxi_loopback("cxi2"), cxi)
+    yield Reader("cxi_gpu_loopback_bw", [text])
+    text = Text("a user's values", loopbacks.ib_write_bw(), ib)
+    yield Reader("ib_write_bw", [text])
 
 
 def _transferbench() -> Iterator[Reader]:
@@ -822,8 +840,8 @@ def _archive() -> str:
 def readers() -> Mapping[str, Reader]:
     """Return all readers by name."""
     found = [
-        _osu(), _nccl(), _nvbandwidth(), _babelstream(), _p2p_test(), *_transferbench(),
-        _rocm_bandwidth_test(), _rvs(), *_topology(), *_slurm(),
+        _osu(), _nccl(), _nvbandwidth(), _babelstream(), _p2p_test(), *_loopbacks(),
+        *_transferbench(), _rocm_bandwidth_test(), _rvs(), *_topology(), *_slurm(),
         _documents(), _series(), _reports(), *_files_of_json(), *_files_of_yaml(), *_others(),
     ]  # fmt: skip
     return {one.name: one for one in found}

@@ -18,6 +18,7 @@ from fabricheck.site import partitions
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
 WRONG = factories.series(verification=factories.mismatched())
 TOPOLOGY = factories.document()["program"] | {"name": "topology"}
+NICS = factories.document()["program"] | {"name": "nics"}
 OSU = factories.document()["program"] | {"name": "osu", "commit": "unknown"}
 FEWER = made.failed("sanity", "Node node1 has 7 devices gfx90a", "OtherDevicesError")
 GOOD = factories.document()
@@ -59,6 +60,11 @@ OF_A_CHECK = {
         made.missed("differences", "count", tags=["E13", "smoke"]),
         factories.document(series=[], program=TOPOLOGY, differences=["link 0-6 is not there"]),
         "node_topology: link 0-6 is not there",
+    ),
+    "nics": (
+        made.missed("differences", "count", tags=["E16", "smoke"]),
+        factories.document(series=[], program=NICS, differences=["node1:cxi2 is down."]),
+        "node1:cxi2 is down.",
     ),
     "reference": (made.missed(), GOOD, "copy_worst: device 0 (0000:c1:00.0) of node node1"),
     "too-noisy": (
@@ -123,12 +129,24 @@ OF_A_CHECK = {
 @pytest.mark.parametrize("rule", OF_A_CHECK)
 def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
     changes, document, words = OF_A_CHECK[rule]
-    check = "node_topology" if rule == "topology" else "stream_local"
+    check = {"topology": "node_topology", "nics": "nic_inventory"}.get(rule, "stream_local")
     found = made.only(tmp_path, made.good(check) | changes, document)
     assert made.rules(found) == {rule}
     assert found.status == RULES[rule].status
     assert words in found.reasons[0].sentence and found.reasons[0].check == check
     assert found.checks.failed == 1 and found.checks.passed == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "rule"),
+    [("setting", 8, "setting"), ("unsupported", 3, "usage"), ("runtime-error", 4, "tool")],
+)
+def test_what_is_no_fault_of_a_nic(tmp_path, status, code, rule):
+    """A provider that is missing, a model without NICs, a file that cannot be read."""
+    document = made.ended(status, code, "why", program=NICS, series=[], devices=[])
+    case = made.good("nic_inventory") | made.failed("sanity", job_exitcode=code, tags=["E16"])
+    found = made.only(tmp_path, case, document)
+    assert (made.rules(found), found.status) == ({rule}, "INCOMPLETE")
 
 
 @pytest.mark.parametrize("rule", OF_A_CHECK)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/host.hpp"
+#include "harness/simulation.hpp"
 
 extern char** environ;
 
@@ -67,6 +68,9 @@ std::vector<std::string> environment_notes() {
 }
 
 json scheduler_node() {
+  if (const auto node = simulated_node(); !node.empty()) {
+    return node;
+  }
   const char* name = std::getenv("SLURMD_NODENAME");
   return name == nullptr || *name == '\0' ? json(nullptr) : json(name);
 }

@@ -71,6 +71,18 @@ SimulatedPlace simulated_place() {
   return place;
 }
 
+std::string simulated_node() { return fabricheck_sim::rank_node(); }
+
+std::vector<SimulatedNic> simulated_nics() {
+  std::vector<SimulatedNic> nics;
+  for (const auto& nic : fabricheck_sim::rank_nics()) {
+    nics.push_back({nic.name, nic.interface, nic.address, nic.sent_bytes});
+  }
+  return nics;
+}
+
+std::string simulated_provider() { return fabricheck_sim::rank_provider(); }
+
 std::function<void()> on_simulated_halt(const std::function<void()>& told) {
   return fabricheck_sim::on_halt(told);
 }
@@ -84,7 +96,9 @@ json describe_host() {
         {{"index", domain.index}, {"cores", domain.cores}, {"memory_bytes", domain.memory_bytes}});
     cores.insert(cores.end(), domain.cores.begin(), domain.cores.end());
   }
-  const auto name = identity.is_null() ? "unknown" : identity["name"].get<std::string>();
+  const auto model = identity.is_null() ? "unknown" : identity["name"].get<std::string>();
+  const auto node = simulated_node();
+  const auto name = node.empty() ? model : node + " of " + model;
   return {{"hostname", name + " (simulated)"}, {"kernel", "none (simulated)"},
           {"cpu_model", "none (simulated)"},   {"cores_allowed", cores},
           {"numa_domains", domains},           {"last_level_cache_bytes", host_last_level_cache()},

@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "harness/sampling.hpp"
 
@@ -33,6 +34,14 @@ struct SimulatedPlace {
   std::string name;  ///< device3 or domain1
   int device = -1;   ///< of device3 the number that the runtime gives it; -1: it does not see it
   int domain = -1;   ///< of domain1 its number; -1: the rank is on a device
+};
+
+/// A NIC of the simulated node that a rank is on.
+struct SimulatedNic {
+  std::string name;       ///< as its driver does: cxi0
+  std::string interface;  ///< as the kernel does: hsn0
+  std::string address;
+  std::uint64_t sent_bytes = 0;  ///< of messages to other nodes, so far
 };
 
 #ifdef FABRICHECK_SIMULATED
@@ -64,6 +73,13 @@ SamplingRules simulated_rules(SamplingRules rules);
 nlohmann::json describe_node();
 /// The place of this rank.
 SimulatedPlace simulated_place();
+/// The node of this rank in a simulated system, such as node2; empty where there is one node only.
+std::string simulated_node();
+/// The NICs of that node; none where there is one node only.
+std::vector<SimulatedNic> simulated_nics();
+/// The provider of messages to other nodes: cxi or, where they go through the kernel, tcp. Empty
+/// where there is one node only.
+std::string simulated_provider();
 /// Calls `told` when nothing in a simulation of ranks can proceed, until the result is called.
 std::function<void()> on_simulated_halt(const std::function<void()>& told);
 
@@ -79,6 +95,9 @@ inline void require_node() {}
 inline SamplingRules simulated_rules(SamplingRules rules) { return rules; }
 inline nlohmann::json describe_node() { return nullptr; }
 inline SimulatedPlace simulated_place() { return {}; }
+inline std::string simulated_node() { return {}; }
+inline std::vector<SimulatedNic> simulated_nics() { return {}; }
+inline std::string simulated_provider() { return {}; }
 inline std::function<void()> on_simulated_halt(const std::function<void()>&) {
   return [] {};
 }

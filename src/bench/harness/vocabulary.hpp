@@ -238,6 +238,18 @@ inline constexpr const char* cxi_uncorrected = "device/telemetry/hni_pcs_uncorre
 inline constexpr const char* cxi_pcie_corrected = "device/properties/pcie_corr_err";
 /// uncorrected errors of PCIe
 inline constexpr const char* cxi_pcie_uncorrected = "device/properties/pcie_uncorr_err";
+/// when the link restarted last, in s since 1970; 0 if it did not
+inline constexpr const char* cxi_restarts = "device/link_restarts";
+/// connections whose answers did not come in time
+inline constexpr const char* cxi_sct_timeouts = "rh:sct_timeouts";
+/// packets whose answers did not come in time
+inline constexpr const char* cxi_spt_timeouts = "rh:spt_timeouts";
+/// packets that the other NIC refused
+inline constexpr const char* cxi_nacks = "rh:nacks";
+/// ordered packets that were given up
+inline constexpr const char* cxi_cancelled_ordered = "rh:pkts_cancelled_o";
+/// unordered packets that were given up
+inline constexpr const char* cxi_cancelled_unordered = "rh:pkts_cancelled_u";
 /// sent, in words of 4 bytes
 inline constexpr const char* ib_sent = "counters/port_xmit_data";
 /// errors of single symbols

@@ -37,6 +37,7 @@ COMMANDS = {
     "claims": "claims",
     "report": "report",
     "topology": "node",
+    "nics": "nics",
     "best-gpus": "node",
     "fidelity": "fidelity",
     "tools": "tools",

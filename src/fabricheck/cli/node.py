@@ -14,6 +14,7 @@ from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
+from fabricheck.node.system import MOST_NODES, system_json
 from fabricheck.tools.topology import (
     Reported,
     Runtime,
@@ -187,9 +188,17 @@ def write(
 
 
 @topology_app.command()
-def export(node: Node, overlay: Overlay = None) -> None:
-    """Print the platform of a node for the sim runtime, which reads the file in FABRICHECK_NODE."""
-    typer.echo(platform_json(load(node, overlay)), nl=False)
+def export(
+    node: Node,
+    overlay: Overlay = None,
+    nodes: Annotated[
+        int, typer.Option(help=f"Nodes of a simulated system: 1 to {MOST_NODES}.")
+    ] = 1,
+) -> None:
+    """Print the platform of a node, or of a system of such nodes, for the sim runtime, which reads
+    the file in FABRICHECK_NODE."""
+    model = load(node, overlay)
+    typer.echo(platform_json(model) if nodes == 1 else system_json(model, nodes), nl=False)
 
 
 @topology_app.command("reframe-devices")

@@ -248,6 +248,19 @@ Distance = Literal["same-switch", "same-group", "other-group"]
 Transport = Literal["nic", "kernel", "within-node"]
 
 #: Counters of a NIC, by their file below its folder of its class in /sys.
+CXI_RETRIES: tuple[str, ...] = (
+    "rh:sct_timeouts",
+    "rh:spt_timeouts",
+    "rh:nacks",
+    "rh:pkts_cancelled_o",
+    "rh:pkts_cancelled_u",
+)
+NIC_FAILURES: tuple[str, ...] = (
+    "device/properties/pcie_uncorr_err",
+    "device/link_restarts",
+    "counters/link_error_recovery",
+    "counters/link_downed",
+)
 CXI_ERRORS: tuple[str, ...] = (
     "device/telemetry/hni_pcs_uncorrected_cw",
     "device/properties/pcie_corr_err",

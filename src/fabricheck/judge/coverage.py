@@ -25,9 +25,10 @@ from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
-#: The experiments whose results are comparisons without series: a node with its model, and the
-#: places of ranks with the expected ones.
-COMPARING, PLACING = "E13", "E15"
+#: The experiments whose results are comparisons without series: by program, a node and its NICs
+#: with its model; and the places of ranks with the expected ones.
+COMPARING = {"topology": "E13", "nics": "E16"}
+PLACING = "E15"
 
 #: The experiments with collectives, some of which a site may leave out (`mpi_without`), and the
 #: text in documents about those.
@@ -326,10 +327,11 @@ def _experiments_of(row: Check) -> set[str]:
 
 def _compared(document: ResultDocument) -> set[str]:
     """Return the experiments for which a document holds a comparison."""
-    places = document["program"]["name"] == "affinity" and document.get("ranks")
+    program = document["program"]["name"]
+    compares = document.get("differences") is not None and program in COMPARING
     return {
-        *([COMPARING] if document.get("differences") is not None else []),
-        *([PLACING] if places else []),
+        *([COMPARING[program]] if compares else []),
+        *([PLACING] if program == "affinity" and document.get("ranks") else []),
     }
 
 

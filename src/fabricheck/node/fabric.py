@@ -137,6 +137,13 @@ def slingshot_place(address: str) -> Place | None:
     return Place(str(group & ((1 << _GROUP_BITS) - 1)), str(switch), str(port))
 
 
+def slingshot_address(place: Place) -> str:
+    """Return the Slingshot address of a place that has a port; see :func:`slingshot_place`."""
+    low = int(place.group) << _SWITCH_BITS | int(place.switch)
+    low = low << _PORT_BITS | int(place.port or 0)
+    return ":".join(f"{byte:02x}" for byte in (2 << 40 | low).to_bytes(6, "big"))
+
+
 def load_fabric(name: str) -> Fabric:
     """Read a fabric.
 

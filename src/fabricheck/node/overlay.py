@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.yaml_files import read_mapping, validated
-from fabricheck.node import platform
+from fabricheck.node import platform, system
 from fabricheck.node.model import Device, Link, NodeModel
 from fabricheck.node.paths import Pair
 from fabricheck.node.placement import right
@@ -60,6 +60,12 @@ class ResourceChange(_Part):
     bytes: tuple[Size, Size] | None = None
     first: Count | None = None
 
+    @property
+    def of_systems(self) -> bool:
+        """Whether they are resources of a simulated system only, not of a single node."""
+        network = ("nic ", "PCIe of nic ", "groups ")
+        return any(name.startswith(network) or " of node" in name for name in self.names)
+
     @model_validator(mode="after")
     def _changes_one_thing(self) -> ResourceChange:
         effects = ("bandwidth_factor", "delay_us", "take_turns", "hangs")
@@ -72,6 +78,27 @@ class ResourceChange(_Part):
         return self
 
 
+class NodeChange(_Part):
+    """A change of nodes of a simulated system; ``name`` is node3, ``*`` matches any text.
+
+    ``gone`` are NICs that the node lacks; ``nic_of`` states the NIC of ranks on a device instead of
+    the nearest. With ``provider`` tcp messages go through the kernel; ``staged`` messages of
+    devices go through host memory.
+    """
+
+    name: str
+    gone: list[str] = []
+    nic_of: dict[Size, str] = {}
+    provider: Literal["tcp"] | None = None
+    staged: Literal[True] | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> NodeChange:
+        if not any((self.gone, self.nic_of, self.provider, self.staged)):
+            raise ValueError("it changes nothing")
+        return self
+
+
 class OverlayFile(_Part):
     """A whole overlay file; keys that are left out change nothing."""
 
@@ -79,16 +106,30 @@ class OverlayFile(_Part):
     description: str
     links: list[LinkChange] = []
     resources: list[ResourceChange] = []
+    nodes: list[NodeChange] = []
     rotate_numa: StrictInt = 0
     rocm: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
     remap_links: list[Size] | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> OverlayFile:
-        parts = (self.links, self.resources, self.rotate_numa, self.remap_links)
+        parts = (self.links, self.resources, self.nodes, self.rotate_numa, self.remap_links)
         if not any((*parts, self.rocm)):
             raise ValueError("it changes nothing")
         return self
+
+    @property
+    def of_node(self) -> list[ResourceChange]:
+        """The changes of resources that a single node has, too."""
+        return [change for change in self.resources if not change.of_systems]
+
+    @property
+    def of_systems(self) -> str:
+        """The key of the first change that needs a system of several nodes; empty without one."""
+        if self.nodes:
+            return "nodes"
+        numbers = [i for i, change in enumerate(self.resources) if change.of_systems]
+        return f"resources[{numbers[0]}].names" if numbers else ""
 
 
 @dataclass(frozen=True)
@@ -142,8 +183,12 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
     )
     if parts.rotate_numa:
         changed = _rotated(changed, parts.rotate_numa)
-    if parts.resources:  # an error in a platform made later could not name the file
-        platform.changed(platform.platform(replace(changed, overlay=None)), parts.resources, file)
+    # An error in a platform made later could not name the file.
+    if parts.of_node:
+        one = platform.platform(replace(changed, overlay=None))
+        platform.changed(one, parts.of_node, file)
+    if parts.of_systems:
+        system.check(changed, parts, file)
     return changed
 
 

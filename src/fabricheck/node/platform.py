@@ -7,6 +7,7 @@ that a route names. All bandwidths are those that a flow can reach: peaks times 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -15,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fabricheck.core.errors import InvalidFile
-from fabricheck.node.model import Device, NodeModel
+from fabricheck.node.model import Device, Nic, NodeModel
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import KnownQuantity, SimulationSection
 
@@ -27,6 +28,8 @@ FORMAT = "fabricheck-platform-5"
 #: The smaller number in the ratio of how often far and near pageable copies name their shared link
 #: is at most this.
 _MOST_TIMES = 10
+#: The end of the name of a resource of one node of a system.
+OF_NODE = re.compile(r" of node\d+")
 #: The link that is the copy engine of one copy, and the one of all messages from one place to
 #: another.
 _ENGINE = "copy engine of copies {}-{}"
@@ -57,12 +60,22 @@ def platform(node: NodeModel) -> dict[str, Any]:
     :raises InvalidFile: when the model lacks what a simulation needs, or the overlay names a
         resource that the platform does not have.
     """
-    parameters = node.simulation
-    if parameters is None:
+    if node.overlay is not None and node.overlay.parts.of_systems:
+        reason = "it changes a system of several nodes: export it with --nodes"
+        raise InvalidFile(node.overlay.file, node.overlay.parts.of_systems, reason)
+    return _with_overlay(node, simulated(node).content())
+
+
+def simulated(node: NodeModel) -> Platform:
+    """Return the links and routes of a node, without the resources that its overlay changes.
+
+    :raises InvalidFile: when the model lacks what a simulation needs.
+    """
+    if node.simulation is None:
         raise InvalidFile(node.file, "simulation", "a simulation needs this key")
     if node.switch is not None:
         raise InvalidFile(node.file, "switch", "a node with a switch cannot be simulated yet")
-    return _with_overlay(node, _Platform(node, parameters).content())
+    return Platform(node, node.simulation)
 
 
 def routes(node: NodeModel) -> dict[str, Any]:
@@ -77,12 +90,12 @@ def routes(node: NodeModel) -> dict[str, Any]:
     :raises InvalidFile: when the overlay names a resource that the node does not have.
     """
     parameters = node.simulation or _PEAKS
-    return _with_overlay(node, _Platform(node, parameters).content())
+    return _with_overlay(node, Platform(node, parameters).content())
 
 
 def _with_overlay(node: NodeModel, content: dict[str, Any]) -> dict[str, Any]:
     overlay = node.overlay
-    return content if overlay is None else changed(content, overlay.parts.resources, overlay.file)
+    return content if overlay is None else changed(content, overlay.parts.of_node, overlay.file)
 
 
 def _peaks() -> SimulationSection:
@@ -96,7 +109,9 @@ def _peaks() -> SimulationSection:
 _PEAKS = _peaks()
 
 
-class _Platform:
+class Platform:
+    """The links of a node, named as they are asked for, and the routes over them."""
+
     def __init__(self, node: NodeModel, parameters: SimulationSection) -> None:
         self.node = node
         self.parameters = parameters
@@ -108,6 +123,7 @@ class _Platform:
         return self.parameters is not _PEAKS
 
     def content(self) -> dict[str, Any]:
+        """Return the platform; see :func:`platform`."""
         node, parameters = self.node, self.parameters
         kernel = [
             self._kernel(device, place)
@@ -337,6 +353,30 @@ class _Platform:
             **({"queue": queue} if queue in by_engine else {}),
         }
 
+    def network_end(self, place: str, nic: Nic, *, out: bool, staged: bool = False) -> list[str]:
+        """Return the links of the node that a message passes between a memory and a NIC, one way.
+
+        A NIC accesses memory itself, through the device that it hangs on. ``staged`` messages of a
+        device go through the memory of its domain, over host links.
+        """
+        device, memory = self._device(place), self._memory(place)
+        if device is not None and staged:
+            domain = f"domain{device.domain}"
+            host_links = self._host_links(device, domain, down=not out)
+            on = self.network_end(domain, nic, out=out)
+            return [memory, *host_links, self._memory(domain), *on]
+        if nic.device is None:
+            own = f"domain{nic.domain}"
+            if device is not None:
+                return [memory, *self._host_links(device, own, down=not out)]
+            return [memory, *self._interconnect(*((place, own) if out else (own, place)))]
+        owner = self.node.devices[nic.device]
+        if device is None:
+            return [memory, *self._host_links(owner, place, down=out)]
+        if device is owner:
+            return [memory]
+        return [memory, *self._fabric(self._path(*((device, owner) if out else (owner, device))))]
+
     def _queue(self, link: str, source: str, destination: str) -> str:
         """Return the queue that messages use instead of a link that every flow has to itself.
 
@@ -387,10 +427,13 @@ def changed(
 
 
 def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -> list[str]:
-    """Return the resources that match patterns, in order."""
+    """Return the resources that match patterns, in order; without a node those of every node."""
     found: dict[str, None] = {}
     for pattern in patterns:
-        matches = [name for name in names if fnmatchcase(name, pattern)]
+        matches = [
+            name for name in names
+            if fnmatchcase(name, pattern) or fnmatchcase(OF_NODE.sub("", name), pattern)
+        ]  # fmt: skip
         if not matches:
             near = ", ".join(f"'{one}'" for one in get_close_matches(pattern, names, cutoff=0))
             reason = f"there is no resource '{pattern}'; similar names: {near}"

@@ -216,7 +216,9 @@ class SimulationSection(_Section):
     pageable memory; with memory on another NUMA domain than its device a copy uses
     ``pageable_far_cost`` times its bytes of it; without both they share nothing. ``message_us`` is
     what an MPI message costs its receiver; messages of host memory and those of fewer than
-    ``message_small_bytes`` cost ``message_small_us``.
+    ``message_small_bytes`` cost ``message_small_us``. Between nodes a NIC reaches
+    ``nic_efficiency`` of its peak; a message takes ``network_us`` beside its bytes through two
+    switches, and ``network_switch_us`` for one more or fewer.
     """
 
     memory_efficiency: KnownQuantity
@@ -238,18 +240,24 @@ class SimulationSection(_Section):
     message_small_us: KnownQuantity
     message_small_bytes: KnownQuantity
     interconnect_gbs: KnownQuantity | None = None
+    nic_efficiency: KnownQuantity | None = None
+    network_us: KnownQuantity | None = None
+    network_switch_us: KnownQuantity | None = None
     compute_units: KnownQuantity
     cache_bytes: KnownQuantity
     host_memory_bytes: KnownQuantity
 
     @model_validator(mode="after")
-    def _has_both(self) -> SimulationSection:
+    def _is_complete(self) -> SimulationSection:
         if (self.pageable_host_gbs is None) != (self.pageable_far_cost is None):
             raise ValueError("pageable_host_gbs and pageable_far_cost require each other")
         if self.pageable_far_cost is not None and self.pageable_far_cost.value < 1:
             raise ValueError(
                 "pageable_far_cost is below 1: far memory would cost less than near memory"
             )
+        network = (self.nic_efficiency, self.network_us, self.network_switch_us)
+        if None in network and network != (None, None, None):
+            raise ValueError("nic_efficiency, network_us and network_switch_us require each other")
         return self
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from fabricheck.core.vocabulary import (
     Better,
@@ -97,6 +97,9 @@ class Versions(TypedDict):
     driver: str
     mpi: NotRequired[str]
     rccl: NotRequired[str]
+    libfabric: NotRequired[str]
+    ucx: NotRequired[str]
+    rdma_core: NotRequired[str]
 
 
 class Outcome(TypedDict):
@@ -238,14 +241,36 @@ class Rank(TypedDict):
     network: NotRequired[RankNetwork | None]
 
 
-class NicState(TypedDict):
-    """A NIC of a node, and its error counters before and after the measurements."""
+class NicPcie(TypedDict):
+    """The PCIe link of a NIC as it is, and the most that the NIC itself allows."""
+
+    gt_per_s: float | None
+    width: int | None
+    gt_per_s_max: float | None
+    width_max: int | None
+
+
+class NodeNic(TypedDict):
+    """A NIC of a node; null where the kernel does not tell it, with the reason in absent."""
 
     node: str
     name: str
+    kind: NotRequired[Literal["cxi", "infiniband", "net"]]
     interface: NotRequired[str | None]
     address: NotRequired[str | None]
+    pci_address: NotRequired[str | None]
+    numa_domain: NotRequired[int | None]
+    near_devices: NotRequired[list[str]]
+    state: NotRequired[Literal["up", "down"] | None]
+    gbit_per_s: NotRequired[float | None]
+    mtu_bytes: NotRequired[int | None]
+    pcie: NotRequired[NicPcie]
+    firmware: NotRequired[str | None]
+    driver: NotRequired[str | None]
+    place: NotRequired[NetworkPlace | None]
+    loopback_gbs: NotRequired[float | None]
     errors: NotRequired[dict[str, list[int]]]
+    absent: NotRequired[list[Absent]]
 
 
 class Skipped(TypedDict):
@@ -423,5 +448,5 @@ class ResultDocument(TypedDict):
     series: list[Series]
     skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
-    nics: NotRequired[list[NicState] | None]
+    nics: NotRequired[list[NodeNic] | None]
     notes: list[str]

@@ -274,7 +274,7 @@ def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])
-        if document["program"]["name"] == "topology" and "node" in document["options"]:
+        if document["program"]["name"] in ("topology", "nics") and "node" in document["options"]:
             return _node(str(document["options"]["node"]))
     site = partitions.known(where)
     name = site.get("extras", {}).get("node")

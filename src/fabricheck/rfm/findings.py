@@ -1,6 +1,7 @@
-"""Checks that examine a node without measuring: their metric is the number of findings.
+"""Checks that compare a node with its node model: the number of findings is their metric.
 
-One of them is the check of a node's topology (E13), which counts differences from the node model.
+They are those of its topology (E13) and of its NICs (E16), of which one also runs a vendor's
+loopback on each NIC.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from reframe.core.exceptions import PipelineError
 
 from fabricheck.core.text import first_of
 from fabricheck.results.document import load
@@ -76,15 +79,104 @@ class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[cal
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return the differences between the node and its model."""
         node = document["host"]["hostname"]
-        differences = document.get("differences")
-        if differences is None:
-            raise LookupError(f"node {node} was not compared with a node model.")
-        return [f"Node {node}: {sentence}" for sentence in differences]
+        return [f"Node {node}: {sentence}" for sentence in _differences(document)]
 
     def _failures(self) -> list[str]:
-        document = load(Path(self.stagedir) / RESULT)
-        return [
-            f"Node {document['host']['hostname']} differs from its node model "
-            f"{self.required_node.name} (differences: {len(list(self.findings(document)))}).",
-            *super()._failures(),
-        ]
+        return [_differs(self), *super()._failures()]
+
+
+class _OfNics(MeasuringCheck, special=True):  # type: ignore[call-arg]
+    """Reads a node's NICs from its kernel."""
+
+    program = "nics"
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the arguments of ``fabricheck``."""
+        model, fabric = str(self.extra("node")), self.current_partition.extras.get("fabric")
+        part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
+        network = ("--fabric", str(fabric)) if fabric else ()
+        source = ("--simulated", PLATFORM) if self.simulated else ()
+        return ("nics", "record", model, *network, *part, "--runtime", self.runtime, *source)
+
+    def program_path(self) -> Path:
+        """Return ``fabricheck`` itself."""
+        return FABRICHECK
+
+    def requested(self) -> Requested:
+        """Return the request without devices: those of a simulated node are in its document."""
+        devices = load(Path(self.stagedir) / RESULT)["devices"]
+        found = [device["arch"].split(":")[0] for device in devices]
+        return replace(super().requested(), architectures=found)
+
+
+class NicCheck(Findings, _OfNics, special=True):  # type: ignore[call-arg]
+    """Reports how a node's NICs differ from the partition's node model and fabric."""
+
+    metrics = (Metric("differences", over=(), unit="count"),)
+
+    def findings(self, document: ResultDocument) -> Iterable[str]:
+        """Return the differences between the node and its model, which name node and NIC."""
+        return _differences(document)
+
+    def _failures(self) -> list[str]:
+        return [_differs(self), *super()._failures()]
+
+
+class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
+    """Runs a vendor's loopback on each NIC of the node model; its worst value is the metric.
+
+    The tools compare no data, so no series is made of their values. Differences from the model are
+    those of the inventory, and are not judged again.
+    """
+
+    metrics = (Metric("loopback_worst", over=(), unit="GB/s"),)
+    seconds = 300
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the arguments of ``fabricheck``, with the tool that the environment states."""
+        try:
+            tool = str(self.current_environ.extras["loopback"])
+        except KeyError:
+            raise PipelineError(
+                f"Environment {self.current_environ.name} has no loopback in its extras: a tool, "
+                "or its path."
+            ) from None
+        return (*super().program_arguments(), "--loopback", tool)
+
+    def figure(self, document: ResultDocument, metric: Metric) -> Figure:
+        """Return the worst value, and the NIC that has it.
+
+        :raises MetricError: when a NIC of the model has none, or one beyond its peak.
+        """
+        measured = {one["name"]: one.get("loopback_gbs") for one in document.get("nics") or ()}
+        values: dict[str, float] = {}
+        for nic in self.required_node.nics:
+            where = f"{document['host']['hostname']}:{nic.name}"
+            value = measured.get(nic.name)
+            if value is None:
+                raise MetricError(f"Metric {metric}: {where} has no value.")
+            if value > nic.peak_gbs:
+                raise MetricError(
+                    f"Metric {metric}: {where} reported {value:g} GB/s, above the physical bound "
+                    f"of {nic.peak_gbs:g} GB/s of the NIC ({self.required_node.name})."
+                )
+            values[nic.name] = value
+        worst = min(values, key=lambda name: values[name])
+        value = values[worst]
+        return Figure(metric, value, (), (), f"{value:g} GB/s at {worst}")
+
+
+def _differences(document: ResultDocument) -> Sequence[str]:
+    differences = document.get("differences")
+    if differences is None:
+        node = document["host"]["hostname"]
+        raise LookupError(f"node {node} was not compared with a node model.")
+    return differences
+
+
+def _differs(check: TopologyCheck | NicCheck) -> str:
+    document = load(Path(check.stagedir) / RESULT)
+    return (
+        f"Node {document['host']['hostname']} differs from its node model "
+        f"{check.required_node.name} (differences: {len(_differences(document))})."
+    )

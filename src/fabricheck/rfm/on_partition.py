@@ -14,6 +14,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_NODE
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
+from fabricheck.node.system import system_json
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import exceptions, launchers
@@ -102,7 +103,7 @@ class OnPartition:
                     f"Partition {self.current_partition.fullname} states {self.device_count} "
                     f"devices, but a simulated {node.name} has all of its {len(node.devices)}."
                 )
-            platform = platform_json(node)
+            platform = platform_json(node) if nodes == 1 else system_json(node, nodes)
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         (Path(self.stagedir) / PLATFORM).write_text(platform)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,9 @@ PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
+
+#: Vendors' loopbacks of a NIC, each a feature of environments that have it.
+LOOPBACKS = ("cxi_gpu_loopback_bw", "ib_write_bw")
 
 #: Cray MPICH accepts device buffers only with this setting (Frontier user guide, "GPU-aware MPI";
 #: LUMI user guide, "LUMI-G example batch scripts").
@@ -157,6 +161,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     """
     seen = view(spack_environment)
     tests = COLLECTIVE_TESTS[runtime]
+    loopback = _loopback()
     own = f"FABRICHECK_{runtime.upper()}"
     return {
         "features": [
@@ -164,6 +169,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "gpu_aware_mpi",
             "osu",
             tests,
+            *([Path(loopback).name] if loopback else []),
             # Programs in another folder were not built by Spack.
             *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
         ],
@@ -174,8 +180,20 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "rccl_folder": _folder(tests_variable(tests), seen / "bin"),
             "build_command": f"spack-env/install {spack_environment}",
             "spack_environment": spack_environment,
+            **({"loopback": loopback} if loopback else {}),
         },
     }
+
+
+def _loopback() -> str | None:
+    """Return a vendor's loopback: the one that FABRICHECK_LOOPBACK names, else one of this node.
+
+    A login node may lack what the nodes have, so the PATH counts only inside an allocation.
+    """
+    stated = os.environ.get("FABRICHECK_LOOPBACK")
+    if stated or not os.environ.get(ALLOCATION):
+        return stated or None
+    return next(filter(None, map(shutil.which, LOOPBACKS)), None)
 
 
 def of_spack(programs: str, environment: str) -> dict[str, str]:

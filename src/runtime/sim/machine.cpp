@@ -81,7 +81,8 @@ Machine* make_machine() {
           "there is no node to simulate: name its file in FABRICHECK_NODE; write it by: fabricheck "
           "topology export NODE > FILE");
     }
-    machine->node = read_node(*path);
+    const auto* given = description_for_rank();
+    machine->node = given == nullptr ? read_node(*path) : *given;
     machine->visible = visible_devices(machine->node.devices.size());
     machine->noise = number("FABRICHECK_SIM_NOISE", 0, 1);
     // An MPI that takes memory of devices for the host's copies it by the processor.

@@ -130,24 +130,34 @@ bool is_device(const Place& place);
 /// The way of messages between ranks on two places.
 struct MessageWay {
   Route route;
-  double bytes_per_second = 0;  ///< of a message that has the way for itself
-  bool host_only = false;       ///< neither place is a device
+  double bytes_per_second = 0;       ///< of a message that has the way for itself
+  bool host_only = false;            ///< neither place is a device
+  double latency = 0;                ///< seconds of a message between nodes before it flows
+  std::optional<std::size_t> nic{};  ///< of the sender, by index, between nodes
 };
 /// Whether a message between two places goes by engine.
 using ByEngine = std::function<bool(const Place&, const Place&)>;
 std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription& node,
                                                            const ByEngine& by_engine);
+/// The ways of messages from the places of one node to those of another.
+std::map<std::pair<Place, Place>, MessageWay> network_ways(const NodeDescription& from,
+                                                           const NodeDescription& to,
+                                                           const NetworkDescription& network);
 /// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
 /// part, and not a time before it flows: of messages under way together each costs that much.
-/// `bytes` are those that SMPI moves, 16 more than the message has.
+/// Between nodes only faults of links cost that; the network's latency passes before a message
+/// flows. `bytes` are those that SMPI moves, 16 more than the message has.
 double message_factor(NodeDescription& node, const MessageWay& way, double bytes);
 
 /// The seconds that faults of links delay flows that start together; each that hits one is counted.
 /// A flow that hangs never returns: the process waits with it, as in a driver.
 double delay_by_faults(NodeDescription& node, const std::vector<Flow>& flows);
 
-/// Makes the platform of the node in the engine that is there, with a host for ranks on each
-/// device and NUMA domain.
+/// The description of the calling rank's node, as the plug-in has read it; null for no rank.
+const NodeDescription* description_for_rank();
+
+/// Makes the platform of the node, or of the nodes of a system, in the engine that is there, with a
+/// host for ranks on each device and NUMA domain.
 void make_platform_for_ranks();
 
 }  // namespace fabricheck_sim

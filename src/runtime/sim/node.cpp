@@ -12,7 +12,46 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "fabricheck-platform-5";
+constexpr const char* kSystemFormat = "fabricheck-system-1";
 constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
+
+/// The links of a platform by name.
+class LinkNumbers {
+ public:
+  /// Of the links of a node of a system the names are as on a single node.
+  explicit LinkNumbers(const std::string& node = {}) : suffix_(node.empty() ? "" : " of " + node) {}
+
+  void add(const std::string& name, std::size_t number) { numbers_[name] = number; }
+
+  [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const {
+    for (const auto& full : {name + suffix_, name}) {
+      if (const auto found = numbers_.find(full); found != numbers_.end()) {
+        return found->second;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Those of a route.
+  [[nodiscard]] std::vector<std::size_t> of(const json& names) const {
+    std::vector<std::size_t> links;
+    for (const auto& name : names) {
+      const auto found = find(name.get<std::string>());
+      if (!found) {
+        throw std::runtime_error("a route has the unknown link '" + name.get<std::string>() + "'");
+      }
+      links.push_back(*found);
+    }
+    if (links.empty()) {
+      throw std::runtime_error("a route has no link");
+    }
+    return links;
+  }
+
+ private:
+  std::string suffix_;
+  std::map<std::string, std::size_t> numbers_;
+};
 
 double positive(const json& value, const std::string& what) {
   const auto number = value.get<double>();
@@ -40,77 +79,44 @@ LinkFault fault_of(const json& entry) {
 }
 
 /// Adds a link for each fault that takes bandwidth from some sizes only, which these transfers
-/// share beside the link itself, and gives a route over it others for these sizes.
-class SlowSizes {
- public:
-  explicit SlowSizes(NodeDescription& node) : node_(node) {
-    for (std::size_t link = 0, count = node.links.size(); link < count; ++link) {
-      const auto description = node.links[link];
-      for (const auto& fault : description.faults) {
-        if (fault.part != 1) {
-          const auto name = description.name + " from " + std::to_string(fault.least) + " to " +
-                            std::to_string(fault.most) + " bytes";
-          slow_.push_back({link, node.links.size(), fault});
-          node.links.push_back({name, fault.part * description.bytes_per_second, description.each});
-        }
+/// share beside the link itself.
+void add_narrow_links(NodeDescription& node) {
+  for (std::size_t link = 0, count = node.links.size(); link < count; ++link) {
+    const auto description = node.links[link];
+    for (const auto& fault : description.faults) {
+      if (fault.part != 1) {
+        const auto name = description.name + " from " + std::to_string(fault.least) + " to " +
+                          std::to_string(fault.most) + " bytes";
+        node.slow.push_back({link, node.links.size(), fault});
+        node.links.push_back({name, fault.part * description.bytes_per_second, description.each});
       }
     }
   }
-
-  void add_to(Route& route) const {
-    const auto& links = route.links;
-    std::map<std::uint64_t, Route> by_size;
-    for (const auto& [link, narrow, fault] : slow_) {
-      if (std::find(links.begin(), links.end(), link) != links.end()) {
-        by_size[fault.least] = by_size[fault.most + 1] = {links, route.start};
-      }
-    }
-    for (auto& [least, sized] : by_size) {
-      for (const auto& [link, narrow, fault] : slow_) {
-        if (fault.hits(least)) {
-          sized.links.insert(sized.links.end(),
-                             static_cast<std::size_t>(std::count(links.begin(), links.end(), link)),
-                             narrow);
-        }
-      }
-    }
-    route.by_size = std::move(by_size);
-  }
-
- private:
-  struct Slow {
-    std::size_t link;    ///< that has the fault
-    std::size_t narrow;  ///< that transfers of its sizes share
-    LinkFault fault;
-  };
-
-  NodeDescription& node_;
-  std::vector<Slow> slow_;
-};
+}
 
 void add_slow_sizes(NodeDescription& node) {
-  const SlowSizes slow(node);
+  add_narrow_links(node);
   for (auto& [key, route] : node.kernel) {
-    slow.add_to(route);
+    split_by_size(node, route);
   }
   for (auto* routes : {&node.copy, &node.pageable, &node.migration}) {
     for (auto& [ends, route] : *routes) {
-      slow.add_to(route);
+      split_by_size(node, route);
     }
   }
   for (auto& [ends, routes] : node.messages) {
-    slow.add_to(routes.by_engine);
-    slow.add_to(routes.by_kernel);
+    split_by_size(node, routes.by_engine);
+    split_by_size(node, routes.by_kernel);
   }
 }
 
 /// Pages that migrate between host and device take the way of a copy, and share what the device's
 /// page faults are served at.
-void add_migration(NodeDescription& node, const std::map<std::string, std::size_t>& numbers) {
+void add_migration(NodeDescription& node, const LinkNumbers& numbers) {
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Place device = "device" + std::to_string(i);
     const auto faults = numbers.find("page migration of " + device);
-    if (faults == numbers.end()) {
+    if (!faults) {
       throw std::runtime_error("there is no link 'page migration of " + device + "'");
     }
     for (const auto& domain : node.domains) {
@@ -119,7 +125,7 @@ void add_migration(NodeDescription& node, const std::map<std::string, std::size_
         const auto copy = node.copy.find(ends);
         if (copy != node.copy.end()) {
           auto links = copy->second.links;
-          links.push_back(faults->second);
+          links.push_back(*faults);
           node.migration[ends].links = links;
         }
       }
@@ -127,8 +133,29 @@ void add_migration(NodeDescription& node, const std::map<std::string, std::size_
   }
 }
 
-NodeDescription parse(const json& content) {
+void add_network(NodeDescription& node, const json& entry, const LinkNumbers& numbers) {
+  node.provider = entry.at("provider");
+  for (const auto& nic : entry.at("nics")) {
+    node.nics.push_back({nic.at("name"), nic.at("interface"), nic.at("address"), nic.at("group"),
+                         nic.at("switch")});
+  }
+  for (const auto& [place, end] : entry.at("places").items()) {
+    const auto nic = std::find_if(
+        node.nics.begin(), node.nics.end(),
+        [&name = end.at("nic")](const NicDescription& one) { return name == one.name; });
+    if (nic == node.nics.end()) {
+      throw std::runtime_error(node.name + " has no NIC for messages of " + place);
+    }
+    node.ends[place] = {static_cast<std::size_t>(nic - node.nics.begin()),
+                        1e-6 * end.at("us").get<double>(), numbers.of(end.at("out")),
+                        numbers.of(end.at("in"))};
+  }
+}
+
+/// Parses a node; `entry` is what a system says of it, null for the only node.
+NodeDescription parse(const json& content, const json& entry) {
   NodeDescription node;
+  node.name = entry.is_null() ? "" : entry.at("name").get<std::string>();
   node.identity = content.at("node");
   node.rocm = content.at("rocm");
   for (const auto& entry : content.at("devices")) {
@@ -155,51 +182,37 @@ NodeDescription parse(const json& content) {
   const auto& pageable = content.at("pageable");
   node.pin = 1e-6 * positive(pageable.at("pin_us"), "pin_us");
   node.staged_bytes = pageable.at("staged_bytes");
-  std::map<std::string, std::size_t> numbers;
+  LinkNumbers numbers(node.name);
   for (const auto& entry : content.at("links")) {
     const auto name = entry.at("name").get<std::string>();
-    numbers[name] = node.links.size();
+    numbers.add(name, node.links.size());
     node.links.push_back({name, 1e9 * positive(entry.at("gbs"), "the bandwidth of '" + name + "'"),
                           entry.at("each").get<bool>()});
     for (const auto& fault : entry.value("faults", json::array())) {
       node.links.back().faults.push_back(fault_of(fault));
     }
   }
-  const auto links_of = [&numbers](const json& names) {
-    std::vector<std::size_t> links;
-    for (const auto& name : names) {
-      const auto found = numbers.find(name.get<std::string>());
-      if (found == numbers.end()) {
-        throw std::runtime_error("a route has the unknown link '" + name.get<std::string>() + "'");
-      }
-      links.push_back(found->second);
-    }
-    if (links.empty()) {
-      throw std::runtime_error("a route has no link");
-    }
-    return links;
-  };
   for (const auto& entry : content.at("kernel")) {
     const int device = entry.at("device");
     const Place memory = entry.at("memory");
-    node.kernel[{device, memory, false}] = {links_of(entry.at("read"))};
-    node.kernel[{device, memory, true}] = {links_of(entry.at("write"))};
+    node.kernel[{device, memory, false}] = {numbers.of(entry.at("read"))};
+    node.kernel[{device, memory, true}] = {numbers.of(entry.at("write"))};
   }
   for (const auto& entry : content.at("copy")) {
     const std::pair<Place, Place> ends{entry.at("source"), entry.at("destination")};
     const double start = 1e-6 * positive(entry.at("start_us"), "start_us");
-    node.copy[ends] = {links_of(entry.at("links")), start};
+    node.copy[ends] = {numbers.of(entry.at("links")), start};
     if (entry.contains("parallel")) {
       node.parallel[ends] = entry.at("parallel");
     }
     if (entry.contains("pageable")) {
-      node.pageable[ends] = {links_of(entry.at("pageable")), start};
+      node.pageable[ends] = {numbers.of(entry.at("pageable")), start};
     }
   }
   for (const auto& entry : content.at("messages")) {
-    MessageRoutes routes{{links_of(entry.at("by_engine"))}, {links_of(entry.at("by_kernel"))}};
+    MessageRoutes routes{{numbers.of(entry.at("by_engine"))}, {numbers.of(entry.at("by_kernel"))}};
     if (entry.contains("queue")) {
-      routes.queue = links_of(json::array({entry.at("queue")})).front();
+      routes.queue = numbers.of(json::array({entry.at("queue")})).front();
     }
     node.messages[{entry.at("source"), entry.at("destination")}] = routes;
   }
@@ -207,14 +220,48 @@ NodeDescription parse(const json& content) {
   node.message_cost = 1e-6 * positive(cost.at("us"), "us of message_cost");
   node.small_message_cost = 1e-6 * positive(cost.at("small_us"), "small_us of message_cost");
   node.small_message_bytes = cost.at("small_bytes");
+  if (!entry.is_null()) {
+    add_network(node, entry, numbers);
+  }
   add_migration(node, numbers);
   add_slow_sizes(node);
   return node;
 }
 
-}  // namespace
+/// The nodes of a platform: of one that is no system a single null.
+json nodes_of(const json& content) {
+  return content.contains("system") ? content["system"].at("nodes") : json::array({nullptr});
+}
 
-NodeDescription read_node(const std::string& path) {
+SystemDescription parse_all(const json& content) {
+  SystemDescription all;
+  for (const auto& entry : nodes_of(content)) {
+    all.nodes.push_back(parse(content, entry));
+  }
+  if (all.nodes.empty()) {
+    throw std::runtime_error("it has no node");
+  }
+  if (content.contains("system")) {
+    const auto& system = content["system"];
+    const auto& latency = system.at("latency_us");
+    all.network.same_switch = 1e-6 * positive(latency.at("same-switch"), "same-switch");
+    all.network.same_group = 1e-6 * positive(latency.at("same-group"), "same-group");
+    all.network.other_group = 1e-6 * positive(latency.at("other-group"), "other-group");
+    LinkNumbers numbers;
+    for (std::size_t i = 0; i < content.at("links").size(); ++i) {
+      numbers.add(content["links"][i].at("name"), i);
+    }
+    for (const auto& entry : system.at("groups")) {
+      const std::pair<int, int> ends{entry.at("from"), entry.at("to")};
+      all.network.groups[ends] = numbers.of(entry.at("links"));
+    }
+  }
+  return all;
+}
+
+/// Reads a file and parses it. Throws std::runtime_error with one sentence that names the file.
+template <typename Parse>
+auto read(const std::string& path, const Parse& parse_content) {
   std::ifstream file(path);
   if (!file) {
     throw std::runtime_error("FABRICHECK_NODE names '" + path +
@@ -225,14 +272,43 @@ NodeDescription read_node(const std::string& path) {
     if (content.is_discarded()) {
       throw std::runtime_error("it is no JSON");
     }
-    if (content.value("format", "") != kFormat) {
-      throw std::runtime_error(std::string("its format is not ") + kFormat);
+    const auto* format = content.contains("system") ? kSystemFormat : kFormat;
+    if (content.value("format", "") != format) {
+      throw std::runtime_error(std::string("its format is not ") + format);
     }
-    return parse(content);
+    return parse_content(content);
   } catch (const std::exception& error) {
     throw std::runtime_error("'" + path + "' does not describe a node to simulate (" +
                              error.what() + "); write it by: " + kCommand);
   }
 }
+
+}  // namespace
+
+void split_by_size(const NodeDescription& node, Route& route) {
+  const auto& links = route.links;
+  std::map<std::uint64_t, Route> by_size;
+  for (const auto& [link, narrow, fault] : node.slow) {
+    if (std::find(links.begin(), links.end(), link) != links.end()) {
+      by_size[fault.least] = by_size[fault.most + 1] = {links, route.start};
+    }
+  }
+  for (auto& [least, sized] : by_size) {
+    for (const auto& [link, narrow, fault] : node.slow) {
+      if (fault.hits(least)) {
+        sized.links.insert(sized.links.end(),
+                           static_cast<std::size_t>(std::count(links.begin(), links.end(), link)),
+                           narrow);
+      }
+    }
+  }
+  route.by_size = std::move(by_size);
+}
+
+NodeDescription read_node(const std::string& path) {
+  return read(path, [](const json& content) { return parse(content, nodes_of(content).at(0)); });
+}
+
+SystemDescription read_system(const std::string& path) { return read(path, parse_all); }
 
 }  // namespace fabricheck_sim

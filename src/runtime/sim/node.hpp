@@ -49,6 +49,13 @@ struct LinkDescription {
   std::vector<LinkFault> faults{};
 };
 
+/// A fault that takes bandwidth of a link from some sizes only.
+struct SlowSizes {
+  std::size_t link = 0;    ///< that has the fault
+  std::size_t narrow = 0;  ///< that transfers of its sizes share beside it
+  LinkFault fault;
+};
+
 /// Links of a flow, by index, and the seconds before it starts.
 struct Route {
   std::vector<std::size_t> links;
@@ -70,13 +77,36 @@ struct MessageRoutes {
   std::optional<std::size_t> queue{};  ///< the link that is the engine, for all messages of the way
 };
 
+/// A NIC of a node of a system.
+struct NicDescription {
+  std::string name;
+  std::string interface;
+  std::string address;
+  int group = 0;
+  int network_switch = 0;  ///< by number in its group
+};
+
+/// The end of messages between nodes at one place: its NIC, by index, and the links out and in.
+struct NetworkEnd {
+  std::size_t nic = 0;
+  double seconds = 0;  ///< that the end takes beside the network
+  std::vector<std::size_t> out;
+  std::vector<std::size_t> in;
+};
+
+/// A node; of a system, too, but then `links` are those of all nodes, and of the network.
 struct NodeDescription {
+  std::string name;  ///< node2 of a system; empty for the only node
+  std::string provider;
+  std::vector<NicDescription> nics;
+  std::map<Place, NetworkEnd> ends;
   nlohmann::json identity;
   std::string rocm;  ///< the version of ROCm that the node behaves as
   std::vector<Device> devices;
   std::vector<Domain> domains;
   double launch = 0;  ///< seconds of a kernel beside its traffic
   std::vector<LinkDescription> links;
+  std::vector<SlowSizes> slow;
   std::map<std::tuple<int, Place, bool>, Route> kernel;  ///< device, memory, whether it writes
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
   std::map<std::pair<Place, Place>, int> parallel;       ///< links of direct ways of devices
@@ -90,7 +120,27 @@ struct NodeDescription {
   std::uint64_t staged_bytes = 0;         ///< pageable copies of so many bytes need no pinning
 };
 
-/// Reads a platform. Throws std::runtime_error with one sentence that names the file.
+/// The network of a system.
+struct NetworkDescription {
+  double same_switch = 0;  ///< seconds of a message beside its bytes
+  double same_group = 0;
+  double other_group = 0;
+  std::map<std::pair<int, int>, std::vector<std::size_t>> groups;  ///< links from one to another
+};
+
+/// A system, or the one node of a platform that is none.
+struct SystemDescription {
+  std::vector<NodeDescription> nodes;
+  NetworkDescription network;
+};
+
+/// Gives a route over links that are slow for some sizes only others for these sizes.
+void split_by_size(const NodeDescription& node, Route& route);
+
+/// Reads the first node of a platform. Throws std::runtime_error with one sentence that names the
+/// file.
 NodeDescription read_node(const std::string& path);
+/// Reads all nodes of a platform, and their network.
+SystemDescription read_system(const std::string& path);
 
 }  // namespace fabricheck_sim

@@ -27,6 +27,9 @@ struct Platform {
 Platform platform;
 bool own_engine = false;  // else, where there is one, it is SMPI's
 
+/// The beginning of the names of a node's hosts; of a system's nodes they follow the node's name.
+std::string prefix(const std::string& node) { return node.empty() ? "" : node + "/"; }
+
 /// Calls `visit(route, number)` for every route of operations, always in the same order: the names
 /// of its ends have the number.
 template <typename Visit>
@@ -48,19 +51,27 @@ void for_each_route(const NodeDescription& node, const Visit& visit) {
   }
 }
 
-/// Builds the zone of a node.
+/// Builds a zone of hosts and routes.
 class Builder {
  public:
-  explicit Builder(const NodeDescription& node) : zone_(s4u::create_full_zone("node")) {
-    for (const auto& description : node.links) {
+  /// The zone of all, with links.
+  Builder(const std::string& name, const std::vector<LinkDescription>& links)
+      : zone_(s4u::create_full_zone(name)) {
+    for (const auto& description : links) {
       auto* link = zone_->create_link(description.name, description.bytes_per_second);
       // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
       link->set_latency(0);
       link->set_sharing_policy(description.each ? s4u::Link::SharingPolicy::FATPIPE
                                                 : s4u::Link::SharingPolicy::SHARED);
       link->seal();
-      links_.emplace_back(link);
+      links_.push_back(link);
     }
+  }
+
+  /// A zone inside another one, whose links it uses: a table of routes has the square of its hosts.
+  Builder(const std::string& name, const Builder& around)
+      : zone_(s4u::create_full_zone(name)), links_(around.links_) {
+    zone_->set_parent(around.zone_);
   }
 
   s4u::Host* new_host(const std::string& name) {
@@ -69,37 +80,44 @@ class Builder {
     return host;
   }
 
-  void add(const s4u::Host* source, const s4u::Host* destination, const Route& route) {
+  /// With `late`, flows have a latency of one second times the factor of a callback.
+  void add(const s4u::Host* source, const s4u::Host* destination, const Route& route,
+           bool late = false) {
     std::vector<s4u::LinkInRoute> links;
+    if (late) {
+      links.emplace_back(
+          new_second("second of " + source->get_name() + "-" + destination->get_name()));
+    }
     for (const auto link : route.links) {
-      links.push_back(links_[link]);
+      links.emplace_back(links_[link]);
     }
     zone_->add_route(source->get_netpoint(), destination->get_netpoint(), nullptr, nullptr, links,
                      false);
   }
 
+  [[nodiscard]] s4u::NetZone* zone() const { return zone_; }
   void seal() { zone_->seal(); }
 
-  /// With the part of its bandwidth that each flow gets.
-  template <typename Part>
-  void seal(const Part& part) {
-    zone_->get_network_model()->set_bw_factor_cb(
-        [part](double bytes, const s4u::Host* source, const s4u::Host* destination,
-               const std::vector<s4u::Link*>&, const std::unordered_set<s4u::NetZone*>&) {
-          return part(bytes, source, destination);
-        });
-    zone_->seal();
+ private:
+  /// The link that makes flows late. SimGrid shares links by latency, so that of all flows must be
+  /// the same, or 1. Each route has its own, and has it first: of flows whose latency ends at the
+  /// same time, SimGrid 3.32 forgets the further links of those that share their first one.
+  s4u::Link* new_second(const std::string& name) {
+    auto* link = zone_->create_link(name, 1e15);
+    link->set_latency(1)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->seal();
+    return link;
   }
 
- private:
   s4u::NetZone* zone_;
-  std::vector<s4u::LinkInRoute> links_;
+  std::vector<s4u::Link*> links_;
 };
 
 void make_platform(const NodeDescription& node, Builder& builder) {
-  platform.home = builder.new_host("home");
-  for_each_route(node, [&builder](const Route& route, const std::string& number) {
-    const Ends ends{builder.new_host("source" + number), builder.new_host("destination" + number)};
+  const auto names = prefix(node.name);
+  platform.home = builder.new_host(names + "home");
+  for_each_route(node, [&builder, &names](const Route& route, const std::string& number) {
+    const Ends ends{builder.new_host(names + "source" + number),
+                    builder.new_host(names + "destination" + number)};
     builder.add(ends.source, ends.destination, route);
     platform.ends[&route] = ends;
   });
@@ -107,10 +125,11 @@ void make_platform(const NodeDescription& node, Builder& builder) {
 
 /// Finds what the plug-in made, by name.
 void attach(Machine& all) {
-  platform.home = s4u::Host::by_name_or_null("home");
-  for_each_route(all.node, [](const Route& route, const std::string& number) {
-    const Ends ends{s4u::Host::by_name_or_null("source" + number),
-                    s4u::Host::by_name_or_null("destination" + number)};
+  const auto names = prefix(all.node.name);
+  platform.home = s4u::Host::by_name_or_null(names + "home");
+  for_each_route(all.node, [&names](const Route& route, const std::string& number) {
+    const Ends ends{s4u::Host::by_name_or_null(names + "source" + number),
+                    s4u::Host::by_name_or_null(names + "destination" + number)};
     if (platform.home == nullptr || ends.source == nullptr || ends.destination == nullptr) {
       platform.home = nullptr;
     }
@@ -126,12 +145,13 @@ void attach(Machine& all) {
 }
 
 void configure() {
-  // A plain max-min model: no factors of protocols that this node does not have. That of bandwidths
-  // is 1 in this model, and where there are messages it is a callback instead.
+  // A plain max-min model: no factors of protocols that this node does not have. Those of
+  // bandwidths and latencies are 1 in this model, and where there are messages they are callbacks
+  // instead.
   s4u::Engine::set_config("network/model:CM02");
-  s4u::Engine::set_config("network/latency-factor:1");
   s4u::Engine::set_config("network/weight-S:0");
-  s4u::Engine::set_config("network/TCP-gamma:0");
+  // No window limits a flow that has a latency.
+  s4u::Engine::set_config("network/TCP-gamma:1e30");
   s4u::Engine::set_config("network/crosstraffic:no");
   // Small transfers take less than SimGrid's usual nanosecond.
   s4u::Engine::set_config("surf/precision:1e-12");
@@ -146,13 +166,78 @@ bool goes_by_engine(const Place& source, const Place& destination) {
 }
 
 /// Gives messages that several engines share the bandwidth of all of these.
-void gang_messages(NodeDescription& node) {
+void gang_messages(const NodeDescription& node, std::vector<LinkDescription>& links) {
   for (const auto& [ends, routes] : node.messages) {
     if (routes.queue) {
       const auto engines = mover_of(ends.first, ends.second, kLargeMessage).engines.value_or(1);
-      node.links[*routes.queue].bytes_per_second *= engines;
+      links[*routes.queue].bytes_per_second *= engines;
     }
   }
+}
+
+/// The link of what a NIC sends, which carries the count of it: the plug-in and the ranks have no
+/// other memory together.
+std::string outward_link(const NodeDescription& node, const NicDescription& nic) {
+  return "nic " + nic.name + " of " + node.name + " out";
+}
+
+/// The messages of ranks, by the hosts of their places.
+struct Messages {
+  struct Sent {
+    MessageWay way;
+    std::uint64_t* bytes = nullptr;  ///< that the sender's NIC has sent
+  };
+
+  SystemDescription system;
+  std::map<std::string, s4u::Host*> places;
+  std::map<std::pair<const s4u::Host*, const s4u::Host*>, Sent> ways;
+
+  Sent* find(const s4u::Host* source, const s4u::Host* destination) {
+    const auto found = ways.find({source, destination});
+    return found == ways.end() ? nullptr : &found->second;
+  }
+
+  /// Which part of its bandwidth a message gets that starts now.
+  double part(double bytes, const s4u::Host* source, const s4u::Host* destination) {
+    const auto* found = find(source, destination);
+    if (found == nullptr) {
+      return 1;
+    }
+    if (found->bytes != nullptr) {
+      *found->bytes += static_cast<std::uint64_t>(bytes);
+    }
+    const double most = machine().device_messages / found->way.bytes_per_second;
+    const double factor = message_factor(system.nodes.front(), found->way, bytes);
+    return found->way.host_only ? factor : std::min(factor, most);
+  }
+};
+
+/// Adds the ways of messages from one node to another, or within one, with a host for each place.
+void add_ways(Messages& messages, const NodeDescription& from, const NodeDescription& to,
+              Builder& places) {
+  const bool within = &from == &to;
+  const auto host = [&](const NodeDescription& node, const Place& place) {
+    auto& made = messages.places[prefix(node.name) + place];
+    return made = made != nullptr ? made : places.new_host(prefix(node.name) + place);
+  };
+  for (const auto& [ends, way] : within ? message_ways(from, goes_by_engine)
+                                        : network_ways(from, to, messages.system.network)) {
+    auto* source = host(from, ends.first);
+    auto* destination = host(to, ends.second);
+    places.add(source, destination, way.route, way.nic.has_value());
+    auto& sent = messages.ways[{source, destination}] = {way};
+    if (way.nic) {
+      const auto* link = s4u::Link::by_name(outward_link(from, from.nics[*way.nic]));
+      sent.bytes = link->get_data<std::uint64_t>();
+    }
+  }
+}
+
+/// The host of the calling rank; empty for no rank.
+std::string host_name() {
+  const auto* actor = is_rank() ? s4u::Actor::self() : nullptr;
+  const auto* host = actor == nullptr ? nullptr : actor->get_host();
+  return host == nullptr ? "" : host->get_name();
 }
 
 double noise_factor() {
@@ -218,8 +303,33 @@ void spend(const Cost& cost) {
 bool is_rank() { return !own_engine && s4u::Engine::has_instance(); }
 
 std::string rank_place() {
-  return is_rank() ? s4u::this_actor::get_host()->get_name() : std::string();
+  const auto name = host_name();
+  return name.substr(name.find('/') + 1);
 }
+
+std::string rank_node() {
+  const auto name = host_name();
+  const auto end = name.find('/');
+  return end == std::string::npos ? "" : name.substr(0, end);
+}
+
+const NodeDescription* description_for_rank() {
+  const auto* home = is_rank() ? s4u::Host::by_name_or_null(prefix(rank_node()) + "home") : nullptr;
+  return home == nullptr ? nullptr : home->get_data<NodeDescription>();
+}
+
+std::vector<RankNic> rank_nics() {
+  const auto& node = machine().node;
+  std::vector<RankNic> nics;
+  for (const auto& nic : node.nics) {
+    const auto* link = s4u::Link::by_name_or_null(outward_link(node, nic));
+    const auto* sent = link == nullptr ? nullptr : link->get_data<std::uint64_t>();
+    nics.push_back({nic.name, nic.interface, nic.address, sent == nullptr ? 0 : *sent});
+  }
+  return nics;
+}
+
+const std::string& rank_provider() { return machine().node.provider; }
 
 std::function<void()> on_halt(const std::function<void()>& told) {
   const auto wanted = std::make_shared<bool>(true);
@@ -232,35 +342,53 @@ std::function<void()> on_halt(const std::function<void()>& told) {
 }
 
 void make_platform_for_ranks() {
-  auto& node = machine().node;
-  gang_messages(node);
+  // What ranks get is as it was read: it lasts as long as the process, as their machines do.
+  const auto& read = *new SystemDescription(read_system(*variable(fabricheck::env::node)));
+  auto messages = std::make_shared<Messages>();
+  messages->system = read;
+  auto& nodes = messages->system.nodes;
+  auto& links = nodes.front().links;
+  for (const auto& node : nodes) {
+    gang_messages(node, links);
+  }
   configure();
   s4u::Engine::set_config("smpi/simulate-computation:no");
   // Memory without data is mapped in blocks of so many bytes.
   s4u::Engine::set_config("smpi/shared-malloc-blocksize:67108864");
-  Builder builder(node);
-  make_platform(node, builder);
-  std::map<Place, s4u::Host*> places;
-  std::map<std::pair<const s4u::Host*, const s4u::Host*>, MessageWay> ways;
-  for (const auto& [ends, way] : message_ways(node, goes_by_engine)) {
-    for (const auto& place : {ends.first, ends.second}) {
-      if (places.count(place) == 0) {
-        places[place] = builder.new_host(place);
+  Builder all("node", links);
+  auto places = all;
+  if (nodes.front().name.empty()) {
+    make_platform(nodes.front(), all);
+  } else {
+    places = Builder("places", all);
+    for (auto& node : nodes) {
+      node.links = links;
+      Builder inside("zone of " + node.name, all);
+      make_platform(node, inside);
+      for (const auto& nic : node.nics) {
+        s4u::Link::by_name(outward_link(node, nic))->set_data(new std::uint64_t(0));
       }
     }
-    const std::pair hosts{places[ends.first], places[ends.second]};
-    builder.add(hosts.first, hosts.second, way.route);
-    ways[hosts] = way;
   }
-  builder.seal([&node, ways](double bytes, const s4u::Host* source, const s4u::Host* destination) {
-    const auto way = ways.find({source, destination});
-    if (way == ways.end()) {
-      return 1.0;
+  for (const auto& node : read.nodes) {
+    // The plug-in and the ranks are modules of one process with the same code.
+    s4u::Host::by_name(prefix(node.name) + "home")->set_data(const_cast<NodeDescription*>(&node));
+  }
+  for (const auto& from : nodes) {
+    for (const auto& to : nodes) {
+      add_ways(*messages, from, to, places);
     }
-    const double most = machine().device_messages / way->second.bytes_per_second;
-    const double factor = message_factor(node, way->second, bytes);
-    return way->second.host_only ? factor : std::min(factor, most);
+  }
+  auto* model = all.zone()->get_network_model();
+  model->set_bw_factor_cb(
+      [messages](double bytes, const s4u::Host* source, const s4u::Host* destination, const auto&,
+                 const auto&) { return messages->part(bytes, source, destination); });
+  model->set_lat_factor_cb([messages](double, const s4u::Host* source, const s4u::Host* destination,
+                                      const auto&, const auto&) {
+    const auto* found = messages->find(source, destination);
+    return found == nullptr ? 1.0 : found->way.latency;
   });
+  all.seal();
 }
 
 void run(const std::function<void()>& body) {
@@ -279,7 +407,7 @@ void run(const std::function<void()>& body) {
   char* arguments[] = {name.data(), quiet.data(), nullptr};
   s4u::Engine engine(&count, arguments);
   configure();
-  Builder builder(all.node);
+  Builder builder("node", all.node.links);
   make_platform(all.node, builder);
   builder.seal();
   bool finished = false;

@@ -33,6 +33,21 @@ bool is_rank();
 /// Where a rank was put: a device's or a NUMA domain's name, such as device3; empty for no rank.
 std::string rank_place();
 
+/// The node of a system that a rank was put on, such as node2; empty where there is one node only.
+std::string rank_node();
+
+/// A NIC of the rank's node.
+struct RankNic {
+  std::string name;
+  std::string interface;
+  std::string address;
+  std::uint64_t sent_bytes = 0;  ///< of messages to other nodes, so far
+};
+/// The NICs of the rank's node; none where there is one node only.
+std::vector<RankNic> rank_nics();
+/// The provider of the rank's messages to other nodes; empty where there is one node only.
+const std::string& rank_provider();
+
 /// The device that a rank was put on, as this process numbers it; nothing on a NUMA domain, or for
 /// a device that is not visible.
 std::optional<int> rank_device();

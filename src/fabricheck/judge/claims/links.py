@@ -40,7 +40,11 @@ def as_modelled(observed: Observed) -> None:
 
     :raises NotTestable: when there is no comparison, or the node differs.
     """
-    found = [one for one in observed.documents if one.get("differences") is not None]
+    found = [
+        one
+        for one in observed.documents
+        if one["program"]["name"] == "topology" and one.get("differences") is not None
+    ]
     if not found:
         raise NotTestable("the session has no comparison of the node with its model (E13)")
     for document in found:

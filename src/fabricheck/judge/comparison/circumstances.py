@@ -101,7 +101,9 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
             yield "unique ids", device["unique_id"]
     yield from _of_state(document)
     for what, version in document["versions"].items():
-        if document["program"]["name"] != "topology":  # which asks the driver only
+        # topology asks the driver only, and nics no runtime.
+        asked = document["program"]["name"] != "nics" or what not in ("runtime", "driver")
+        if document["program"]["name"] != "topology" and asked:
             yield f"version of {what}", str(version)
     name = program["name"]
     yield f"program {name}", f"{program['version']} {program['commit']} ({program['compiler']})"

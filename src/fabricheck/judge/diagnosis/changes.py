@@ -76,14 +76,18 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
 
     A change that explains few of many differences is no explanation: the node is another one.
     """
-    compared = [one["differences"] for one in documents.values() if "differences" in one]
-    told = [one for one in compared if one is not None]
+    told = [one for one in map(_of_topology, documents.values()) if one is not None]
     if not told:
         return 0.0
     places = {place(sentence) for own in told for sentence in own}
     if MOST * len(changed & places) < len(places):
         return _A_PLACE * len(places)
     return _A_PLACE * (len(changed - places) - len(changed & places))
+
+
+def _of_topology(document: ResultDocument) -> list[str] | None:
+    """Return the differences of a node's topology; those of its NICs tell of no link or device."""
+    return document.get("differences") if document["program"]["name"] == "topology" else None
 
 
 def _overlay(name: str, content: Mapping[str, object]) -> Overlay:
@@ -95,7 +99,7 @@ def _contents(
     node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[str]
 ) -> Iterator[tuple[str, tuple[int, ...], dict[str, object]]]:
     """Yield possible changes: the name, the devices, and the overlay that describes the change."""
-    differs = any(document.get("differences") for document in documents.values())
+    differs = any(map(_of_topology, documents.values()))
     for a, b in node.links:
         links = [f"link {a}-{b}", f"link {b}-{a}"]
         if not differs and not any(one.removeprefix("latency of ") in links for one in concerned):

@@ -53,7 +53,7 @@ _RULE_OF_STATUS = {
 }
 
 #: The rule of a metric that counts events, by its experiment; all other metrics are speeds.
-_RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified"}
+_RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified", "E16": "nics"}
 
 
 @dataclass(frozen=True)
@@ -196,10 +196,12 @@ class Attempt:
         if status == "good" or (status == "wrong-data" and wrong):
             return
         rule = _RULE_OF_STATUS[status]
-        if status == "runtime-error" and of_another_tool(document):
+        # `fabricheck nics` uses no device: it reads the kernel's files, and runs others' loopback.
+        nics = document["program"]["name"] == "nics"
+        if status == "runtime-error" and (nics or of_another_tool(document)):
             rule = "tool"
         said = self._outcome(document)
-        if status == "unsupported" and self._lacks_devices(document):
+        if status == "unsupported" and not nics and self._lacks_devices(document):
             hidden = settings.hiding_devices(document)
             rule, said = ("setting", f"{hidden} {said}") if hidden else ("devices", said)
         if rule == "too-noisy":
@@ -272,7 +274,7 @@ class Attempt:
         for name, judged in failed.items():
             rule = self._rule_of(case, name)
             own = [failures.of_metric(reason, name) or ""]
-            if rule == "topology" and self.document is not None:
+            if rule in ("topology", "nics") and self.document is not None:
                 own = self.document.get("differences") or own
             elif rule != "reference" and not own[0]:
                 own = failures.sentences(reason) or own

@@ -72,7 +72,9 @@ def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
     """Return the versions behind the results, from the programs that ran on the devices."""
     own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
-    told = [one["versions"] for one in documents if one["program"]["name"] != "topology"]
+    told = [
+        one["versions"] for one in documents if one["program"]["name"] not in ("topology", "nics")
+    ]
     states = [one for document in documents for one in state.device_states(document)]
     firmware: dict[str, set[str]] = defaultdict(set)
     for one in states:

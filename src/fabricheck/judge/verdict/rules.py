@@ -81,6 +81,12 @@ _OF_A_CHECK = (
         "`node_topology` found the node to differ from its node model: a link, a device, a NUMA "
         "domain.",
     ),
+    Rule(
+        "nics",
+        "HW-FAIL",
+        "`nic_inventory` found the node's NICs to differ from its node model or its fabric: one "
+        "that is gone, down, too slow, at another place, or that counted uncorrected errors.",
+    ),
     # Speed
     Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
     # Variation
@@ -161,7 +167,7 @@ _OF_A_CHECK = (
         "tool",
         "INCOMPLETE",
         "A third-party tool did not finish, or its output is unusable: its library may be at "
-        "fault as well as the node.",
+        "fault as well as the node. Also where the state or the speed of a NIC cannot be read.",
     ),
     Rule(
         "not-believed",

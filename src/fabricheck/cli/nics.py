@@ -1,0 +1,142 @@
+"""The commands about a node's NICs: ``fabricheck nics check`` and ``fabricheck nics record``."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import commands, output
+from fabricheck.core.errors import FabricheckError, InvalidInputError, UsageError
+from fabricheck.core.vocabulary import EXIT_DIFFERENT, Runtime
+from fabricheck.node import load
+from fabricheck.node.fabric import load_fabric
+from fabricheck.tools.nics.comparison import compare, described, require_nics
+from fabricheck.tools.nics.libraries import libraries
+from fabricheck.tools.nics.reading import read_nics
+from fabricheck.tools.topology.host import scheduler_node
+
+#: The folder with ``sys``, ``dev`` and ``usr``.
+SYSTEM = Path("/")
+
+Model = Annotated[str, typer.Argument(help="A node model with NICs: its name, or a YAML file.")]
+FabricName = Annotated[
+    str | None,
+    typer.Option("--fabric", help="The fabric that joins the nodes: its name, or a YAML file."),
+]
+Part = Annotated[
+    int | None,
+    typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
+]
+
+nics_app = typer.Typer(
+    help="Compare the NICs of this node with its node model.", no_args_is_help=True
+)
+commands.add_typer(nics_app, name="nics")
+
+
+@nics_app.command("check")
+def check_command(
+    model: Model,
+    fabric: FabricName = None,
+    devices: Part = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print a line for each finding about this node's NICs: for people, prologs and health checks.
+
+    It takes about a second, measures nothing, writes nothing, and needs no root. Exit codes: 0 all
+    is as in the model; 8 a NIC differs, or a setting keeps messages from it; 3 this machine shows
+    no network, or the model has no NICs; 4 the state or the speed of a NIC cannot be read.
+    """
+    expected = load(model)
+    if devices is not None:
+        expected = expected.part(devices)
+    require_nics(expected)
+    network = None if fabric is None else load_fabric(fabric)
+    node = scheduler_node() or platform.node()
+    nics = read_nics(SYSTEM)
+    found = compare(node, expected, nics, network)
+    own = [nic for nic in nics if nic.name in {one.name for one in expected.nics}]
+    there = libraries(node, own, None if network is None else network.file.provider, SYSTEM)
+    lines = [*found.differences, *there.settings]
+    if as_json:
+        content = {
+            "node": node,
+            "model": expected.name,
+            "fabric": None if network is None else network.name,
+            "differences": list(found.differences),
+            "settings": list(there.settings),
+            "unread": list(found.unread),
+            "notes": [*found.notes, *there.notes],
+            "versions": dict(there.versions),
+            "nics": [described(node, nic, network, {}) for nic in nics],
+        }
+        typer.echo(json.dumps(content, indent=1))
+    else:
+        for line in [*lines, *found.unread]:
+            typer.echo(line)
+        if not lines and not found.unread:
+            names = ", ".join(nic.name for nic in own)
+            typer.echo(f"{node}: {names} are as in {expected.name}.")
+    if lines:
+        raise typer.Exit(EXIT_DIFFERENT)
+    if found.unread:
+        raise typer.Exit(InvalidInputError.exit_code)
+
+
+@nics_app.command("record")
+def record_command(
+    model: Model,
+    target: Annotated[Path, typer.Option("--output", help="The result document.")],
+    fabric: FabricName = None,
+    runtime: Annotated[
+        Runtime | None, typer.Option(help="The runtime that this node's programs were built for.")
+    ] = None,
+    simulated: Annotated[
+        Path | None,
+        typer.Option("--simulated", help="A simulated node: the output of 'topology export'."),
+    ] = None,
+    devices: Part = None,
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--loopback",
+            help="Run this on each NIC: cxi_gpu_loopback_bw or ib_write_bw, or its path.",
+        ),
+    ] = None,
+    limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 120,
+) -> None:
+    """Compare this node's NICs with a node model and write a result document (E16).
+
+    It judges nothing: differences are in the document, and the exit code is 0.
+    """
+    # It takes long to import, and check does without it.
+    from fabricheck.tools.nics.recording import record
+
+    if simulated is not None and devices is not None:
+        raise UsageError("A simulated node has all devices of its model: omit --devices.")
+    if simulated is not None and tool is not None:
+        raise UsageError("The NICs of a simulated node have no loopback: omit --loopback.")
+    if (simulated is not None) != (runtime == "sim") and not (simulated and runtime is None):
+        raise UsageError("--runtime sim and --simulated require each other.")
+    document = record(
+        model,
+        runtime or ("sim" if simulated else "host"),
+        target,
+        fabric=fabric,
+        simulated=simulated,
+        devices=devices,
+        tool=tool,
+        limit_s=limit_s,
+    )
+    for sentence in document.get("differences") or ():
+        typer.echo(sentence)
+    for note in document["notes"]:
+        typer.echo(f"note: {note}", err=True)
+    outcome = document["outcome"]
+    if outcome["message"] is not None:
+        output.say(outcome["message"])
+        raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)

@@ -1,0 +1,219 @@
+"""The result document of a node's NICs: differences from its node model (experiment E16)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import fabricheck
+from fabricheck.core import checkout
+from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.vocabulary import ENV_NODE, STATUS_OF_EXIT, UNKNOWN, Runtime
+from fabricheck.core.whole_files import write_whole
+from fabricheck.node import NodeModel, load
+from fabricheck.node.fabric import Fabric, load_fabric
+from fabricheck.results import document
+from fabricheck.results.model import ResultDocument
+from fabricheck.tools.nics.comparison import (
+    compare,
+    described,
+    new_errors,
+    node_name,
+    require_nics,
+)
+from fabricheck.tools.nics.libraries import Libraries, libraries
+from fabricheck.tools.nics.loopback import loopback
+from fabricheck.tools.nics.reading import SeenNic, counters, read_nics
+from fabricheck.tools.nics.simulated import simulated_nics
+from fabricheck.tools.outputs.cxi_loopback import Loopback
+from fabricheck.tools.topology.host import describe_host
+from fabricheck.tools.topology.recording import PreventedBySetting
+from fabricheck.tools.topology.simulated import simulated_host
+
+#: Seconds between both readings of the counters, at least.
+INTERVAL_S = 1.0
+
+#: The time limit of the loopback of one NIC, in s.
+LOOPBACK_S = 60.0
+
+#: Variables that choose the network, or how messages use it.
+_ENVIRONMENT = ("FI_", "MPICH_OFI_", "UCX_", "OMPI_MCA_", "NCCL_NET", "NCCL_IB_", "NCCL_SOCKET_")
+
+
+def record(
+    model: str,
+    runtime: Runtime,
+    output: Path,
+    *,
+    fabric: str | None = None,
+    simulated: Path | None = None,
+    devices: int | None = None,
+    tool: str | None = None,
+    limit_s: float = 120,
+    root: Path = Path("/"),
+    interval_s: float = INTERVAL_S,
+) -> ResultDocument:
+    """Compare a node's NICs with its model and write the result document, also of a failed run.
+
+    Differences are a result and not a failure of the run; the reader of the document judges them.
+
+    :param runtime: of the programs of the same environment; it changes nothing here.
+    :param fabric: the network that joins the nodes (config/fabrics); ``None`` for none.
+    :param simulated: the platform of a simulated node; by default this machine is examined.
+    :param devices: the number of the model's devices that the node has; ``None`` is all of them.
+    :param tool: the loopback to run on each NIC of the model between both readings of the counters.
+    :param limit_s: of everything, in s.
+    :param root: the folder with ``sys``, ``run``, ``dev`` and ``usr``.
+    :param interval_s: between both readings of the counters, in s.
+    :raises NotFoundError: when the document cannot be written.
+    """
+    started = time.monotonic()
+    content = _empty(runtime, simulated is not None, root)
+    content["options"] = {
+        "node": model,
+        "devices": devices,
+        "fabric": fabric,
+        "loopback": tool,
+        "simulated": None if simulated is None else str(simulated),
+        "time_limit_s": limit_s,
+    }
+    try:
+        node = load(model)
+        if devices is not None:
+            node = node.part(devices)
+        require_nics(node)
+        content["options"] |= {"node": node.name, "digest": node.sha256}
+        network = None if fabric is None else load_fabric(fabric)
+        if simulated is not None:
+            nics, fields = simulated_nics(simulated)
+            content |= fields
+            _compare(node, network, nics, {}, Libraries({}, (), ()), {}, content)
+        else:
+            end = started + limit_s
+            _examine(node, network, tool, end, root, interval_s, content)
+    except FabricheckError as error:
+        message = " ".join(str(error).split())
+        status = STATUS_OF_EXIT[error.exit_code]
+        content["outcome"] = {"exit_code": error.exit_code, "status": status, "message": message}
+        content["complete"] = False
+    content["finished"] = _now()
+    content["duration_s"] = time.monotonic() - started
+    text = json.dumps(content, indent=1) + "\n"
+    checked = document.parse(text, output)
+    write_whole(output, text)
+    return checked
+
+
+def _examine(
+    model: NodeModel,
+    fabric: Fabric | None,
+    tool: str | None,
+    end: float,
+    root: Path,
+    interval_s: float,
+    content: dict[str, Any],
+) -> None:
+    """Read this machine's NICs, and their counters before and after what uses them."""
+    node = node_name(content["host"])
+    nics = read_nics(root)
+    before = {nic.name: counters(nic, root) for nic in nics}
+    began = time.monotonic()
+    own = [nic for nic in nics if nic.name in {one.name for one in model.nics}]
+    provider = None if fabric is None else fabric.file.provider
+    found = libraries(node, own, provider, root)
+    content["versions"] |= found.versions
+    reached: dict[str, Loopback] = {}
+    failure: FabricheckError | None = None
+    try:
+        if tool is not None:
+            for nic in own:
+                limit = min(LOOPBACK_S, max(end - time.monotonic(), 0.001))
+                reached[nic.name] = loopback(tool, nic, limit)
+    except FabricheckError as error:
+        failure = error
+    time.sleep(max(0.0, interval_s - (time.monotonic() - began)))
+    after = {nic.name: counters(nic, root) for nic in nics}
+    errors = {
+        name: {key: (was[key], after[name][key]) for key in was if key in after[name]}
+        for name, was in before.items()
+    }
+    _compare(model, fabric, nics, errors, found, reached, content)
+    if failure is not None:
+        content["notes"] += [f"difference: {one}" for one in content["differences"]]
+        content["differences"] = None
+        raise failure
+
+
+def _compare(
+    model: NodeModel,
+    fabric: Fabric | None,
+    nics: Sequence[SeenNic],
+    errors: Mapping[str, Mapping[str, tuple[int, int]]],
+    found: Libraries,
+    reached: Mapping[str, Loopback],
+    content: dict[str, Any],
+) -> None:
+    """Add the NICs and their differences from the model to the document."""
+    node = node_name(content["host"])
+    content["nics"] = [
+        described(node, nic, fabric, errors.get(nic.name, {}), reached.get(nic.name))
+        for nic in nics
+    ]
+    own = {one.name for one in model.nics}
+    outcome = compare(node, model, nics, fabric)
+    failures, others = new_errors(node, {name: one for name, one in errors.items() if name in own})
+    differences = [*outcome.differences, *failures]
+    content["notes"] = [*outcome.notes, *found.notes, *others]
+    if reached:
+        content["notes"].append("the loopback compares no data")
+    if outcome.unread and not differences:
+        raise InvalidInputError(" ".join(outcome.unread))
+    content["notes"] += outcome.unread
+    if found.settings and not differences:
+        raise PreventedBySetting(" ".join(found.settings))
+    content["notes"] += found.settings
+    content["differences"] = differences
+
+
+def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
+    """Return the document of a run without results."""
+    return {
+        "schema": document.SCHEMA_NAME,
+        "schema_version": document.SCHEMA_VERSION,
+        "complete": True,
+        "program": {
+            "name": "nics",
+            "version": fabricheck.__version__,
+            "commit": checkout.commit(),
+            "runtime": runtime,
+            "compiler": "none",
+        },
+        "clock": "simulated" if simulated else "measured",
+        "node": None,
+        "started": _now(),
+        "host": simulated_host(UNKNOWN, []) if simulated else describe_host(root),
+        "devices": [],
+        "versions": {"runtime": "none", "driver": "none"},
+        "environment": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.startswith(_ENVIRONMENT) or name == ENV_NODE
+        },
+        "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "options": {},
+        "faults_injected": [],
+        "outcome": {"exit_code": 0, "status": "good", "message": None},
+        "series": [],
+        "differences": None,
+        "notes": [],
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,301 @@
+"""NICs as the kernel shows them, and how they are compared with a node model and a fabric."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from nic_trees import ADDRESSES, frontier, interface, leonardo, link, nic, pcie, put
+
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.vocabulary import NIC_FAILURES
+from fabricheck.node import load
+from fabricheck.node.fabric import load_fabric
+from fabricheck.tools.nics.comparison import compare, described, new_errors
+from fabricheck.tools.nics.reading import LAST_RESTART, counters, read_nics
+
+MI250X, BOOSTER = load("mi250x"), load("a100-booster")
+SLINGSHOT, INFINIBAND = load_fabric("slingshot-11"), load_fabric("infiniband")
+NOW = 1764000000.0
+
+
+@pytest.fixture
+def node(tmp_path):
+    return frontier(tmp_path)
+
+
+def found(root, model=MI250X, fabric="own"):
+    if fabric == "own":
+        fabric = INFINIBAND if model is BOOSTER else SLINGSHOT
+    return compare("nid001005", model, read_nics(root), fabric, NOW)
+
+
+def only(root, **arguments) -> str:
+    outcome = found(root, **arguments)
+    assert len(outcome.differences) == 1, outcome
+    return outcome.differences[0]
+
+
+def test_a_healthy_node_of_slingshot(node):
+    outcome = found(node)
+    assert (outcome.differences, outcome.unread, outcome.notes) == ((), (), ())
+    first, *_ = nics = read_nics(node)
+    assert [one.name for one in nics] == ["cxi0", "cxi1", "cxi2", "cxi3"]
+    assert (first.kind, first.interface, first.address) == ("cxi", "hsn0", ADDRESSES[0])
+    assert (first.state, first.gbit_per_s, first.mtu_bytes) == ("up", 200.0, 2112)
+    assert (first.pci_address, first.numa_domain) == ("0000:d5:00.0", 3)
+    assert first.near_devices == ("0000:d1:00.0",)
+    # The speed of the extended mode, which the kernel's own file does not know.
+    assert (first.pcie.gt_per_s, first.pcie.width, first.pcie.gt_per_s_max) == (25.0, 16, 16.0)
+    assert (first.firmware, first.driver) == ("1.5.61", "cxi_ss1 9ce667e")
+    assert first.absent == {}
+    place = described("nid001005", first, SLINGSHOT, {})["place"]
+    assert place == {"group": "3", "switch": "0", "port": "4"}
+
+
+def test_a_healthy_node_of_infiniband(tmp_path):
+    root = leonardo(tmp_path)
+    outcome = found(root, BOOSTER, INFINIBAND)
+    assert (outcome.differences, outcome.unread) == ((), ())
+    first, *_ = read_nics(root)
+    assert (first.kind, first.gbit_per_s, first.state) == ("infiniband", 100.0, "up")
+    assert (first.address, first.driver) == ("b83f:d203:009a:0000", "mlx5_core 5.8-1.1.2")
+    assert str(first.device_file) == "dev/infiniband/uverbs0"
+    assert counters(first, root) == {"counters/symbol_error": 0, "counters/link_downed": 1}
+    put(root / "sys/class/infiniband/mlx5_2/ports/1/state", "2: INIT")
+    assert only(root, model=BOOSTER) == "nid001005:mlx5_2 is down."
+
+
+def test_a_nic_that_is_gone(node):
+    (node / "sys/class/cxi/cxi3/device").unlink()
+    (node / "sys/class/cxi/cxi3").rmdir()
+    assert only(node) == "nid001005:cxi3 is not there; mi250x has 4 NICs."
+
+
+def test_a_nic_that_is_down_has_no_other_rate(node):
+    put(nic(node, "cxi1") / "properties/link", 0)
+    put(nic(node, "cxi1") / "properties/speed", -1)
+    put(node / "sys/class/net/hsn1/speed", -1)
+    outcome = found(node)
+    assert outcome.differences == ("nid001005:cxi1 is down.",) and not outcome.unread
+
+
+def test_an_interface_that_is_down(node):
+    put(node / "sys/class/net/hsn1/operstate", "down")
+    assert only(node) == "nid001005:cxi1 is down."
+
+
+def test_half_the_rate(node):
+    put(nic(node, "cxi2") / "properties/speed", 100000)
+    assert only(node) == "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200."
+
+
+def test_the_interface_tells_a_speed_that_the_driver_does_not(node):
+    put(nic(node, "cxi2") / "properties/speed", -1)
+    assert found(node).differences == ()
+    put(node / "sys/class/net/hsn2/speed", 100000)
+    assert only(node) == "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200."
+
+
+def test_a_narrow_and_a_slow_pcie_link(node):
+    put(nic(node, "cxi1") / "current_link_width", 8)
+    assert only(node) == ("nid001005:cxi1 has PCIe x8 at 25 GT/s, 25 GB/s; mi250x has 50.")
+    put(nic(node, "cxi1") / "current_link_width", 16)
+    put(nic(node, "cxi1") / "properties/current_esm_link_speed", "Disabled")
+    assert only(node) == "nid001005:cxi1 has PCIe x16 at 16 GT/s, 32 GB/s; mi250x has 50."
+
+
+def test_a_pcie_link_below_what_nic_and_slot_can(tmp_path):
+    root = leonardo(tmp_path)
+    put(nic(root, "mlx5_1") / "current_link_width", 8)
+    assert only(root, model=BOOSTER) == (
+        "nid001005:mlx5_1 has PCIe x8 at 16 GT/s; NIC and slot can have x16 at 16 GT/s."
+    )
+    # A slot that has no more is no fault of the NIC.
+    put(nic(root, "mlx5_1").parent / "max_link_width", 8)
+    assert found(root, BOOSTER).differences == ()
+    pcie(nic(root, "mlx5_1"), speed="16.0", width=8, most="32.0")
+    assert found(root, BOOSTER).differences == ()
+
+
+def test_another_numa_domain_and_another_device(tmp_path):
+    root = leonardo(tmp_path)
+    put(nic(root, "mlx5_3") / "numa_node", 1)
+    assert only(root, model=BOOSTER) == (
+        "nid001005:mlx5_3 is in NUMA domain 1; a100-booster has 0."
+    )
+    put(nic(root, "mlx5_3") / "numa_node", -1)  # none stated: nothing to compare
+    assert found(root, BOOSTER).differences == ()
+    for one, other in (("mlx5_0", "mlx5_1"),):
+        places = [root / "sys/class/infiniband" / name / "device" for name in (one, other)]
+        targets = [place.resolve() for place in places]
+        for place, target in zip(places, reversed(targets), strict=True):
+            place.unlink()
+            link(place, target)
+    assert found(root, BOOSTER).differences == (
+        "nid001005:mlx5_0 is nearest to device 1 (0000:56:00.0); a100-booster has 0 "
+        "(0000:1d:00.0).",
+        "nid001005:mlx5_1 is nearest to device 0 (0000:1d:00.0); a100-booster has 1 "
+        "(0000:56:00.0).",
+    )
+
+
+def test_another_mtu_than_the_others(node):
+    put(nic(node, "cxi3") / "properties/hpc_mtu", 1536)
+    assert only(node) == "nid001005:cxi3 has an MTU of 1536 bytes; the node's others have 2112."
+
+
+def test_places(node):
+    put(node / "sys/class/net/hsn1/address", ADDRESSES[0])
+    assert only(node) == (
+        "nid001005:cxi0 and nid001005:cxi1 have the same place: group 3, switch 0, port 4."
+    )
+    put(node / "sys/class/net/hsn1/address", "5c:ba:2c:af:cb:e3")
+    assert only(node) == (
+        "nid001005:cxi1 has the address 5c:ba:2c:af:cb:e3, which states no place."
+    )
+    put(node / "sys/class/net/hsn1/address", "02:00:00:00:38:05")
+    assert only(node) == "nid001005:cxi1 is in group 7; the node's others are in 3."
+    put(node / "sys/class/net/hsn2/address", "02:00:00:00:38:44")
+    assert only(node) == (
+        "The NICs of nid001005 are in several groups: cxi0 in 3, cxi1 in 7, cxi2 in 7, cxi3 in 3."
+    )
+    put(node / "sys/class/net/hsn2/address", "")
+    assert found(node).notes == (
+        f"the place of nid001005:cxi2 is unknown ({node}/sys/class/net/hsn2/address is empty)",
+    )
+    assert found(node, fabric=None).notes == (
+        "no fabric is named, so places and provider were not examined",
+    )
+
+
+def test_a_link_that_restarts_too_often(node):
+    folder = nic(node, "cxi0") / "link_restarts"
+    for index in range(4):
+        put(folder / f"time_{index}", int(NOW) - 60 * index - 60)
+    assert found(node).differences == ()
+    put(folder / "time_4", int(NOW) - 3500)
+    assert only(node) == (
+        "nid001005:cxi0 restarted its link 5 times in the last hour; fewer than 5 are accepted, "
+        "as by HPE's cxi_healthcheck."
+    )
+    for index in range(10):
+        put(folder / f"time_{index}", int(NOW) - 3601 - 1800 * index)
+    assert "restarted its link 10 times in the last 10 hours" in only(node)
+    put(folder / "time_0", int(NOW) - 36001)
+    assert found(node).differences == ()
+
+
+def test_what_cannot_be_read_is_null_with_its_reason(node):
+    speed = nic(node, "cxi2") / "properties/speed"
+    speed.unlink()
+    speed.mkdir()  # also a superuser cannot read it
+    (node / "sys/class/net/hsn2/speed").unlink()
+    (nic(node, "cxi2") / "uc/version").unlink()
+    third = read_nics(node)[2]
+    assert (third.gbit_per_s, third.firmware) == (None, None)
+    assert third.absent["firmware"].endswith("uc/version: No such file or directory")
+    outcome = found(node)
+    assert not outcome.differences
+    assert [one.split(" (")[0] for one in outcome.unread] == [
+        "The speed of nid001005:cxi2 cannot be read"
+    ]
+    told = described("nid001005", third, None, {})
+    assert told["gbit_per_s"] is None and told["place"] is None
+    assert {one["item"] for one in told["absent"]} == {"speed", "firmware"}
+
+
+@pytest.mark.parametrize("text", ["", "fast", "2e5", "٢٠٠٠٠٠", "9" * 30, "200000 200000", "\0"])
+def test_damaged_numbers_are_no_numbers(node, text):
+    put(nic(node, "cxi2") / "properties/speed", text)
+    put(node / "sys/class/net/hsn2/speed", text)
+    put(nic(node, "cxi2") / "numa_node", text)
+    put(nic(node, "cxi2") / "current_link_width", text)
+    third = read_nics(node)[2]
+    assert (third.gbit_per_s, third.numa_domain, third.pcie.width) == (None, None, None)
+    assert {"speed", "numa_domain", "pcie_width"} <= third.absent.keys()
+    assert len(found(node).unread) == 1
+
+
+def test_more_nics_than_the_model_has_are_noted(node):
+    put(nic(node, "cxi0") / "uc/version", "1.5.60")
+    link(node / "sys/class/cxi/cxi4/device", nic(node, "cxi3"))
+    assert found(node, fabric=None).notes[:2] == (
+        "not in mi250x: cxi4 of nid001005",
+        "the NICs of nid001005 have several versions of firmware: cxi0 1.5.60, cxi1 1.5.61, "
+        "cxi2 1.5.61, cxi3 1.5.61",
+    )
+
+
+def test_virtual_functions_are_parts_of_a_nic(tmp_path):
+    root = leonardo(tmp_path)
+    virtual = tmp_path / "sys/devices/pci0000:00/0000:01:00.1"
+    link(virtual / "physfn", nic(root, "mlx5_0"))
+    link(root / "sys/class/infiniband/mlx5_4/device", virtual)
+    assert len(read_nics(root)) == 4
+
+
+def test_ethernet_is_listed_where_there_is_nothing_else(tmp_path):
+    device = tmp_path / "sys/devices/pci0000:00/0000:01:00.0"
+    pcie(device)
+    put(device / "numa_node", 0)
+    interface(tmp_path, "eth0", device, "b8:3f:d2:9a:00:01", 25000, 1500)
+    (tmp_path / "sys/class/net/lo").mkdir()
+    (one,) = read_nics(tmp_path)
+    assert (one.name, one.kind, one.gbit_per_s, one.mtu_bytes) == ("eth0", "net", 25.0, 1500)
+    assert counters(one, tmp_path) == {"statistics/tx_errors": 0, "statistics/rx_errors": 0}
+    assert found(tmp_path).differences[0] == "nid001005:cxi0 is not there; mi250x has 4 NICs."
+    leonardo(tmp_path)
+    assert {one.kind for one in read_nics(tmp_path)} == {"infiniband"}
+
+
+def test_a_machine_without_any_network(tmp_path):
+    with pytest.raises(NotFoundError, match=r"sys/class/net is not there, so no NIC can be told"):
+        read_nics(tmp_path)
+    (tmp_path / "sys/class/net/lo").mkdir(parents=True)
+    assert read_nics(tmp_path) == ()
+    assert len(found(tmp_path).differences) == 4
+
+
+def test_counters_and_new_errors(node):
+    first = read_nics(node)[0]
+    before = counters(first, node)
+    assert before == {
+        "device/telemetry/hni_pcs_uncorrected_cw": 7,
+        "device/properties/pcie_corr_err": 2,
+        "device/properties/pcie_uncorr_err": 0,
+        "rh:nacks": 11,
+        LAST_RESTART: 0,
+    }
+    put(nic(node, "cxi0") / "properties/pcie_uncorr_err", 3)
+    put(nic(node, "cxi0") / "properties/pcie_corr_err", 5)
+    put(nic(node, "cxi0") / "link_restarts/time_0", int(NOW))
+    after = counters(first, node)
+    errors = {"cxi0": {key: (before[key], after[key]) for key in before}}
+    failures, others = new_errors("nid001005", errors)
+    assert sorted(failures) == [
+        "nid001005:cxi0 counted 3 in device/properties/pcie_uncorr_err during the run (0 before).",
+        "nid001005:cxi0 restarted its link during the run.",
+    ]
+    assert others == [
+        "nid001005:cxi0 counted 3 in device/properties/pcie_corr_err during the run (2 before)."
+    ]
+    assert LAST_RESTART in NIC_FAILURES
+
+
+def test_few_files_are_read(node, monkeypatch):
+    """A prolog's check reads some tens of files of a node with four NICs."""
+    opened = []
+    original = type(node).open
+
+    def counting(path, *arguments, **options):
+        opened.append(path)
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(type(node), "open", counting)
+    read_nics(node)
+    assert len(opened) <= 4 * 35
+    assert not [path for path in opened if os.path.isdir(path)]  # noqa: PTH112
+    shutil.rmtree(node / "sys/class/cxi")
+    assert read_nics(node)[0].kind == "net"

@@ -1,0 +1,280 @@
+"""Result documents of a node's NICs, the command for prologs, and what keeps messages from NICs."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nic_trees import frontier, leonardo, nic, put
+from typer.testing import CliRunner
+
+import loopback_texts as texts
+from fabricheck.cli import app
+from fabricheck.cli import nics as command
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.node import load
+from fabricheck.node.platform import platform
+from fabricheck.results import document
+from fabricheck.tools.nics.libraries import libraries
+from fabricheck.tools.nics.loopback import loopback
+from fabricheck.tools.nics.reading import read_nics
+from fabricheck.tools.nics.recording import record
+from fabricheck.tools.runner import ProgramFailed
+
+
+@pytest.fixture(autouse=True)
+def named(monkeypatch):
+    """Let Slurm name the node, and no tool of this machine be found."""
+    monkeypatch.setenv("SLURMD_NODENAME", "nid001005")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """Return what writes a stand-in for a tool into the PATH."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    def write(name: str, script: str) -> Path:
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return write
+
+
+def recorded(root: Path, model="mi250x", fabric="slingshot-11", **options):
+    output = root / "result.json"
+    return record(model, "rocm", output, fabric=fabric, root=root, interval_s=0, **options)
+
+
+def check(root: Path, monkeypatch, *arguments: str):
+    monkeypatch.setattr(command, "SYSTEM", root)
+    return CliRunner().invoke(app, ["nics", "check", *arguments])
+
+
+def test_a_healthy_node(tmp_path):
+    found = recorded(frontier(tmp_path))
+    assert found == document.load(tmp_path / "result.json")
+    assert (found["differences"], found["outcome"]["status"]) == ([], "good")
+    assert (found["program"]["name"], found["clock"]) == ("nics", "measured")
+    assert found["options"]["digest"] == load("mi250x").sha256
+    first, *_ = found["nics"]
+    assert (first["node"], first["name"], first["numa_domain"]) == ("nid001005", "cxi0", 3)
+    assert first["errors"]["rh:nacks"] == [11, 11]
+    assert first["pcie"] == {
+        "gt_per_s": 25.0, "width": 16, "gt_per_s_max": 16.0, "width_max": 16,
+    }  # fmt: skip
+    assert "loopback_gbs" not in first
+    assert found["notes"] == [
+        "no version of libfabric: fi_info is not in the PATH",
+        "no version of ucx: ucx_info is not in the PATH",
+    ]
+
+
+def test_differences_are_a_result(tmp_path):
+    root = frontier(tmp_path)
+    put(nic(root, "cxi2") / "properties/speed", 100000)
+    put(root / "sys/class/net/hsn1/address", "02:00:00:00:38:05")
+    found = recorded(root)
+    assert found["complete"] and found["outcome"]["exit_code"] == 0
+    assert found["differences"] == [
+        "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200.",
+        "nid001005:cxi1 is in group 7; the node's others are in 3.",
+    ]
+
+
+def test_errors_that_are_counted_during_the_run(tmp_path, tools):
+    root = frontier(tmp_path)
+    count = nic(root, "cxi0") / "properties/pcie_uncorr_err"
+    tools("fi_info", f'echo 4 > {count}; echo "provider: cxi"; echo "libfabric: 1.22.0"')
+    found = recorded(root)
+    assert found["differences"] == [
+        "nid001005:cxi0 counted 4 in device/properties/pcie_uncorr_err during the run (0 before)."
+    ]
+    assert found["nics"][0]["errors"]["device/properties/pcie_uncorr_err"] == [0, 4]
+    assert found["versions"]["libfabric"] == "1.22.0"
+
+
+def test_a_provider_that_is_missing_is_a_setting(tmp_path, tools):
+    tools(
+        "fi_info",
+        '[ "$1" = --version ] && echo "libfabric: 1.15.2.0" && exit 0\n'
+        'echo "fi_getinfo: -61 (No data available)" >&2; exit 61',
+    )
+    found = recorded(frontier(tmp_path))
+    assert found["outcome"] == {
+        "exit_code": 8,
+        "status": "setting",
+        "message": "Node nid001005: libfabric has no provider cxi (fi_info -p cxi: fi_getinfo: -61 "
+        "(No data available)), so messages would go by TCP: use the system's libfabric.",
+    }
+    assert found["differences"] is None and not found["complete"]
+    # Beside a difference of the hardware it is noted.
+    put(nic(tmp_path, "cxi2") / "properties/link", 0)
+    found = recorded(tmp_path)
+    assert found["differences"] == ["nid001005:cxi2 is down."]
+    assert found["notes"][-1].startswith("Node nid001005: libfabric has no provider cxi")
+
+
+def test_a_device_file_that_is_missing_is_a_setting(tmp_path):
+    root = leonardo(tmp_path)
+    (root / "dev/infiniband/uverbs1").unlink()
+    found = recorded(root, "a100-booster", "infiniband")
+    assert found["outcome"]["message"] == (
+        "Node nid001005: /dev/infiniband/uverbs1, by which programs use mlx5_1, is not there."
+    )
+    (nic(root, "mlx5_2") / "infiniband_verbs/uverbs2").rmdir()
+    (told,) = libraries("nid001005", read_nics(root)[2:3], "verbs", root).settings
+    assert told.endswith("mlx5_2 has no device for user programs (module ib_uverbs).")
+
+
+def test_a_speed_that_cannot_be_read_is_no_pass(tmp_path):
+    root = frontier(tmp_path)
+    put(nic(root, "cxi2") / "properties/speed", "fast")
+    put(root / "sys/class/net/hsn2/speed", "fast")
+    found = recorded(root)
+    assert (found["outcome"]["exit_code"], found["differences"]) == (4, None)
+    assert found["outcome"]["message"].startswith("The speed of nid001005:cxi2 cannot be read (")
+    assert [one["name"] for one in found["nics"]] == ["cxi0", "cxi1", "cxi2", "cxi3"]
+
+
+def test_what_cannot_be_compared(tmp_path):
+    assert recorded(tmp_path, "mi210")["outcome"]["message"] == (
+        "The node model mi210 states no NICs."
+    )
+    assert recorded(tmp_path)["outcome"]["exit_code"] == 3
+    assert recorded(frontier(tmp_path), fabric="none")["outcome"]["exit_code"] == 3
+
+
+def test_versions_of_libraries(tmp_path, tools):
+    tools("fi_info", 'echo "fi_info: 1.22.0"; echo "libfabric: 1.22.0"; echo "libfabric api: 2.0"')
+    tools("ucx_info", 'echo "# Library version: 1.17.0"')
+    library = tmp_path / "usr/lib64/libibverbs.so.1.14.50.0"
+    put(library, "")
+    library.with_name("libibverbs.so.1").symlink_to(library.name)
+    found = libraries("n", (), None, tmp_path)
+    assert found.versions == {"libfabric": "1.22.0", "ucx": "1.17.0", "rdma_core": "50.0"}
+    assert (found.settings, found.notes) == ((), ())
+    tools("ucx_info", 'echo "# UCT version=1.9.0 revision 1d0a420"')
+    assert libraries("n", (), None, tmp_path).versions["ucx"] == "1.9.0"
+    tools("ucx_info", "sleep 60")
+    assert libraries("n", (), None, tmp_path).notes == (
+        "no version of ucx: ucx_info did not answer within 2.5 s",
+    )
+
+
+def simulated(folder: Path, **changes) -> Path:
+    content = platform(load("mi250x")) | changes
+    path = folder / "node.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_simulated_node(tmp_path):
+    output = str(tmp_path / "result.json")
+    arguments = ["--fabric", "simulated", "--simulated", str(simulated(tmp_path))]
+    result = CliRunner().invoke(app, ["nics", "record", "mi250x", *arguments, "--output", output])
+    assert (result.exit_code, result.stdout) == (0, "")
+    found = document.load(tmp_path / "result.json")
+    assert (found["differences"], found["clock"]) == ([], "simulated")
+    assert found["node"]["name"] == "mi250x" and len(found["devices"]) == 8
+    places = [one["place"] for one in found["nics"]]
+    assert places[3] == {"group": "0", "switch": "3", "port": "0"}
+    assert found["nics"][0]["absent"][0]["why"] == "it is not simulated"
+
+
+def test_the_check_for_people_and_prologs(tmp_path, monkeypatch):
+    root = frontier(tmp_path)
+    fabric = ("--fabric", "slingshot-11")
+    good = check(root, monkeypatch, "mi250x", *fabric)
+    assert (good.exit_code, good.stdout) == (
+        0, "nid001005: cxi0, cxi1, cxi2, cxi3 are as in mi250x.\n",
+    )  # fmt: skip
+    put(nic(root, "cxi2") / "properties/speed", 100000)
+    (root / "dev/cxi1").unlink()
+    bad = check(root, monkeypatch, "mi250x", *fabric)
+    assert bad.exit_code == 8
+    assert bad.stdout.splitlines() == [
+        "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200.",
+        "Node nid001005: /dev/cxi1, by which programs use cxi1, is not there.",
+    ]
+    told = check(root, monkeypatch, "mi250x", *fabric, "--json")
+    assert told.exit_code == 8
+    content = json.loads(told.stdout)
+    assert content["differences"] == bad.stdout.splitlines()[:1]
+    assert content["settings"] == bad.stdout.splitlines()[1:]
+    assert content["nics"][2]["gbit_per_s"] == 100.0
+
+
+def test_the_other_ends_of_the_check(tmp_path, monkeypatch):
+    with pytest.raises(NotFoundError):  # exit code 3
+        CliRunner().invoke(app, ["nics", "check", "mi210"], standalone_mode=False,
+                           catch_exceptions=False)  # fmt: skip
+    root = frontier(tmp_path)
+    put(nic(root, "cxi0") / "properties/link", "?")
+    unread = check(root, monkeypatch, "mi250x")
+    assert unread.exit_code == 4
+    assert unread.stdout.startswith("The state of nid001005:cxi0 cannot be read (")
+
+
+def test_a_whole_check_is_quick_and_needs_no_reframe(tmp_path):
+    """The command as a prolog starts it: an empty environment, and no ReFrame."""
+    code = (
+        "import sys; from pathlib import Path; from fabricheck.cli import app, nics; "
+        f"nics.SYSTEM = Path({str(frontier(tmp_path))!r}); "
+        "sys.argv = ['fabricheck', 'nics', 'check', 'mi250x', '--fabric', 'slingshot-11']\n"
+        "try: app()\n"
+        "finally: print([one for one in ('reframe', 'jinja2', 'polars') if one in sys.modules])"
+    )
+    environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "SLURMD_NODENAME": "nid001005"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60,
+        check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "nid001005: cxi0, cxi1, cxi2, cxi3 are as in mi250x.\n[]\n"
+
+
+def test_a_loopback_of_each_nic(tmp_path, tools):
+    folder = tmp_path / "printed"
+    folder.mkdir()
+    for name in ("cxi0", "cxi1", "cxi2", "cxi3"):
+        (folder / name).write_text(texts.cxi_loopback(name))
+    tools("cxi_gpu_loopback_bw", f'cat "{folder}/$2"')
+    found = recorded(frontier(tmp_path), tool="cxi_gpu_loopback_bw")
+    assert [one["loopback_gbs"] for one in found["nics"]] == [
+        184.63 / 8, 182.44 / 8, 185.33 / 8, 184.63 / 8,
+    ]  # fmt: skip
+    assert found["notes"][-1] == "the loopback compares no data"
+    tools("cxi_gpu_loopback_bw", 'echo "Failed to allocate LNI: No space left" >&2; exit 1')
+    found = recorded(tmp_path, tool="cxi_gpu_loopback_bw")
+    assert (found["outcome"]["exit_code"], found["differences"]) == (4, None)
+    assert found["outcome"]["message"] == (
+        "cxi_gpu_loopback_bw of cxi0: it ended with exit code 1: Failed to allocate LNI: No space "
+        "left."
+    )
+
+
+def test_a_loopback_of_perftest_is_a_server_and_a_client(tmp_path, tools):
+    whole = tmp_path / "whole"
+    whole.write_text(texts.ib_write_bw(size=1 << 20))
+    tools("ib_write_bw", f'for last; do :; done; [ "$last" = localhost ] && cat {whole} || sleep 1')
+    nics = read_nics(leonardo(tmp_path))
+    assert loopback("ib_write_bw", nics[0], 30).gbit_per_s == 92.62
+    tools("ib_write_bw", 'echo "Unable to init the socket connection"; exit 1')
+    with pytest.raises(ProgramFailed, match="ib_write_bw of mlx5_0: it ended with exit code 1"):
+        loopback("ib_write_bw", nics[0], 30)
+    with pytest.raises(NotFoundError, match="There is no program cxi_gpu_loopback_bw on this"):
+        loopback("cxi_gpu_loopback_bw", read_nics(frontier(tmp_path / "other"))[0], 30)
+    with pytest.raises(UsageError, match="measures NICs of cxi; mlx5_0 is one of infiniband"):
+        loopback("cxi_gpu_loopback_bw", nics[0], 30)
+    with pytest.raises(UsageError, match="There is no loopback ping; known are cxi_gpu_loopback"):
+        loopback("/bin/ping", nics[0], 30)
