@@ -4,7 +4,7 @@ import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm.network_benchmarks import OsuNodesCheck, RcclNodesCheck
-from fabricheck.rfm.nodes import MpiNodesCheck
+from fabricheck.rfm.nodes import ONE_AT_A_TIME, MpiNodesCheck
 
 
 @rfm.simple_test
@@ -13,6 +13,7 @@ class mpi_nodes(MpiNodesCheck):
 
     descr = "MPI between two nodes, each NIC apart and all together (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
     valid_prog_environs = ["+mpi"]
     env_vars = ENGINES_ON
 
@@ -23,6 +24,7 @@ class mpi_nodes_host(MpiNodesCheck):
 
     descr = "MPI between two nodes on host buffers (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
     buffers = "host"
 
@@ -44,6 +46,7 @@ class osu_nodes(OsuNodesCheck):
 
     descr = "OSU between two nodes: one pair one way and both ways, all pairs, latency (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
     env_vars = ENGINES_ON
 
 
@@ -53,3 +56,4 @@ class rccl_nodes(RcclNodesCheck):
 
     descr = "RCCL or NCCL over two nodes, one process for each device (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME

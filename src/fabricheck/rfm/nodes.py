@@ -22,7 +22,7 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.text import count
+from fabricheck.core.text import count, first_of
 from fabricheck.core.vocabulary import Distance, Unit
 from fabricheck.node import NodeModel, placement
 from fabricheck.node.fabric import Fabric, load_fabric
@@ -46,6 +46,9 @@ from fabricheck.rfm.pairs import one_each
 
 #: The file with the places of nodes in the stage folder, for a fabric that lists them.
 PLACES = "places.txt"
+
+#: In a pipeline, too, checks of the network run one at a time.
+ONE_AT_A_TIME = {"gitlab": {"resource_group": "fabricheck-network-$FABRICHECK_RUNNER_TAG"}}
 
 #: Single messages that are timed for the time that 99 % of them do not exceed.
 SINGLE_MESSAGES = 1000
@@ -359,5 +362,5 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
-        devices = self.rank_devices
-        return [*unproven(document.get("ranks") or (), self.fabric, self.node, devices)]
+        ranks = document.get("ranks") or ()
+        return first_of([*unproven(ranks, self.fabric, self.node, self.rank_devices)])
