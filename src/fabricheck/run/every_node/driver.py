@@ -21,8 +21,9 @@ from fabricheck.run.every_node import room, session
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
-#: Seconds at the end of the job reserved for stopping hung sessions and for the verdict.
-KEPT_S = 60
+#: Seconds at the end of the job reserved for stopping hung sessions and for the verdict; of more
+#: nodes, one more for each so many: the verdict takes 24 s of processor time for 1,000 of them.
+KEPT_S, NODES_A_SECOND = 60, 20
 
 #: Seconds for an ending session to write its report, and then for srun to end its step.
 GRACE_S, LAST_GRACE_S = 15.0, 10.0
@@ -87,7 +88,8 @@ class Driver:
         :raises NotFoundError: when the folder or its file cannot be written.
         """
         self._request, self._allocation, self._say = request, allocation, say
-        self._ends = _monotonic(allocation.ends)
+        self._kept_s = KEPT_S + len(allocation.nodes) // NODES_A_SECOND
+        self._ends = _monotonic(allocation.ends, self._kept_s)
         if self._ends is None and request.minutes is None:
             raise UsageError(
                 f"The job {allocation.job} has no time limit, so a hung node would be waited for "
@@ -95,8 +97,8 @@ class Driver:
             )
         if self._ends is not None and self._ends <= time.monotonic():
             raise UsageError(
-                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {KEPT_S} s of "
-                "its time are reserved for the verdict: no time is left to measure."
+                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {self._kept_s} s "
+                "of its time are reserved for the verdict: no time is left to measure."
             )
         self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
         self.nodes = RequestedNodes(
@@ -160,7 +162,8 @@ class Driver:
     def _start(self) -> None:
         limit = STARTING_S
         if self._took:
-            limit = min(limit, max(LEAST_STARTING_S, STARTING_TIMES * statistics.median(self._took)))
+            usual = STARTING_TIMES * statistics.median(self._took)
+            limit = min(limit, max(usual, LEAST_STARTING_S))
         self._starting = [one for one in self._starting if self._delays(one, limit)]
         while self._waiting and not self._signals and not self._is_over():
             if len(self._starting) >= self._request.at_once or len(self._running) >= self._most:
@@ -205,7 +208,7 @@ class Driver:
             self._stop(self._running.values(), f"was stopped because {name} ended the run")
             self._leave(f"was not started because {name} ended the run")
         if self._is_over():
-            when = f"{KEPT_S} s before the end of the job's time"
+            when = f"{self._kept_s} s before the end of the job's time"
             self._stop(self._running.values(), f"did not end until {when} and was stopped")
             self._leave(f"was not started until {when}")
         if self._request.minutes is not None:
@@ -335,10 +338,10 @@ def _new_folder(parent: Path, job: str) -> Path:
         raise NotFoundError(f"{parent} cannot be written ({error.strerror}).") from None
 
 
-def _monotonic(ends: datetime | None) -> float | None:
+def _monotonic(ends: datetime | None, kept_s: float) -> float | None:
     if ends is None:
         return None
-    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=KEPT_S)
+    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=kept_s)
     return time.monotonic() + left.total_seconds()
 
 

@@ -43,13 +43,13 @@ def _of_processes() -> Iterator[tuple[int, str]]:
     if limit != resource.RLIM_INFINITY and uid != 0:
         yield _sruns(limit - own, f"ulimit -u is {limit}")
     for name in ("pid_max", "threads-max"):
-        limit = _number(_PROC / "sys" / "kernel" / name)
-        if limit is not None:
-            yield _sruns(limit - all_, f"kernel.{name} is {limit}")
+        most = _number(_PROC / "sys" / "kernel" / name)
+        if most is not None:
+            yield _sruns(most - all_, f"kernel.{name} is {most}")
     for folder in _own_groups():
-        limit, used = (_number(folder / f"pids.{name}") for name in ("max", "current"))
-        if limit is not None:
-            yield _sruns(limit - (used or 0), f"{folder}/pids.max is {limit}")
+        most, used = (_number(folder / f"pids.{name}") for name in ("max", "current"))
+        if most is not None:
+            yield _sruns(most - (used or 0), f"{folder}/pids.max is {most}")
 
 
 def _sruns(tasks: int, why: str) -> tuple[int, str]:

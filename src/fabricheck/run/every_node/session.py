@@ -140,7 +140,7 @@ def ended(running: Mapping[str, NodeSession]) -> list[tuple[NodeSession, int]]:
     :param running: by node.
     """
     by_pid: dict[int, NodeSession] | None = None
-    found = []
+    found: list[tuple[NodeSession, int]] = []
     while running:
         try:
             gone = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -154,7 +154,7 @@ def ended(running: Mapping[str, NodeSession]) -> list[tuple[NodeSession, int]]:
         one = by_pid.get(gone.si_pid)
         if one is None or one.status is None:
             # A process of somebody else, which hides those behind it.
-            return [*found, *_polled(one for one in by_pid.values())]
+            return [*found, *_polled(by_pid.values())]
         found.append((one, one.status))
         del by_pid[one.pid]
     return found

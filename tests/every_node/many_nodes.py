@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs every-node's driver over many stand-in nodes, and prints what it costs.
 
-    ci/many_nodes.py [NODES [DEAD]]     (default: 1000 nodes, of which one in a hundred never begins)
+    python tests/every_node/many_nodes.py [NODES [DEAD [AT_ONCE]]]
+
+The default is 1000 nodes, of which one in a hundred never begins, and 32 at once.
 
 No Slurm is needed: srun, squeue and scancel are small scripts in a temporary folder. A session
 begins after 1 s, leaves a report and ends after some more; a dead one says nothing until it is
@@ -22,7 +24,7 @@ from pathlib import Path
 
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.run.every_node import driver
+from fabricheck.run.every_node import driver, room
 from fabricheck.run.every_node.allocation import Allocation
 
 #: Seconds from the start of a session to its first check, and from there to its end.
@@ -48,6 +50,7 @@ def main() -> int:
     """Run, and print one line."""
     nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     dead = int(sys.argv[2]) if len(sys.argv) > 2 else nodes // 100
+    at_once = int(sys.argv[3]) if len(sys.argv) > 3 else 32
     names = [f"n{number:05}" for number in range(nodes)]
     writes = 0
     written = requested_nodes.write
@@ -58,6 +61,8 @@ def main() -> int:
         written(path, requested)
 
     requested_nodes.write = counted
+    # What a stand-in takes: the shell and its sleep.
+    room.TASKS, room.BYTES = 2, 1_000_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "bin").mkdir()
@@ -79,7 +84,7 @@ def main() -> int:
             requested_nodes.now() + timedelta(hours=3),
         )
         # Ended a while after the last healthy one.
-        request = driver.Request(("reframe",), ("-t", "smoke"), 1.5, 32)
+        request = driver.Request(("reframe",), ("-t", "smoke"), 1.5, at_once)
         run = driver.Driver(request, allocation, folder / "results", lambda _: None)
         began = time.monotonic()
         before = resource.getrusage(resource.RUSAGE_SELF)
@@ -88,7 +93,7 @@ def main() -> int:
 
         def looked(*arguments) -> None:
             nonlocal files, last
-            files = max(files, len(os.listdir("/proc/self/fd")))
+            files = max(files, len(list(Path("/proc/self/fd").iterdir())))
             if run._running:
                 last = max(last, next(reversed(run._running.values())).began)
             look(*arguments)
