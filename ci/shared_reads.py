@@ -21,10 +21,10 @@ import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-#: ReFrame's line before its first check, as strace prints the start of what is written.
-BEGINS = '"[==========] Running'
+#: ReFrame's line before its first check, where it is what is written.
+BEGINS = re.compile(r'^\d+ +write\(\d+(<[^>]*>)?, "\[==========\] Running')
 
-CALL = re.compile(r"^\d+ +(\w+)\((.*)\) += (-?\d+|\?)(?:<(.*?)>)?(?: .*)?$")
+CALL = re.compile(r"^\d+ +(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)(?:<(.*?)>)?(?: .*)?$")
 UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$")
 RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
 PATH = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
@@ -57,7 +57,7 @@ def counted(lines, folders):
     counts, files = defaultdict(Counter), defaultdict(set)
     early = None
     for line in whole_lines(lines):
-        if early is None and BEGINS in line:
+        if early is None and BEGINS.match(line):
             early = {name: Counter(one, files=len(files[name])) for name, one in counts.items()}
         found = CALL.match(line)
         if not found:
@@ -73,7 +73,7 @@ def counted(lines, folders):
                     counts[name]["bytes"] += int(value)
             continue
         path = PATH.search(arguments)
-        if not path:
+        if not path or call in ("write", "getcwd"):
             continue
         full = path[2] if path[2].startswith("/") else f"{path[1] or ''}/{path[2]}"
         if name := name_of(full, folders):

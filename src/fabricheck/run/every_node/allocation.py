@@ -26,11 +26,13 @@ class Allocation:
 
     job: its number. nodes: Slurm's description of each, by name and in order; one on which nothing
     can be started has a sentence about it. ends: the end of the job's time; None without a limit.
+    is_whole: whether they are all nodes of the job.
     """
 
     job: str
     nodes: Mapping[str, RequestedNode]
     ends: datetime | None
+    is_whole: bool = False
 
 
 def around(chosen: str | None = None, environment: Mapping[str, str] | None = None) -> Allocation:
@@ -94,6 +96,7 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             for name in wanted
         },
         ends=_end(job, known.get("EndTime", "")),
+        is_whole=len(wanted) == len(nodes),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import signal
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
-from fabricheck.run.every_node import room, session
+from fabricheck.run.every_node import room, session, staging
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
@@ -31,6 +32,9 @@ GRACE_S, LAST_GRACE_S = 15.0, 10.0
 #: Seconds after which a session that has not begun no longer delays others: at most, and at least.
 #: Between them it is so many times the median of the sessions that have begun.
 STARTING_S, LEAST_STARTING_S, STARTING_TIMES = 60.0, 3.0, 3.0
+
+#: How many sessions read their files at the same time by default: shared ones, and staged ones.
+AT_ONCE, AT_ONCE_STAGED = 32, 128
 
 #: Seconds between two polls of all sessions.
 _LOOK_S = 0.2
@@ -49,13 +53,15 @@ class Request:
 
     arguments: the command of each session. chosen: the part of it that selects the checks. minutes:
     the time limit of one session; None for the rest of the job. at_once: how many sessions read
-    their files at the same time.
+    their files at the same time; None for the usual number. stage: whether they read them from an
+    archive of their own.
     """
 
     arguments: Sequence[str]
     chosen: Sequence[str]
     minutes: float | None
-    at_once: int
+    at_once: int | None
+    stage: bool = False
 
 
 class _Seldom:
@@ -97,8 +103,8 @@ class Driver:
             )
         if self._ends is not None and self._ends <= time.monotonic():
             raise UsageError(
-                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {self._kept_s} s "
-                "of its time are reserved for the verdict: no time is left to measure."
+                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {self._kept_s} "
+                "s of its time are reserved for the verdict: no time is left to measure."
             )
         self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
         self.nodes = RequestedNodes(
@@ -116,6 +122,7 @@ class Driver:
         self._running: dict[str, NodeSession] = {}
         #: Those that have not begun and delay others, and how long the latest took to begin, in s.
         self._starting: list[NodeSession] = []
+        self._at_once = request.at_once or AT_ONCE
         self._took: deque[float] = deque(maxlen=100)
         #: The most sruns at the same time.
         self._most = len(self._waiting)
@@ -142,7 +149,7 @@ class Driver:
         if said is not None:
             self._say(said)
         before = {step.id for step in session.steps(self._allocation.job)}
-        with ending_signals.taken(self._take):
+        with ending_signals.taken(self._take), self._command() as self._arguments:
             try:
                 while self._waiting or self._running:
                     self._start()
@@ -156,6 +163,23 @@ class Driver:
             raise self._unwritten
         return self._signals[0] if self._signals else None
 
+    @contextlib.contextmanager
+    def _command(self) -> Iterator[Sequence[str]]:
+        """Give the command of the sessions; an archive that they read is there meanwhile."""
+        given = self._request.arguments
+        if not self._request.stage:
+            yield given
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                given = stack.enter_context(
+                    staging.staged(self.folder, self._allocation, given, self._say)
+                )
+                self._at_once = self._request.at_once or AT_ONCE_STAGED
+            except staging.CannotStage as error:
+                self._say(f"The sessions read the shared files: {error}.")
+            yield given
+
     def _take(self, number: int, frame: FrameType | None) -> None:
         self._signals.append(number)
 
@@ -166,11 +190,11 @@ class Driver:
             limit = min(limit, max(usual, LEAST_STARTING_S))
         self._starting = [one for one in self._starting if self._delays(one, limit)]
         while self._waiting and not self._signals and not self._is_over():
-            if len(self._starting) >= self._request.at_once or len(self._running) >= self._most:
+            if len(self._starting) >= self._at_once or len(self._running) >= self._most:
                 return
             node = self._waiting.popleft()
             try:
-                one = NodeSession(node, self.folder / node, self._request.arguments)
+                one = NodeSession(node, self.folder / node, self._arguments)
             except BlockingIOError:
                 if not self._wait_for_room(node):
                     return
