@@ -199,12 +199,16 @@ def test_so_many_read_their_files_at_once_and_measure_together(a_run):
 
 
 def test_nodes_that_never_begin_do_not_hold_up_the_others(a_run, monkeypatch):
-    monkeypatch.setattr(driver, "LEAST_STARTING_S", 0.2)
+    monkeypatch.setattr(driver, "LEAST_STARTING_S", 0.05)
     dead = HANGS.removeprefix(BEGINS)
     does = {"node1": GOOD, "node2": dead, "node3": dead, "node4": GOOD}
-    run = a_run.driver(does, minutes=0.01, at_once=1)
+    run = a_run.driver(does, minutes=0.025, at_once=1)
     run.run()
-    assert [one.status for one in a_run.file().nodes.values()] == [0, None, None, 0]
+    nodes = a_run.file().nodes
+    assert [one.status for one in nodes.values()] == [0, None, None, 0]
+    # It began before the first of them was stopped.
+    began = (a_run.folder / "node4.started").stat().st_mtime
+    assert began < nodes["node2"].ended.timestamp()
 
 
 def test_the_file_of_nodes_is_not_written_for_each_of_them(a_run, monkeypatch):
@@ -249,13 +253,14 @@ def test_a_node_for_which_there_was_no_process_waits_for_one(a_run, monkeypatch)
 
 
 def test_a_process_of_somebody_else_that_has_ended_hides_no_session(a_run):
-    other = subprocess.Popen(["true"])
-    run = a_run.driver({"node1": GOOD})
-    timer = threading.Timer(20, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
-    assert run.run() is None
-    timer.cancel()
-    assert other.wait() == 0
+    with subprocess.Popen(["true"]):
+        (a_run.folder / "node1.does").write_text(GOOD)
+        one = session.NodeSession("node1", a_run.results / "node1", ["reframe"])
+        until = time.monotonic() + 20
+        while not (ended := session.ended({"node1": one})):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert ended == [(one, 0)]
 
 
 def test_sessions_that_cannot_be_staged_read_the_shared_files(a_run, monkeypatch):

@@ -40,7 +40,7 @@ exec {program} "$@"
 SCRIPT = """
 "{slurm}" kill "{folder}" node5
 scontrol update NodeName=node5 State=DOWN Reason='fan 3 is broken'
-fabricheck every-node --minutes 0.5 -- -c "{checks}" --system=cluster:allocation -n ^stream_local$
+fabricheck every-node --stage --minutes 0.5 -- -c "{checks}" --system=cluster:allocation -n ^stream_local$
 echo "status $?"
 left() {{ squeue --noheader --steps --jobs=$SLURM_JOB_ID --format='left %j on %N'; }}
 for _ in $(seq 100); do left | grep -q node3 || break; sleep 0.2; done
@@ -155,6 +155,16 @@ def test_each_node_measured_itself(ended):
         assert json.loads(file.read_text())["host"]["scheduler_node"] == node
     reasons = ended.verdicts["node2"]["reasons"]
     assert any("device 3 of node " in reason["sentence"] for reason in reasons)
+
+
+def test_each_session_ran_from_a_copy_which_is_gone(ended):
+    for node in ("node1", "node2", "node3"):
+        log = (ended.folder / node / "session.log").read_text()
+        copy = re.search(r"settings files: .*'(.*/fabricheck-\d+\.[^/]+)/checkout/config/", log)[1]
+        assert not Path(copy).exists()
+    # The commands of a check are those of the checkout.
+    assert "/fabricheck-" not in script_of(ended.folder / "node1")
+    assert not (ended.folder / "staged.tar.gz").exists()
 
 
 def test_a_session_that_was_stopped_ends_in_order_and_leaves_no_step(ended):
