@@ -43,6 +43,7 @@ COMMANDS = {
     "calibrate": "calibrate",
     "compare": "compare",
     "export": "export",
+    "fleet": "fleet",
     "references": "references",
     "sets": "sets",
     "site-check": "site_check",

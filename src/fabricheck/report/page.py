@@ -91,7 +91,7 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
     """
     at = at or folder(found.results)
     says, kept = environment.software(found.results.sessions)
-    return _environment(template.endswith(".html.j2")).get_template(template).render(
+    return templates(template.endswith(".html.j2")).get_template(template).render(
         page=found,
         results=found.results,
         session_facts=environment.of_sessions(found.results),
@@ -113,7 +113,8 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
 
 
 @functools.cache
-def _environment(html: bool) -> jinja2.Environment:
+def templates(html: bool) -> jinja2.Environment:
+    """Return the templates, which escape the markup of HTML or of Markdown in values."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("fabricheck.report"),
         autoescape=html,
