@@ -62,6 +62,12 @@ WHOLE = (
     (("best",), "p2p_engine engine_switch18_alike"),
 )
 
+#: The columns of a check that have the same cell on all nodes of a drawn fleet.
+OF_CHECKS = (
+    "session_id", "session_start", "result", "program_version", "commit", "runtime",
+    "runtime_version", "driver", "mpi", "status", "complete",
+)  # fmt: skip
+
 #: The standard deviation of the normal deviations, as a fraction.
 ADDED = 0.001
 
@@ -170,7 +176,7 @@ def bases() -> tuple[Base, ...]:
             name for parts, name in ALIKE if all(one in f"{check} {stem}" for one in parts)
         )
         members = tuple(
-            _member(series[check, int(one)]) for one in row["series"].strip("[]").split()
+            member(series[check, int(one)]) for one in row["series"].strip("[]").split()
         )
         found.setdefault(
             (check, stem),
@@ -179,7 +185,7 @@ def bases() -> tuple[Base, ...]:
     return tuple(found.values())
 
 
-def _member(row: Mapping[str, Any]) -> Member:
+def member(row: Mapping[str, Any]) -> Member:
     ends = (row["source_device"], row["destination_device"], row["device"])
     devices = tuple(sorted({one for one in ends if one is not None}))
     domains = [row["source_domain"], row["destination_domain"]]
@@ -222,16 +228,23 @@ class Draw:
 
 
 def draw(
-    nodes: int, seed: int, faults: Sequence[Fault] = (), sizes: int = 0
+    nodes: int,
+    seed: int,
+    faults: Sequence[Fault] = (),
+    sizes: int = 0,
+    checks: Sequence[str] = (),
 ) -> Iterator[tuple[Base, str, str, pl.Series]]:
     """Yield each metric of a fleet: its base, name, unit, and a value for each node.
 
     :param sizes: how many bases are measured at a further size, as metrics of their own.
+    :param checks: the checks that are drawn; all, if none is named.
     """
     source = Draw(nodes, seed)
     further = [one for one in bases() if one.members][:sizes]
     for size, every in (("", bases()), ("_16MiB", further)):
         for base in every:
+            if checks and base.check not in checks:
+                continue
             lower = base.unit == "us"
             if not base.members:
                 value = source.noise(base.check, base.noise) * base.value
@@ -273,35 +286,63 @@ def names(nodes: int) -> list[str]:
 
 
 def fleet(
-    nodes: int, seed: int, faults: Sequence[Fault] = (), metrics: int = 400, whole: bool = True
+    nodes: int,
+    seed: int,
+    faults: Sequence[Fault] = (),
+    metrics: int = 400,
+    checks: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return the table of a fleet: a row for each metric of each node, as an export has it.
+    """Return the metrics of a fleet: a row for each of each node, with the columns that differ.
 
-    :param metrics: at most this many for each node. whole: with all columns of an export.
+    :param metrics: at most this many for each node. checks: as for `draw`.
     """
     ours = sum(3 if one.members else 1 for one in bases())
-    sizes = max(0, (metrics - ours + 1) // 2)
     own = pl.Series("node", names(nodes))
     parts = []
-    for base, name, unit, value in draw(nodes, seed, faults, sizes):
+    sizes = max(0, (metrics - ours + 1) // 2)
+    for base, name, unit, value in draw(nodes, seed, faults, sizes, checks):
         if len(parts) == metrics:
             break
-        better = "lower" if unit == "us" else "higher"
-        row = {**base.row} if whole else {"kind": "metric", "system": "drawn", "clock": "measured"}
-        row |= {"check": base.check, "metric": name, "unit": unit, "better": better}
-        row |= {"system": "drawn", "partition": "gpu", "environment": "rocm", "clock": "measured"}
-        for column in ("node", "value", "hostname", "session"):
-            row.pop(column, None)
-        columns = [
-            pl.lit(cell, dtype=exported().schema.get(key, None)).alias(key)
-            for key, cell in row.items()
-        ]
+        told = {
+            "kind": "metric", "system": "drawn", "partition": "gpu", "environment": "rocm",
+            "clock": "measured", "experiment": base.row["experiment"], "check": base.check,
+            "metric": name, "unit": unit, "better": "lower" if unit == "us" else "higher",
+        }  # fmt: skip
+        columns = [pl.lit(cell).alias(column) for column, cell in told.items()]
         parts.append(pl.DataFrame([own, value.alias("value")]).with_columns(columns))
-    found = pl.concat(parts)
-    if whole:
-        found = found.with_columns(
-            pl.lit(None, dtype=kind).alias(name)
-            for name, kind in exported().schema.items()
-            if name not in found.columns
-        ).select(exported().columns)
-    return found.sort("node", maintain_order=True)
+    return pl.concat(parts)
+
+
+def as_exported(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return rows with all columns of an export; those of checks are as in a session."""
+    first = exported().row(0, named=True)
+    there = rows.collect_schema().names()
+    return rows.with_columns(
+        pl.lit(first[name] if name in OF_CHECKS else None, dtype=kind).alias(name)
+        for name, kind in exported().schema.items()
+        if name not in there
+    ).select(exported().columns)
+
+
+def recorded() -> pl.DataFrame:
+    """Return the 24 recorded sessions on H200 as the metrics of 24 nodes."""
+    rows = []
+    for at, session in enumerate(json.loads(SESSIONS.read_text(encoding="utf-8"))):
+        for check, metrics in session["values"].items():
+            for metric, value in metrics.items():
+                rows.append(
+                    {
+                        "kind": "metric", "system": "h200", "partition": "x2", "node": f"h{at:02}",
+                        "environment": "cuda", "clock": "measured", "check": check,
+                        "metric": metric, "value": value, "unit": _unit(metric),
+                    }
+                )  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def _unit(metric: str) -> str:
+    if metric in ("misplaced", "differences", "unverified"):
+        return "count"
+    if metric.endswith(("_alike", "_of_single")):
+        return "%"
+    return "us" if "latency" in metric or metric == "bcast_2" else "GB/s"

@@ -36,6 +36,9 @@ def fleet(
         Path | None,
         typer.Option("--output", metavar="FILE", help="Write an HTML page (.html)."),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
 ) -> None:
     """Show which of many nodes stand out, and what changed on them (docs/fleet.md).
@@ -45,9 +48,8 @@ def fleet(
     """
     from fabricheck.judge.fleet import changes, reading, text
 
-    named = list(what or [])
-    later = reading.read(list(after)) if after else None
-    earlier = reading.read(named)
+    later = reading.read(list(after), every) if after else None
+    earlier = reading.read(list(what or []), every)
     changed = changes.compare(earlier, later) if later is not None else None
     found = text.findings(later or earlier, changed)
     if page is not None:

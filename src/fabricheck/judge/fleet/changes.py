@@ -23,7 +23,7 @@ from fabricheck.judge.comparison.judging import (
     noise_kind,
 )
 from fabricheck.judge.fleet import odd
-from fabricheck.judge.fleet.odd import Judged
+from fabricheck.judge.fleet.odd import Distribution, Judged
 from fabricheck.judge.fleet.reading import SERIES, Fleet, Metric, Partition
 from fabricheck.results.session import PASSED, SKIPPED
 
@@ -47,7 +47,8 @@ class Changed:
 class OfPartition:
     """What changed in one partition.
 
-    changed: its metrics. worse, better: the nodes that changed beside the others, as judged nodes.
+    changed: its metrics. worse, better: the nodes that changed beside the others, as judged nodes,
+    and the groups of nodes that did.
     gone, came: the metrics that only one time has. lost, new: the nodes likewise.
     """
 
@@ -209,7 +210,21 @@ def _beside_others(
         for at, one in enumerate(metrics)
     ]
     judged = odd.judge(Partition(part.where, part.clock, nodes, metrics, pl.DataFrame(columns)))
-    return replace(judged, odd=tuple(_beyond_floors(judged.odd, floors)))
+    told = tuple(_of_changed_groups(judged, floors))
+    return replace(judged, odd=tuple(_beyond_floors(judged.odd, floors)), distributions=told)
+
+
+def _of_changed_groups(judged: Judged, floors: Mapping[Metric, str]) -> Iterator[Distribution]:
+    """Yield the distributions, with groups only where the slow group's values fell themselves."""
+    for one in judged.distributions:
+        if one.groups is not None:
+            ratios = judged.partition.values.to_series(one.number)
+            middle = ratios.gather(list(one.groups.slow)).median()
+            assert isinstance(middle, float)
+            fell = middle - 1 if one.metric.lower_is_better else 1 - middle
+            if fell <= FLOORS[floors[one.metric]]:
+                one = replace(one, groups=None)
+        yield one
 
 
 def _beyond_floors(found: tuple[odd.Odd, ...], floors: Mapping[Metric, str]) -> Iterator[odd.Odd]:
@@ -241,7 +256,7 @@ def _from_series(fleet: Fleet, part: Partition) -> dict[tuple[str, str], str]:
     """Return by check and metric the noise of the series of one node."""
     rows = fleet.rows.filter(pl.col("node") == part.nodes[0], pl.col("clock") == part.clock)
     found = rows.select("kind", "metric", "series", "index", "runtime", *SERIES)
-    every = found.collect()
+    every = found.collect(engine="streaming")
     series = {
         (one["check"], one["index"]): one
         for one in every.filter(pl.col("kind") == "series").iter_rows(named=True)

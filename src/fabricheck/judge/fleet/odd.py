@@ -27,10 +27,13 @@ BEHIND = 0.01
 FEWEST = LEAST_NODES
 
 #: The nodes that may be odd in a metric without moving its limit: this fraction, and three at
-#: least. Of fewer nodes than MANY, a tenth.
+#: least. Of fewer nodes than MANY a tenth, and one at least.
 RARE = 0.01
 LEAST_RARE = 3
-MANY = 30
+MANY = 100
+
+#: The fewest nodes in which groups are looked for.
+FEWEST_OF_GROUPS = 4 * LEAST_RARE
 
 #: How many limits of one value count beside others, so that no single one carries an average.
 MOST_OF_ONE = 3.0
@@ -198,7 +201,11 @@ def _measured(
     wrong = (values.is_not_null() & good.is_null()) | (better > BELIEVED).fill_null(False)
     fractions = good / center - 1 if metric.lower_is_better else 1 - good / center
     fractions = pl.select(pl.when(~wrong).then(fractions)).to_series()
-    known = fractions.drop_nulls().sort(descending=True)
+    if groups is None and not wrong.any():
+        # In the order of the values, which are sorted.
+        known = (usable / middle - 1).reverse() if metric.lower_is_better else 1 - usable / middle
+    else:
+        known = fractions.drop_nulls().sort(descending=True)
     spread = NORMAL * _float((known - _float(known.median())).abs().median())
     limit = max(BEHIND, limit_of(known, tests))
     numbers = tuple(wrong.arg_true())
@@ -227,14 +234,15 @@ def limit_of(distances: pl.Series, tests: int) -> float:
     :param tests: the number of metrics and averages.
     """
     count = len(distances)
-    ranks = [int(HALF * count), int(TENTH * count)]
+    if count < FEWEST:
+        return math.inf
+    ranks = [math.ceil(HALF * count), max(1, int(TENTH * count))]
     if count >= MANY:
         ranks.append(max(LEAST_RARE, int(RARE * count)))
     limits = []
     for inner, outer in itertools.pairwise(ranks):
         if inner > outer:
-            fall = math.log(inner / max(1, outer))
-            further = math.log(max(1, outer) * tests / FALSE_NAMES) / fall
+            further = math.log(outer * tests / FALSE_NAMES) / math.log(inner / outer)
             here = _float(distances[outer])
             limits.append(here + (here - _float(distances[inner])) * further)
     return max(limits, default=math.inf)
@@ -249,7 +257,7 @@ def _groups(
     """
     none = values.is_null() & values.is_not_null()
     unit = metric.unit if metric.unit in FLOORS else "GB/s"
-    if len(ordered) < MANY or _near(ordered, FLOORS[unit]):
+    if len(ordered) < FEWEST_OF_GROUPS or _near(ordered, FLOORS[unit]):
         return none, None
     points = ordered.gather_every(max(1, len(ordered) // POINTS)).to_list()
     least = max(LEAST_RARE, math.ceil(RARE * len(points)))
@@ -284,8 +292,8 @@ def _scores(in_limits: pl.DataFrame, tests: int) -> list[Score]:
         if count <= metrics:
             average = farthest.select(pl.mean_horizontal(farthest.columns[:count])).to_series()
             limit = limit_of(average.drop_nulls().sort(descending=True), tests)
-            # Of one value the limit is that of its metric.
-            found.append(Score(count, average, 1.0 if count == 1 else min(limit, 1.0)))
+            # All together are at least what one value alone has at the limit of its metric.
+            found.append(Score(count, average, min(max(limit, 1 / count), 1.0)))
     return found
 
 

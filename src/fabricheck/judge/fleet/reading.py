@@ -158,13 +158,13 @@ class Fleet:
     @cached_property
     def checks(self) -> pl.DataFrame:
         """Node, result and facts of each check; of tables without checks, of the metrics."""
-        wanted = ["node", "check", "result", *OF_CHECKS]
-        for kind in ("check", "metric"):
-            rows = self.rows.filter(pl.col("kind") == kind)
-            found = rows.select(pl.col(wanted).cast(_WORD)).unique().collect(engine="streaming")
-            if len(found):
-                return found
-        return found
+        own, facts = ["node", "check"], ["result", *OF_CHECKS]
+        checks = self.rows.filter(pl.col("kind") == "check").select(*own, *facts).unique()
+        found = checks.collect(engine="streaming")
+        if len(found):
+            return found
+        metrics = self.rows.filter(pl.col("kind") == "metric").group_by(own)
+        return metrics.agg(pl.col(facts).first()).collect(engine="streaming")
 
     @cached_property
     def lost(self) -> list[str]:
@@ -180,18 +180,26 @@ class Fleet:
         found = states.with_columns(pl.col("firmware").str.split(", "))
         parts = [
             _facts(self.checks.lazy(), OF_CHECKS),
-            _facts(found.explode("firmware"), OF_STATES),
+            _facts(found.explode("firmware", empty_as_null=True), OF_STATES),
         ]
         return pl.concat(parts).unique().sort("fact", "node", "value").collect()
 
-    def sessions(self, nodes: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-        """Return by node the sessions that its rows are from, each with its file or folder."""
-        rows = self.rows.filter(pl.col("node").is_in(list(nodes)), pl.col("kind") != "node")
-        found = rows.select("node", "session_id", ORIGIN).unique().collect()
-        by_node: dict[str, list[tuple[str, str]]] = {}
-        for node, session, origin in sorted(found.rows(), key=str):
-            by_node.setdefault(node, []).append((session or "", origin or ""))
-        return by_node
+    def of_nodes(self, nodes: Sequence[str]) -> pl.DataFrame:
+        """Return the rows of some nodes, of all kinds but requested nodes."""
+        if not nodes:
+            return self.rows.clear().collect()
+        wanted = pl.col("node").is_in(list(dict.fromkeys(nodes))), pl.col("kind") != "node"
+        return self.rows.filter(*wanted).collect(engine="streaming")
+
+
+def sessions(rows: pl.DataFrame) -> dict[str, list[tuple[str, str]]]:
+    """Return by node the sessions that rows are from, each with its file or folder."""
+    by_node: dict[str, list[tuple[str, str]]] = {}
+    for node, session, origin in sorted(
+        rows.select("node", "session_id", ORIGIN).unique().rows(), key=str
+    ):
+        by_node.setdefault(node, []).append((session or "", origin or ""))
+    return by_node
 
 
 def _facts(rows: pl.LazyFrame, told: dict[str, str]) -> pl.LazyFrame:
@@ -202,40 +210,45 @@ def _facts(rows: pl.LazyFrame, told: dict[str, str]) -> pl.LazyFrame:
     return long.drop_nulls().unique().select("fact", "value", "node")
 
 
-def read(names: Sequence[str]) -> Fleet:
+def read(names: Sequence[str], every: bool = False) -> Fleet:
     """Return the fleet that names stand for.
 
     :param names: tables, folders of tables or of results folders, globs, files that list names, and
         names of results as everywhere.
+    :param every: all sessions of results folders, not only the latest.
     :raises NotFoundError: when there is nothing of a name, or no metric in all.
     :raises InvalidInputError: when nothing of it can be read.
     """
-    tables: list[Path] = []
-    others: list[str] = []
-    for name in _expanded(names):
-        (tables if Path(name).suffix in TABLES else others).append(name)  # type: ignore[arg-type]
-    tables = [Path(one) for one in tables]
-    frames, problems, notes = [], [], []
-    if tables:
-        found, unread = _scanned(tables)
-        frames += found
-        problems += unread
-    if others:
-        results = reading.read(others)
-        told = table.Told()
-        frames.append(_exported(results, told))
-        problems += told.problems
-        notes += told.notes
-    if not frames:
-        raise InvalidInputError("\n".join(problems))
-    rows = pl.concat(frames)
-    partitions = _partitions(rows)
+    named = list(dict.fromkeys(_expanded(names)))
+    tables = [Path(one) for one in named if Path(one).suffix in TABLES]
+    others = [one for one in named if Path(one).suffix not in TABLES]
+    told = table.Told()
+    exported: list[pl.LazyFrame] = []
+    if others or not names:
+        exported = [_exported(reading.read(others, every), told)]
+    problems: list[str] = []
+    try:
+        rows = pl.concat([*_at_once(tables), *exported])
+        partitions = _partitions(rows)
+    except (pl.exceptions.PolarsError, InvalidInputError, OSError):
+        # A file cannot be read, or has other columns than the first one: each is looked at.
+        scanned, problems = _one_by_one(tables)
+        if not scanned and not exported:
+            raise InvalidInputError("\n".join(problems)) from None
+        rows = pl.concat([*scanned, *exported])
+        partitions = _partitions(rows)
+    problems += told.problems
     if not partitions:
-        raise NotFoundError(
-            " ".join([*problems, f"{' '.join(names) or reading.LATEST} has no metric of any node."])
-        )
+        named_all = " ".join(names) or reading.LATEST
+        raise NotFoundError(" ".join([*problems, f"{named_all} has no metric of any node."]))
     title = " ".join(names) if 0 < len(names) <= 3 else f"{len(names)} names"
-    return Fleet(title, rows, partitions, tuple(problems), tuple(dict.fromkeys(notes)))
+    return Fleet(
+        title if names else reading.LATEST,
+        rows,
+        partitions,
+        tuple(problems),
+        tuple(dict.fromkeys(told.notes)),
+    )
 
 
 def _expanded(names: Sequence[str]) -> Iterator[str]:
@@ -271,51 +284,62 @@ def _inside(folder: Path) -> Iterator[str]:
         yield str(one)
 
 
-def _scanned(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
+def _at_once(paths: Sequence[Path]) -> list[pl.LazyFrame]:
+    """Return the tables of files lazily, as if all had the columns of the first one.
+
+    :raises pl.exceptions.PolarsError: now or when they are read, where that is not so.
+    """
+    frames = []
+    for suffix, scan in ((".parquet", _scan_parquet), (".csv", _scan_csv)):
+        own = [one for one in paths if one.suffix == suffix]
+        if own:
+            frames.append(_needed(scan(own)))
+    return frames
+
+
+def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
     """Return the tables of files lazily, and a sentence for each that cannot be read."""
-    frames: list[pl.LazyFrame] = []
     problems: list[str] = []
-    parquet = [one for one in paths if one.suffix == ".parquet"]
-    by_columns: dict[tuple[str, ...], list[Path]] = {}
-    for path in parquet:
-        try:
-            by_columns.setdefault(tuple(pl.read_parquet_schema(path)), []).append(path)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            problems.append(_unreadable(path, error))
-    for names, own in by_columns.items():
-        lacks = [one for one in _REQUIRED if one not in names]
-        if lacks:
-            problems += [_no_table(path, lacks) for path in own]
-            continue
-        frames.append(_needed(pl.scan_parquet(own, include_file_paths=ORIGIN)))
+    alike: dict[tuple[str, ...], list[Path]] = {}
     for path in paths:
-        if path.suffix != ".csv":
-            continue
+        scan = _scan_parquet if path.suffix == ".parquet" else _scan_csv
         try:
-            scanned = pl.scan_csv(path, infer_schema=False, include_file_paths=ORIGIN)
-            lacks = [one for one in _REQUIRED if one not in scanned.collect_schema()]
+            names = scan([path]).collect_schema().names()
+            _needed(scan([path])).select(pl.len()).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
-            problems.append(_unreadable(path, error))
+            said = " ".join(str(error).split()).partition("This error occurred")[0]
+            problems.append(f"{path}: cannot be read ({said[:200].rstrip('. ')}).")
             continue
-        if lacks:
-            problems.append(_no_table(path, lacks))
-        else:
-            frames.append(_needed(scanned))
+        except InvalidInputError as error:
+            problems.append(f"{path}: {error}")
+            continue
+        alike.setdefault((path.suffix, *names), []).append(path)
+    frames = [
+        _needed((_scan_parquet if key[0] == ".parquet" else _scan_csv)(own))
+        for key, own in alike.items()
+    ]
     return frames, problems
 
 
-def _unreadable(path: Path, error: Exception) -> str:
-    said = " ".join(str(error).split()).partition("This error occurred")[0]
-    return f"{path}: cannot be read ({said[:200].rstrip('. ')})."
+def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(paths, include_file_paths=ORIGIN)
 
 
-def _no_table(path: Path, lacks: Sequence[str]) -> str:
-    return f"{path}: it is no table of `fabricheck export`: the column {lacks[0]} is missing."
+def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
+    return pl.scan_csv(paths, infer_schema=False, include_file_paths=ORIGIN)
 
 
 def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the columns that a fleet needs, with their types; null where a table lacks them."""
+    """Return the columns that a fleet needs, with their types; null where a table lacks them.
+
+    :raises InvalidInputError: when it is no table of an export.
+    """
     there = rows.collect_schema()
+    lacks = [one for one in _REQUIRED if one not in there]
+    if lacks:
+        raise InvalidInputError(
+            f"it is no table of `fabricheck export`: the column {lacks[0]} is missing."
+        )
     types = {one.name: _TYPES[one.type] for one in columns()}
     cells = []
     for name in _NEEDED:
@@ -340,11 +364,10 @@ def _exported(results: reading.Results, told: table.Told) -> pl.LazyFrame:
             results.name, results.title, source.results, (source,), parts=results.parts
         )
         try:
-            rows = table.stream(alone, told)
-            for batch in _batches(rows):
-                frame = writing.frame(batch).lazy()
+            for batch in _batches(table.stream(alone, told)):
                 origin = pl.lit(str(source.results)).alias(ORIGIN)
-                kept.append(_needed(frame.with_columns(origin)).collect())
+                rows = writing.frame(batch).lazy().with_columns(origin)
+                kept.append(_needed(rows).collect())
         except NotFoundError as error:
             told.problems.append(str(error))
     told.problems[:0] = [problem.sentence for problem in results.problems]

@@ -8,6 +8,7 @@ metrics tell less: their names have the check, the operation, the memory and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ import polars as pl
 from fabricheck.core.text import count
 from fabricheck.judge.calibration.groups import NORMAL
 from fabricheck.judge.fleet.odd import BEHIND, Judged, Odd
-from fabricheck.judge.fleet.reading import SERIES, Fleet
+from fabricheck.judge.fleet.reading import SERIES
 from fabricheck.references.stated import REDUCED
 
 #: The least Dice coefficient of a shape that is said, and that of everything.
@@ -41,8 +42,8 @@ KINDS: Mapping[str, frozenset[str]] = {
 #: The shape of a node whose metrics of the kind `worst` are slow.
 WORST = "its worst device or pair"
 
-#: Words of a metric's name that name no part of a node.
-_NO_PLACE = frozenset({"worst", "median", "alike", "best", "block", "of", "single"})
+#: The end of a metric's name that is a size.
+_SIZE = re.compile(r"_[0-9]+[KMG]?i?B$")
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,20 @@ class Shape:
         return f"{self.what} ({self.explained} of {self.slow} slow {self.of})"
 
 
-def of(fleet: Fleet, judged: Judged) -> dict[str, Shape]:
-    """Return the shape of each odd node by its name."""
+def others_of(judged: Judged) -> list[str]:
+    """Return the nodes with which the series of the odd ones are compared."""
+    named = {one.node for one in judged.odd}
+    healthy = [one for one in judged.partition.nodes if one not in named]
+    return healthy[:: max(1, len(healthy) // OTHERS)][:OTHERS]
+
+
+def of(judged: Judged, rows: pl.DataFrame) -> dict[str, Shape]:
+    """Return the shape of each odd node by its name.
+
+    :param rows: those of the odd nodes and of the others.
+    """
     found = {one.node: of_metrics(judged, one) for one in judged.odd}
-    return found | dict(_of_series(fleet, judged))
+    return found | dict(_of_series(judged, rows))
 
 
 def of_metrics(judged: Judged, odd: Odd) -> Shape:
@@ -92,8 +103,8 @@ def of_metrics(judged: Judged, odd: Odd) -> Shape:
     sets: dict[str, set[int]] = {WORST: worst}
     for number in could:
         sets.setdefault(f"check {metrics[number].check}", set()).add(number)
-        for word in set(REDUCED.sub("", metrics[number].name).split("_")) - _NO_PLACE:
-            sets.setdefault(f"`{word}`", set()).add(number)
+        for part in _parts(metrics[number].name):
+            sets.setdefault(f"`{part}`", set()).add(number)
     sets |= {f"{WORST} of {name}": own & worst for name, own in sets.items() if name != WORST}
     fit, name = max((_dice(slow, own), name) for name, own in sets.items())
     if fit < FITS:
@@ -101,26 +112,28 @@ def of_metrics(judged: Judged, odd: Odd) -> Shape:
     return Shape(name, len(slow & sets[name]), len(slow), "metrics", behind)
 
 
+def _parts(name: str) -> Iterator[str]:
+    """Yield the beginnings and ends of a metric's name: what moves the data, and where it does."""
+    words = _SIZE.sub("", REDUCED.sub("", name)).split("_")
+    for at in range(1, len(words)):
+        yield "_".join(words[:at])
+        yield "_".join(words[at:])
+
+
 def _dice(one: set[int], other: set[int]) -> float:
     return 2 * len(one & other) / ((len(one) + len(other)) or 1)
 
 
-def _of_series(fleet: Fleet, judged: Judged) -> Iterator[tuple[str, Shape]]:
+def _of_series(judged: Judged, rows: pl.DataFrame) -> Iterator[tuple[str, Shape]]:
     """Yield the shapes of the odd nodes that have series, and are not alone to have them."""
-    part = judged.partition
+    clock = judged.partition.clock
+    series = rows.filter(pl.col("kind") == "series", pl.col("clock") == clock)
     odd = [one for one in judged.odd if one.values][:MOST]
-    named = {one.node for one in judged.odd}
-    healthy = [one for one in part.nodes if one not in named]
-    others = healthy[:: max(1, len(healthy) // OTHERS)][:OTHERS]
-    if not odd or not others:
+    others = others_of(judged)
+    if not len(series) or not odd:
         return
-    rows = fleet.rows.filter(
-        pl.col("kind") == "series",
-        pl.col("clock") == part.clock,
-        pl.col("node").is_in([*(one.node for one in odd), *others]),
-    )
     # A node's value of repeated series is their median.
-    each = rows.group_by(["node", *SERIES]).agg(pl.col("value").median()).collect()
+    each = series.group_by(["node", *SERIES]).agg(pl.col("value").median())
     typical = (
         each.filter(pl.col("node").is_in(others))
         .group_by(SERIES)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from fabricheck.core import nodelists
 from fabricheck.core.amounts import number
@@ -13,11 +15,13 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import count, first_names
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_ODD, EXIT_WORSE
 from fabricheck.judge.calibration.groups import LEAST_PART_OF_A_MODE
-from fabricheck.judge.fleet import odd, shapes
-from fabricheck.judge.fleet.changes import Changed, Changes, OfPartition
+from fabricheck.judge.fleet import odd, reading, shapes
 from fabricheck.judge.fleet.odd import Distribution, Far, Judged, Odd
 from fabricheck.judge.fleet.reading import Fleet, Metric
 from fabricheck.judge.fleet.shapes import Shape
+
+if TYPE_CHECKING:
+    from fabricheck.judge.fleet.changes import Changed, Changes, OfPartition
 
 #: The most lines of one list in the terminal, and the longest list of nodes, in characters.
 MOST_ODD = 12
@@ -43,7 +47,7 @@ class Split:
     nodes: tuple[str, ...]
     all_nodes: int
     kind: str
-    alike: str
+    alike: str = ""
 
     @property
     def apart(self) -> float:
@@ -69,6 +73,7 @@ class Findings:
     """Everything that is said of a fleet.
 
     shapes: by node, of each partition in turn. changes: to an earlier time, where one was named.
+    moved: groups of nodes that became worse, as opposed to the others. home: the sessions by node.
     """
 
     fleet: Fleet
@@ -76,6 +81,7 @@ class Findings:
     shapes: tuple[Mapping[str, Shape], ...]
     splits: tuple[Split, ...]
     changes: Changes | None = None
+    moved: tuple[Split, ...] = ()
     home: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
     @property
@@ -93,7 +99,7 @@ class Findings:
     @property
     def exit_code(self) -> int:
         """The exit code: worse, unread, odd, missing, good."""
-        if self.changes is not None and self.changes.worse:
+        if self.changes is not None and (self.changes.worse or self.moved):
             return EXIT_WORSE
         if self.fleet.problems or (self.changes is not None and self.changes.before.problems):
             return InvalidInputError.exit_code
@@ -106,12 +112,25 @@ class Findings:
 def findings(fleet: Fleet, changes: Changes | None = None) -> Findings:
     """Return what is to be said of a fleet."""
     judged = tuple(odd.judge(part) for part in fleet.partitions)
-    found = tuple(shapes.of(fleet, one) for one in judged)
-    splits = tuple(split for one in judged for split in _splits(fleet, one))
-    nodes = {one.node for each in judged for one in each.odd}
+    odd_ones = [one.node for each in judged for one in each.odd]
     if changes is not None:
-        nodes |= {one.node for part in changes.partitions for one in part.worse.odd}
-    return Findings(fleet, judged, found, splits, changes, fleet.sessions(nodes) if nodes else {})
+        odd_ones += [one.node for part in changes.partitions for one in part.worse.odd]
+    others = [node for each in judged if each.odd for node in shapes.others_of(each)]
+    rows = fleet.of_nodes([*odd_ones, *others])
+    return Findings(
+        fleet,
+        judged,
+        tuple(shapes.of(one, rows) for one in judged),
+        tuple(split for one in judged for split in _splits(fleet, one)),
+        changes,
+        tuple(
+            split
+            for part in (changes.partitions if changes is not None else ())
+            for split in _splits(fleet, part.worse)
+            if split.counts
+        ),
+        reading.sessions(rows.filter(pl.col("node").is_in(odd_ones))),
+    )
 
 
 def _splits(fleet: Fleet, judged: Judged) -> Iterator[Split]:
@@ -129,11 +148,12 @@ def _splits(fleet: Fleet, judged: Judged) -> Iterator[Split]:
         assert groups is not None
         nodes = judged.partition.nodes
         slow = tuple(nodes[at] for at in groups.slow)
-        alike = _alike(fleet, set(slow), {nodes[at] for at in groups.fast})
-        yield Split(
-            judged.partition.title, tuple(own), slow, len(slow) + len(groups.fast), groups.kind,
-            alike,
-        )  # fmt: skip
+        every = len(slow) + len(groups.fast)
+        split = Split(judged.partition.title, tuple(own), slow, every, groups.kind)
+        if split.counts:
+            alike = _alike(fleet, slow, [nodes[at] for at in groups.fast])
+            split = replace(split, alike=alike)
+        yield split
 
 
 def _apart(one: Distribution) -> float:
@@ -146,22 +166,21 @@ def _same(one: Distribution, other: Distribution) -> bool:
     return len(ours & theirs) >= THE_SAME * len(ours | theirs)
 
 
-def _alike(fleet: Fleet, slow: set[str], fast: set[str]) -> str:
+def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str:
     """Return a fact that the slow nodes have and the fast ones have not, or an empty text."""
-    by_value: dict[tuple[str, str], set[str]] = {}
-    for fact, value, node in fleet.facts.select("fact", "value", "node").iter_rows():
-        by_value.setdefault((fact, value), set()).add(node)
-    for (fact, value), nodes in by_value.items():
-        if slow <= nodes and not nodes & fast:
-            return f"{fact} {value}"
-    return ""
+    of = (pl.col("node").is_in(list(own)).sum() for own in (slow, fast))
+    counts = fleet.facts.group_by("fact", "value", maintain_order=True).agg(
+        **dict(zip(("slow", "fast"), of, strict=True))
+    )
+    found = counts.filter(pl.col("slow") == len(slow), pl.col("fast") == 0)
+    return f"{found['fact'][0]} {found['value'][0]}" if len(found) else ""
 
 
 def lines(found: Findings) -> Iterator[str]:
     """Yield the text for a terminal, fewer than 40 lines."""
     fleet = found.fleet
     if found.changes is not None:
-        yield from _of_changes(found.changes)
+        yield from _of_changes(found, found.changes)
     parts = [
         f"{one.partition.title}: {count(len(one.partition.nodes), 'node')}, "
         f"{count(len(one.partition.metrics), 'metric')}"
@@ -223,7 +242,7 @@ def value_of(far: Far) -> str:
 
 def percent(fraction: float) -> str:
     """Return a fraction in percent, with two digits or so."""
-    return f"{100 * fraction:.1f} %" if abs(fraction) < 0.1 else f"{100 * fraction:.0f} %"
+    return f"{100 * fraction:.1f} %" if abs(fraction) < 0.0995 else f"{100 * fraction:.0f} %"
 
 
 def shortened(nodes: Iterable[str]) -> str:
@@ -265,10 +284,12 @@ def _of_splits(found: Findings) -> Iterator[str]:
         )
 
 
-def _of_changes(changes: Changes) -> Iterator[str]:
+def _of_changes(found: Findings, changes: Changes) -> Iterator[str]:
     yield f"Before: {changes.before.title}. After: {changes.after.title}."
     for part in changes.partitions:
         yield from _of_partition(part)
+    for one in found.moved[:MOST_GROUPS]:
+        yield f"  worse than before together: {of_moved(one)}"
     for said, nodes in (("Disappeared", changes.lost), ("New", changes.new)):
         if nodes:
             yield f"{said}: {count(len(nodes), 'node')}, {shortened(nodes)}"
@@ -278,6 +299,17 @@ def _of_changes(changes: Changes) -> Iterator[str]:
         yield f"Changed: {fact.what}: {told(fact.before)} -> {told(fact.after)}"
     if len(changes.facts) > MOST_FACTS:
         yield f"  and {len(changes.facts) - MOST_FACTS} more facts (--json, --output)"
+
+
+def of_moved(one: Split) -> str:
+    """Return a sentence on a group of nodes that became worse."""
+    more = len(one.distributions) - 1
+    said = (
+        f"{len(one.nodes)} of {one.all_nodes} nodes by {percent(one.apart)} in "
+        f"{one.distributions[0].metric.title}{f' and {more} more' if more else ''}, "
+        f"{shortened(one.nodes)}"
+    )
+    return said + (f"; all of them and no other have {one.alike}" if one.alike else "")
 
 
 def told(values: Mapping[str, int], most: int = 2) -> str:
@@ -324,7 +356,9 @@ def as_json(found: Findings) -> dict[str, Any]:
         "partitions": [_partition_json(found, at) for at in range(len(found.judged))],
         "lost": found.fleet.lost,
         "problems": list(found.fleet.problems),
-        "changes": None if found.changes is None else _changes_json(found.changes),
+        "changes": None
+        if found.changes is None
+        else _changes_json(found.changes) | {"moved": [_split_json(one) for one in found.moved]},
     }
 
 
@@ -357,17 +391,21 @@ def _partition_json(found: Findings, at: int) -> dict[str, Any]:
             for one in judged.odd
         ],
         "groups": [
-            {
-                "kind": one.kind, "counts": one.counts, "apart": one.apart,
-                "metrics": [each.metric.title for each in one.distributions],
-                "slow": list(one.nodes), "nodes": one.all_nodes, "alike": one.alike or None,
-            }
+            _split_json(one)
             for one in found.splits
             if one.where == part.title
         ],
         "fewer": {
             node: [one.title for one in metrics] for node, metrics in judged.fewer.items()
         },
+    }  # fmt: skip
+
+
+def _split_json(one: Split) -> dict[str, Any]:
+    return {
+        "kind": one.kind, "counts": one.counts, "apart": one.apart,
+        "metrics": [each.metric.title for each in one.distributions],
+        "slow": list(one.nodes), "nodes": one.all_nodes, "alike": one.alike or None,
     }  # fmt: skip
 
 
