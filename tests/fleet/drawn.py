@@ -257,7 +257,7 @@ def draw(
                 members.append(_slowed(value, faults, one, lower))
             wide = pl.DataFrame([one.alias(str(at)) for at, one in enumerate(members)])
             worst = wide.max_horizontal() if lower else wide.min_horizontal()
-            middle = wide.select(pl.concat_list(pl.all()).list.median().alias("median")).to_series()
+            middle = wide.select(pl.concat_arr(pl.all()).arr.median().alias("median")).to_series()
             assert worst is not None
             for reduction, value in (("worst", worst), ("median", middle)):
                 name = f"{base.name}{size}_{reduction}"

@@ -20,7 +20,7 @@ from fabricheck.core.text import count
 from fabricheck.judge.fleet import text
 from fabricheck.judge.fleet.odd import BEHIND, Distribution, Judged
 from fabricheck.judge.fleet.text import Findings
-from fabricheck.report import page as pages
+from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 
 #: The most rows of a table on the page; --json has all.
 MOST = 100
@@ -72,7 +72,7 @@ def html(found: Findings, path: Path) -> str:
 
     :param path: where it is to be written, from which its links start.
     """
-    template = pages.templates(html=True).get_template("fleet.html.j2")
+    template = templates(html=True).get_template("fleet.html.j2")
     worst = list(found.odd)
     return template.render(
         found=found,
@@ -88,7 +88,7 @@ def html(found: Findings, path: Path) -> str:
         distributions=[(judged, *_distributions(judged)) for judged in found.judged],
         say=text,
         count=count,
-        kinds=pages.KINDS,
+        kinds=KINDS,
         version=fabricheck.__version__,
     )
 
@@ -100,7 +100,7 @@ def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
         for session, origin in sessions:
             if not origin:
                 continue
-            own = Path(origin) / pages.PAGES / session / pages.PAGE
+            own = Path(origin) / PAGES / session / PAGE
             target = own if session and own.is_file() else Path(origin)
             told = session or target.name
             links.setdefault(node, []).append((told, os.path.relpath(target, path.parent)))
