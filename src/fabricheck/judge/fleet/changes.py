@@ -24,7 +24,7 @@ from fabricheck.judge.comparison.judging import (
 )
 from fabricheck.judge.fleet import odd
 from fabricheck.judge.fleet.odd import Distribution, Judged
-from fabricheck.judge.fleet.reading import SERIES, Fleet, Metric, Partition
+from fabricheck.judge.fleet.reading import SERIES, STREAMING, Fleet, Metric, Partition
 from fabricheck.results.session import PASSED, SKIPPED
 
 #: The most nodes whose values are the samples of a metric, evenly spaced in their order: the
@@ -256,7 +256,7 @@ def _from_series(fleet: Fleet, part: Partition) -> dict[tuple[str, str], str]:
     """Return by check and metric the noise of the series of one node."""
     rows = fleet.rows.filter(pl.col("node") == part.nodes[0], pl.col("clock") == part.clock)
     found = rows.select("kind", "metric", "series", "index", "runtime", *SERIES)
-    every = found.collect(engine="streaming")
+    every = found.collect(engine=STREAMING)
     series = {
         (one["check"], one["index"]): one
         for one in every.filter(pl.col("kind") == "series").iter_rows(named=True)

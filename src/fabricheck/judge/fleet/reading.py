@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -85,6 +86,9 @@ _TYPES = {
     "boolean": pl.Boolean(),
     "time": pl.String(),
 }
+
+#: How polars keeps only a part of a table in memory.
+STREAMING: Literal["streaming"] = "streaming"
 
 #: Where the nodes of many rows are told apart quickly.
 _WORD = pl.Categorical()
@@ -160,11 +164,11 @@ class Fleet:
         """Node, result and facts of each check; of tables without checks, of the metrics."""
         own, facts = ["node", "check"], ["result", *OF_CHECKS]
         checks = self.rows.filter(pl.col("kind") == "check").select(*own, *facts).unique()
-        found = checks.collect(engine="streaming")
+        found = checks.collect(engine=STREAMING)
         if len(found):
             return found
         metrics = self.rows.filter(pl.col("kind") == "metric").group_by(own)
-        return metrics.agg(pl.col(facts).first()).collect(engine="streaming")
+        return metrics.agg(pl.col(facts).first()).collect(engine=STREAMING)
 
     @cached_property
     def lost(self) -> list[str]:
@@ -189,7 +193,7 @@ class Fleet:
         if not nodes:
             return self.rows.clear().collect()
         wanted = pl.col("node").is_in(list(dict.fromkeys(nodes))), pl.col("kind") != "node"
-        return self.rows.filter(*wanted).collect(engine="streaming")
+        return self.rows.filter(*wanted).collect(engine=STREAMING)
 
 
 def sessions(rows: pl.DataFrame) -> dict[str, list[tuple[str, str]]]:
@@ -395,7 +399,7 @@ def _partitions(rows: pl.LazyFrame) -> list[Partition]:
         metrics.select(*words, "value")
         .group_by(KEY, maintain_order=True)
         .agg(pl.col("node"), pl.col("value"))
-        .collect(engine="streaming")
+        .collect(engine=STREAMING)
     )
     found = [
         _partition(own) for _, own in grouped.group_by(PARTITION, maintain_order=True)
