@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import distributed_sessions
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.judge.fleet import reading
 from fleet import drawn
@@ -119,6 +120,17 @@ def test_values_that_are_no_numbers_are_kept_as_such(rows, tmp_path):
     assert [node for node, nan in zip(partition.nodes, values.is_nan(), strict=True) if nan] == [
         "n05"
     ]
+
+
+def test_a_job_over_nodes_has_a_node_without_any_result(tmp_path):
+    values = {"node1": 10.0, "node2": 7.0, "node3": None, "node10": 10.1}
+    distributed_sessions.job(tmp_path, values, node3={"state": "DOWN"})
+    fleet = reading.read([str(tmp_path / "every-node" / "17")])
+    (partition,) = fleet.partitions
+    assert partition.nodes == ["node1", "node2", "node10"]
+    assert fleet.lost == ["node3"]
+    sessions = reading.sessions(fleet.of_nodes(["node2"]))
+    assert [session for session, _ in sessions["node2"]] == ["run-0"]
 
 
 def test_sessions_and_documents_are_read_as_everywhere():

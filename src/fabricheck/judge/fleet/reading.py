@@ -326,17 +326,17 @@ def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
 
 
 def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
-    return pl.scan_parquet(paths, include_file_paths=ORIGIN)
+    return _required(pl.scan_parquet(paths, include_file_paths=ORIGIN))
 
 
 def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
-    return pl.scan_csv(paths, infer_schema=False, include_file_paths=ORIGIN)
+    return _required(pl.scan_csv(paths, infer_schema=False, include_file_paths=ORIGIN))
 
 
-def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the columns that a fleet needs, with their types; null where a table lacks them.
+def _required(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return rows that have the columns of an export.
 
-    :raises InvalidInputError: when it is no table of an export.
+    :raises InvalidInputError: when they lack one without which there is no fleet.
     """
     there = rows.collect_schema()
     lacks = [one for one in _REQUIRED if one not in there]
@@ -344,6 +344,12 @@ def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
         raise InvalidInputError(
             f"it is no table of `fabricheck export`: the column {lacks[0]} is missing."
         )
+    return rows
+
+
+def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the columns that a fleet needs, with their types; null where a table lacks them."""
+    there = rows.collect_schema()
     types = {one.name: _TYPES[one.type] for one in columns()}
     cells = []
     for name in _NEEDED:
@@ -404,7 +410,7 @@ def _partitions(rows: pl.LazyFrame) -> list[Partition]:
     found = [
         _partition(own) for _, own in grouped.group_by(PARTITION, maintain_order=True)
     ]  # fmt: skip
-    return sorted(found, key=lambda one: (-len(one.nodes), one.title))
+    return sorted(found, key=lambda one: (one.clock != "measured", -len(one.nodes), one.title))
 
 
 def _partition(grouped: pl.DataFrame) -> Partition:
