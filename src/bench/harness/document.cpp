@@ -237,6 +237,11 @@ void Document::set(const std::string& key, json value) {
   json_[key] = std::move(value);
 }
 
+void Document::change(const std::string& key, const std::function<void(json&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(json_[key]);
+}
+
 void Document::add_series(json series) {
   const std::lock_guard lock(mutex_);
   json_["series"].push_back(std::move(series));

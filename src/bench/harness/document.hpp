@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -96,6 +97,8 @@ class Document {
   Document(std::string path, nlohmann::json head);
 
   void set(const std::string& key, nlohmann::json value);
+  /// Changes a member in place: one that grows need not be copied each time.
+  void change(const std::string& key, const std::function<void(nlohmann::json&)>& change);
   void add_series(nlohmann::json series);
   /// Returns whether the note is new.
   bool add_note(const std::string& sentence);

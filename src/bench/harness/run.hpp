@@ -45,13 +45,14 @@ class Run {
   /// Adds a finished series; wrong data and noise become the outcome of the run.
   void add(const Series& series);
 
+  /// The run ends at least as badly as this; of several such the first sentence is kept.
+  void worsen(Status status, const std::string& sentence);
+
   /// The outcome so far, and its sentence.
   [[nodiscard]] Status status() const { return status_; }
   [[nodiscard]] const std::string& sentence() const { return sentence_; }
 
  private:
-  void worsen(Status status, const std::string& sentence);
-
   std::string name_;
   const CommonOptions& options_;
   Document& document_;

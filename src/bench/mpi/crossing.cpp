@@ -18,7 +18,7 @@ constexpr int kMessageBytes = (kSimulated ? 1 : 16) << 20;
 /// A driver may update its counters a little later.
 constexpr auto kCountersSettle = std::chrono::milliseconds(20);
 
-enum CrossingTag { kCrossing = 11, kArrived };
+constexpr int kCrossing = 11;
 
 void settle() {
   if (!kSimulated) {
@@ -29,33 +29,28 @@ void settle() {
 }  // namespace
 
 NetworkUse cross(MPI_Comm world, Accessor accessor, int peer, const std::string& node,
-                 const Places& places) {
+                 const Places& places, const Patience& patience) {
   int rank = 0;
   FABRICHECK_MPI(MPI_Comm_rank(world, &rank));
   const auto all = nics();
   const MessageArray array(accessor, kMessageBytes, kMessageBytes);
   NetworkUse use;
-  for (const bool send : {rank<peer, rank> peer}) {
-    if (!send) {
-      for (int i = 0; i < kMessages; ++i) {
-        FABRICHECK_MPI(MPI_Recv(array.data(), kMessageBytes, MPI_BYTE, peer, kCrossing, world,
-                                MPI_STATUS_IGNORE));
-      }
-      FABRICHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, peer, kArrived, world));
-      // The peer reads its counters before this rank sends, which moves them on one machine.
-      FABRICHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, peer, kArrived, world, MPI_STATUS_IGNORE));
-      continue;
+  for (const bool sends : {rank<peer, rank> peer}) {
+    const Exchange exchange{world,        peer,          sends,    array.data(),
+                            array.data(), kMessageBytes, MPI_BYTE, kCrossing};
+    std::map<std::string, std::uint64_t> before;
+    if (sends) {
+      settle();
+      before = sent_bytes(all);
     }
-    settle();
-    const auto before = sent_bytes(all);
-    for (int i = 0; i < kMessages; ++i) {
-      FABRICHECK_MPI(MPI_Send(array.data(), kMessageBytes, MPI_BYTE, peer, kCrossing, world));
+    (void)windows(exchange, false, kMessages, 1, patience);
+    if (sends) {
+      settle();
+      use = network_use(all, before, sent_bytes(all), std::uint64_t{kMessages} * kMessageBytes,
+                        open_provider());
     }
-    FABRICHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, peer, kArrived, world, MPI_STATUS_IGNORE));
-    settle();
-    use = network_use(all, before, sent_bytes(all), std::uint64_t{kMessages} * kMessageBytes,
-                      open_provider());
-    FABRICHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, peer, kArrived, world));
+    // The sender reads its counters before the other one sends, which moves them on one machine.
+    meet(exchange, patience);
   }
   const auto busiest = std::find_if(all.begin(), all.end(), [&use](const Nic& nic) {
     return !use.nics.empty() && nic.name == use.nics.front().first;
@@ -94,41 +89,52 @@ std::optional<NetworkPlace> network_place(const nlohmann::json& network) {
                       place["port"].is_null() ? "" : place["port"]};
 }
 
+std::vector<Nic> counted_nics() {
+  auto all = nics();
+  const auto of_kernel = std::stable_partition(
+      all.begin(), all.end(), [](const Nic& nic) { return nic.bypasses_kernel(); });
+  if (of_kernel != all.begin()) {
+    all.erase(of_kernel, all.end());
+  }
+  return all;
+}
+
 NicErrors::NicErrors(const RankGroup& group) {
   const auto& nodes = group.nodes();
   const auto& own = nodes[static_cast<std::size_t>(group.rank())];
   if (group.several_nodes() &&
       std::find(nodes.begin(), nodes.end(), own) - nodes.begin() == group.rank()) {
-    nics_ = nics();
-    const auto of_kernel = std::stable_partition(
-        nics_.begin(), nics_.end(), [](const Nic& nic) { return nic.bypasses_kernel(); });
-    // Interfaces of the kernel's stack are the network only where there is no other.
-    if (of_kernel != nics_.begin()) {
-      nics_.erase(of_kernel, nics_.end());
-    }
+    nics_ = counted_nics();
     before_ = nic_errors(nics_);
   }
 }
 
-void NicErrors::write(const RankGroup& group, Document& document) const {
+nlohmann::json nics_member(const std::string& node, const std::vector<Nic>& nics,
+                           const NicCounts& before, const NicCounts& after) {
   using nlohmann::json;
-  const auto after = nic_errors(nics_);
-  json mine = json::array();
-  for (const auto& nic : nics_) {
+  const auto or_null = [](const std::string& text) { return text.empty() ? json() : json(text); };
+  json member = json::array();
+  for (const auto& nic : nics) {
     json errors = json::object();
     for (const auto& [counter, count] :
-         before_.count(nic.name) > 0 ? before_.at(nic.name) : decltype(before_)::mapped_type{}) {
+         before.count(nic.name) > 0 ? before.at(nic.name) : NicCounts::mapped_type{}) {
       if (after.count(nic.name) > 0 && after.at(nic.name).count(counter) > 0) {
         errors[counter] = {count, after.at(nic.name).at(counter)};
       }
     }
-    const auto or_null = [](const std::string& text) { return text.empty() ? json() : json(text); };
-    mine.push_back({{"node", group.nodes()[static_cast<std::size_t>(group.rank())]},
-                    {"name", nic.name},
-                    {"interface", or_null(nic.interface)},
-                    {"address", or_null(nic.address)},
-                    {"errors", errors}});
+    member.push_back({{"node", node},
+                      {"name", nic.name},
+                      {"interface", or_null(nic.interface)},
+                      {"address", or_null(nic.address)},
+                      {"errors", errors}});
   }
+  return member;
+}
+
+void NicErrors::write(const RankGroup& group, Document& document) const {
+  using nlohmann::json;
+  const auto mine = nics_member(group.nodes()[static_cast<std::size_t>(group.rank())], nics_,
+                                before_, nic_errors(nics_));
   json all = json::array();
   for (const auto& part : group.gather(mine)) {
     all.insert(all.end(), part.begin(), part.end());

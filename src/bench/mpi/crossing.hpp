@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/document.hpp"
+#include "mpi/messages.hpp"
 #include "mpi/plan.hpp"
 #include "ranks/network.hpp"
 #include "ranks/rank_group.hpp"
@@ -19,9 +20,9 @@ namespace fabricheck::mpi {
 
 /// Sends messages to `peer` on another node and receives as many, and reads the counters of this
 /// node's NICs around those sent. The lower rank sends first. Collective of the two; no other rank
-/// of the nodes may send meanwhile. `node` is this rank's.
+/// of the nodes may send meanwhile. `node` is this rank's. Throws NoAnswer.
 NetworkUse cross(MPI_Comm world, Accessor accessor, int peer, const std::string& node,
-                 const Places& places);
+                 const Places& places, const Patience& patience = {});
 
 /// The member `network` of this rank: crosses to the other rank of its first pair of two nodes, one
 /// pair of the launch after the other. Null for a rank without such a pair. Collective.
@@ -31,8 +32,18 @@ nlohmann::json read_back(const std::vector<RankPair>& pairs, const Places& place
 /// The place in a member `network`, which may be null.
 std::optional<NetworkPlace> network_place(const nlohmann::json& network);
 
-/// The error counters of all nodes' NICs in a launch over several nodes; where a node has none, of
-/// the interfaces of the kernel's stack. Collective.
+/// Counters by NIC and name.
+using NicCounts = std::map<std::string, std::map<std::string, std::uint64_t>>;
+
+/// The NICs of this node whose errors are kept: interfaces of the kernel's stack only where there
+/// is no other.
+std::vector<Nic> counted_nics();
+
+/// The entries of a node in the member `nics` of the document.
+nlohmann::json nics_member(const std::string& node, const std::vector<Nic>& nics,
+                           const NicCounts& before, const NicCounts& after);
+
+/// The error counters of all nodes' NICs in a launch over several nodes. Collective.
 class NicErrors {
  public:
   /// Reads the counters of this rank's node, on its first rank.
@@ -42,7 +53,7 @@ class NicErrors {
 
  private:
   std::vector<Nic> nics_;  // of the first rank of each node; else none
-  std::map<std::string, std::map<std::string, std::uint64_t>> before_;
+  NicCounts before_;
 };
 
 }  // namespace fabricheck::mpi

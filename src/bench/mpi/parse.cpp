@@ -109,28 +109,6 @@ std::vector<std::vector<int>> ranks_by_node(const std::vector<std::string>& node
   return ranks;
 }
 
-/// The rounds of a tournament in which each of `ranks` meets each other one: one stays, the others
-/// rotate; with an odd number, one rests in each round.
-std::vector<std::vector<RankPair>> tournament(int ranks) {
-  const int seats = ranks + ranks % 2;
-  std::vector<std::vector<RankPair>> rounds;
-  for (int round = 0; round + 1 < seats; ++round) {
-    std::vector<RankPair> meetings;
-    for (int table = 0; table < seats / 2; ++table) {
-      const int first = table == 0 ? seats - 1 : (round + table) % (seats - 1);
-      const int second = (round + seats - 1 - table) % (seats - 1);
-      const auto [low, high] = std::minmax(first, second);
-      if (high < ranks) {
-        meetings.push_back({low, high});
-      }
-    }
-    std::sort(meetings.begin(), meetings.end(),
-              [](const RankPair& a, const RankPair& b) { return a.from < b.from; });
-    rounds.push_back(std::move(meetings));
-  }
-  return rounds;
-}
-
 }  // namespace
 
 const char* operation_name(MpiOperation operation) {
@@ -204,6 +182,26 @@ std::vector<RankPair> parse_rank_pairs(const std::string& text, int ranks) {
     pairs.push_back(pair);
   }
   return pairs;
+}
+
+std::vector<std::vector<RankPair>> tournament(int players) {
+  const int seats = players + players % 2;
+  std::vector<std::vector<RankPair>> rounds;
+  for (int round = 0; round + 1 < seats; ++round) {
+    std::vector<RankPair> meetings;
+    for (int table = 0; table < seats / 2; ++table) {
+      const int first = table == 0 ? seats - 1 : (round + table) % (seats - 1);
+      const int second = (round + seats - 1 - table) % (seats - 1);
+      const auto [low, high] = std::minmax(first, second);
+      if (high < players) {
+        meetings.push_back({low, high});
+      }
+    }
+    std::sort(meetings.begin(), meetings.end(),
+              [](const RankPair& a, const RankPair& b) { return a.from < b.from; });
+    rounds.push_back(std::move(meetings));
+  }
+  return rounds;
 }
 
 std::vector<std::vector<RankPair>> parse_together(const std::string& text,

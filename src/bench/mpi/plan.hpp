@@ -49,6 +49,10 @@ std::vector<MpiOperation> parse_collectives(const std::string& text);
 /// other text or a repeated pair, and Failure(unsupported) for a rank that does not exist.
 std::vector<RankPair> parse_rank_pairs(const std::string& text, int ranks);
 
+/// The rounds of a tournament in which each of `players` meets each other one: one stays, the
+/// others rotate; with an odd number, one rests in each round.
+std::vector<std::vector<RankPair>> tournament(int players);
+
 /// Pairs that work at the same time: no rank is in two of them. "rounds" makes sets of `pairs` like
 /// the rounds of a tournament, each ordered pair in one of them; "none" makes none; "0-1,2-3" is
 /// one set. A set of fewer than two pairs is left out. Throws as parse_rank_pairs does.

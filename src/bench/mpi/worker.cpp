@@ -11,7 +11,7 @@
 namespace fabricheck::mpi {
 namespace {
 
-enum Tag { kMessage = 1, kReady, kAcknowledgement };
+constexpr int kMessage = 1;
 
 /// A simulation moves a slice of messages between two ranks; collectives are moved as a whole.
 std::uint64_t moved_of(const MpiJob& job) {
@@ -145,8 +145,10 @@ double Worker::messages(const MpiJob& job, int batch) {
   }
   for (const auto& pair : job.pairs) {
     if (pair.from == rank_ || pair.to == rank_) {
-      return job.operation == MpiOperation::latency ? ping_pong(job, pair, batch)
-                                                    : windows(job, pair, batch);
+      const bool both = job.operation == MpiOperation::bandwidth_both;
+      return job.operation == MpiOperation::latency
+                 ? ping_pong(job, pair, batch)
+                 : windows(exchange_of(job, pair), both, messages_of(job), batch);
     }
   }
   return 0;
@@ -174,83 +176,37 @@ Verification Worker::verify(const MpiJob& job, const std::vector<Fault>& faults)
   return found;
 }
 
-double Worker::windows(const MpiJob& job, const RankPair& pair, int batch) {
+Exchange Worker::exchange_of(const MpiJob& job, const RankPair& pair) {
   const bool first = pair.from == rank_;
-  const bool both = job.operation == MpiOperation::bandwidth_both;
-  const int peer = first ? pair.to : pair.from;
-  const auto window = static_cast<std::size_t>(messages_of(job));
-  const auto type = mpi_type(job.type);
   auto& arrays = arrays_of(job);
-  double start = 0;
-  for (int i = 0; i < batch; ++i) {
-    requests_.clear();
-    if (!first || both) {
-      for (std::size_t message = 0; message < window; ++message) {
-        FABRICHECK_MPI(MPI_Irecv(arrays.destination.data(), count_of(job), type, peer, kMessage,
-                                 world_, &requests_.emplace_back()));
-      }
-    }
-    if (i == 0) {
-      // The clock starts when the other side is ready to receive, and has poisoned before.
-      FABRICHECK_MPI(MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer, kReady, nullptr, 0, MPI_BYTE, peer,
-                                  kReady, world_, MPI_STATUS_IGNORE));
-      start = MPI_Wtime();
-    }
-    if (first || both) {
-      for (std::size_t message = 0; message < window; ++message) {
-        FABRICHECK_MPI(MPI_Isend(arrays.source.data(), count_of(job), type, peer, kMessage, world_,
-                                 &requests_.emplace_back()));
-      }
-    }
-    FABRICHECK_MPI(
-        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
-    if (both) {
-      FABRICHECK_MPI(MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer, kAcknowledgement, nullptr, 0,
-                                  MPI_BYTE, peer, kAcknowledgement, world_, MPI_STATUS_IGNORE));
-    } else if (first) {
-      FABRICHECK_MPI(
-          MPI_Recv(nullptr, 0, MPI_BYTE, peer, kAcknowledgement, world_, MPI_STATUS_IGNORE));
-    } else {
-      FABRICHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, peer, kAcknowledgement, world_));
-    }
-  }
-  return MPI_Wtime() - start;
+  return {world_,
+          first ? pair.to : pair.from,
+          first,
+          arrays.source.data(),
+          arrays.destination.data(),
+          count_of(job),
+          mpi_type(job.type),
+          kMessage};
 }
 
 double Worker::ping_pong(const MpiJob& job, const RankPair& pair, int batch) {
-  const int peer = pair.from == rank_ ? pair.to : pair.from;
-  FABRICHECK_MPI(MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer, kReady, nullptr, 0, MPI_BYTE, peer,
-                              kReady, world_, MPI_STATUS_IGNORE));
+  const auto exchange = exchange_of(job, pair);
+  meet(exchange);
   const double start = MPI_Wtime();
   for (int i = 0; i < batch; ++i) {
-    there_and_back(job, pair);
+    there_and_back(exchange);
   }
   return (MPI_Wtime() - start) / 2;
 }
 
-void Worker::there_and_back(const MpiJob& job, const RankPair& pair) {
-  const auto type = mpi_type(job.type);
-  auto& arrays = arrays_of(job);
-  const bool first = pair.from == rank_;
-  const int peer = first ? pair.to : pair.from;
-  for (const bool send : {first, !first}) {
-    if (send) {
-      FABRICHECK_MPI(MPI_Send(arrays.source.data(), count_of(job), type, peer, kMessage, world_));
-    } else {
-      FABRICHECK_MPI(MPI_Recv(arrays.destination.data(), count_of(job), type, peer, kMessage,
-                              world_, MPI_STATUS_IGNORE));
-    }
-  }
-}
-
 double Worker::single_messages(const MpiJob& job, int count) {
-  const auto& pair = job.pairs.front();
+  const auto exchange = exchange_of(job, job.pairs.front());
   std::vector<double> seconds;
   guarded(armed_, [&] {
     double end = MPI_Wtime();
     for (int i = 0; i < count; ++i) {
       const double start = end;
-      there_and_back(job, pair);
+      there_and_back(exchange);
       end = MPI_Wtime();
       seconds.push_back((end - start) / 2);
     }

@@ -10,6 +10,7 @@
 #include "harness/fault.hpp"
 #include "mpi/arrays.hpp"
 #include "mpi/contents.hpp"
+#include "mpi/messages.hpp"
 #include "mpi/plan.hpp"
 #include "ranks/mpi_call.hpp"
 
@@ -63,9 +64,8 @@ class Worker {
   [[nodiscard]] Arrays& arrays_of(const MpiJob& job);
   [[nodiscard]] MPI_Comm comm_of(const MpiJob& job);
   double messages(const MpiJob& job, int batch);
-  double windows(const MpiJob& job, const RankPair& pair, int batch);
+  [[nodiscard]] Exchange exchange_of(const MpiJob& job, const RankPair& pair);
   double ping_pong(const MpiJob& job, const RankPair& pair, int batch);
-  void there_and_back(const MpiJob& job, const RankPair& pair);
   double calls(const MpiJob& job, int batch);
   void call(const MpiJob& job, MPI_Comm comm);
   void exchange(const MpiJob& job, MPI_Comm comm);

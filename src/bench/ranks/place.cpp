@@ -153,11 +153,13 @@ Together together(const std::vector<RankReport>& reports) {
   }
   const bool several = std::set(result.nodes.begin(), result.nodes.end()).size() > 1;
   std::map<std::string, int> numbers;
+  std::map<std::string, const json*> devices_of;  // the first rank of each node
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const auto& report = reports[rank];
     std::vector<int> visible;
     int device = -1;
-    for (const auto& seen : report.devices) {
+    const auto& devices = *devices_of.emplace(report.node, &report.devices).first->second;
+    for (const auto& seen : report.devices.is_null() ? devices : report.devices) {
       const auto [entry, fresh] =
           numbers.emplace(key_of(seen, report.node), static_cast<int>(numbers.size()));
       if (fresh) {
@@ -177,7 +179,7 @@ Together together(const std::vector<RankReport>& reports) {
                             {"memory_domain", or_null(report.memory_domain)},
                             {"visible_devices", visible},
                             {"device", or_null(device)}});
-    if (report.node == reports.front().node) {
+    if (report.node == reports.front().node && report.host.contains("numa_domains")) {
       add_domains(result.numa_domains, report.host["numa_domains"]);
     }
   }

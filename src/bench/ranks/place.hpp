@@ -28,7 +28,9 @@ int domain_of_cores(const std::vector<int>& cores, const nlohmann::json& domains
 
 /// The facts that a rank reports: `host` (as in the result document), `node` (the scheduler's name
 /// of it, else the host's), `devices` as its process numbers them, `cores`, `numa_domain`,
-/// `memory_domain`, and `device` (as its process numbers it; -1: none).
+/// `memory_domain`, and `device` (as its process numbers it; -1: none). Devices that are null are
+/// those of the first rank of the node. Of `host` the name and NUMA domains are needed, these only
+/// on the node of rank 0.
 struct RankReport {
   nlohmann::json host;
   std::string node;

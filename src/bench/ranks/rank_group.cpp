@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <csignal>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -40,7 +42,43 @@ void wait_for_end(const std::vector<long>& processes) {
   }
 }
 
+/// The ranks that share memory with `rank` and, where one machine stands for several nodes of a
+/// scheduler, its node too.
+MPI_Comm ranks_of_node(int rank) {
+  constexpr int kLongestName = 256;
+  MPI_Comm machine = MPI_COMM_NULL;
+  FABRICHECK_MPI(
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &machine));
+  int count = 0;
+  FABRICHECK_MPI(MPI_Comm_size(machine, &count));
+  const auto scheduled = scheduler_node();
+  std::string name = scheduled.is_null() ? "" : scheduled.get<std::string>();
+  name.resize(kLongestName);
+  std::string names(static_cast<std::size_t>(count) * kLongestName, '\0');
+  FABRICHECK_MPI(MPI_Allgather(name.data(), kLongestName, MPI_CHAR, names.data(), kLongestName,
+                               MPI_CHAR, machine));
+  int first = 0;
+  while (names.compare(static_cast<std::size_t>(first) * kLongestName, kLongestName, name) != 0) {
+    ++first;
+  }
+  MPI_Comm node = MPI_COMM_NULL;
+  FABRICHECK_MPI(MPI_Comm_split(machine, first, rank, &node));
+  FABRICHECK_MPI(MPI_Comm_free(&machine));
+  return node;
+}
+
 std::string first_line(std::string text) { return text.substr(0, text.find_first_of("\r\n")); }
+
+/// The values whose texts lie one after the other.
+std::vector<json> parsed_parts(const std::string& all, const std::vector<int>& offsets,
+                               const std::vector<int>& lengths) {
+  std::vector<json> result;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const auto* first = all.data() + offsets[i];
+    result.push_back(json::parse(first, first + lengths[i]));
+  }
+  return result;
+}
 
 std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
@@ -76,13 +114,18 @@ struct RankGroup::State {
   std::vector<const Notice*> board;
   mutable std::mutex looking;  // the watchdog's thread looks at the board
   MPI_Win window = MPI_WIN_NULL;
+  MPI_Comm here = MPI_COMM_NULL;  // the ranks of this node; of a simulation none
   std::unique_ptr<Notice> private_notice;
   std::optional<HostBinding> memory;
   int local_rank = 0;
+  std::vector<int> ranks_here;
   std::string agreed;                // the failure that all ranks know of
   std::atomic<bool> settled{false};  // nothing that happens now matters any more
   bool left = false;                 // the board is no more
+  Status ended = Status::good;       // of this rank, after part()
   std::optional<double> trouble_since;
+
+  json together_of(RankReport& report, const RankGroup& group) const;
 
   /// Where all ranks are one process its memory is the board, else memory of the machine.
   void make(int rank, int size) {
@@ -95,9 +138,7 @@ struct RankGroup::State {
                                    MPI_COMM_WORLD));
       return;
     }
-    MPI_Comm here = MPI_COMM_NULL;
-    FABRICHECK_MPI(
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here));
+    here = ranks_of_node(rank);
     FABRICHECK_MPI(MPI_Comm_rank(here, &local_rank));
     int count = 0;
     FABRICHECK_MPI(MPI_Comm_size(here, &count));
@@ -108,6 +149,7 @@ struct RankGroup::State {
     own->process = getpid();
     std::vector<int> ranks(static_cast<std::size_t>(count));
     FABRICHECK_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, here));
+    ranks_here = ranks;
     for (int i = 0; i < count; ++i) {
       MPI_Aint bytes = 0;
       int unit = 0;
@@ -116,12 +158,55 @@ struct RankGroup::State {
       board[static_cast<std::size_t>(ranks[static_cast<std::size_t>(i)])] =
           static_cast<Notice*>(notice);
     }
-    FABRICHECK_MPI(MPI_Comm_free(&here));
   }
 };
 
+/// The devices and ranks of all reports, the NUMA domains of rank 0's machine and the node of each
+/// rank. Ranks that see the devices of the first rank of their node only say so.
+json RankGroup::State::together_of(RankReport& report, const RankGroup& group) const {
+  int leader = group.rank();  // of this node, in the launch
+  if (here != MPI_COMM_NULL) {
+    FABRICHECK_MPI(MPI_Bcast(&leader, 1, MPI_INT, 0, here));
+    const auto seen = dumped(report.devices);
+    auto first = seen;
+    int length = static_cast<int>(first.size());
+    FABRICHECK_MPI(MPI_Bcast(&length, 1, MPI_INT, 0, here));
+    first.resize(static_cast<std::size_t>(length));
+    FABRICHECK_MPI(MPI_Bcast(first.data(), length, MPI_CHAR, 0, here));
+    if (leader != group.rank() && first == seen) {
+      report.devices = nullptr;
+    }
+  }
+  // Of other hosts than that of rank 0 the document has only the name.
+  json host = {{"hostname", report.host["hostname"]}};
+  if (leader == 0 || here == MPI_COMM_NULL) {
+    host["numa_domains"] = report.host["numa_domains"];
+  }
+  report.host = host;
+  std::vector<RankReport> reports;
+  for (const auto& told : group.gather_to_root(to_json(report))) {
+    reports.push_back(rank_report(told));
+  }
+  json all = {{"devices", json::array()},
+              {"ranks", json::array()},
+              {"numa_domains", nullptr},
+              {"nodes", json::array()}};
+  if (group.rank() == 0) {
+    auto found = together(reports);
+    all = {{"devices", std::move(found.devices)},
+           {"ranks", std::move(found.ranks)},
+           {"numa_domains", std::move(found.numa_domains)},
+           {"nodes", std::move(found.nodes)}};
+  }
+  if (kSimulated || !group.root_only_) {
+    group.share(all, 0);
+  }
+  return all;
+}
+
 RankGroup::RankGroup(int argc, char** argv) : state_(std::make_unique<State>()) {
-  hold_signals();  // threads that MPI starts must not take them
+  hold_signals();                       // threads that MPI starts must not take them
+  (void)std::signal(SIGUSR1, SIG_IGN);  // MPICH's launcher tells by it that another rank died
   if (!kSimulated) {
     set_device_early(argc, argv);
   }
@@ -214,21 +299,26 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
     report.numa_domain = domain_of_cores(report.cores, report.host["numa_domains"]);
     report.memory_domain = allocated_domain();
   });
-  std::vector<RankReport> reports;
-  for (const auto& told : gather(to_json(report))) {
-    reports.push_back(rank_report(told));
+  node_ = report.node;
+  const auto all = state_->together_of(report, *this);
+  ranks_ = all["ranks"];
+  nodes_ = all["nodes"].get<std::vector<std::string>>();
+  ranks_here_ = state_->ranks_here;
+  for (int other = 0; kSimulated && other < size_; ++other) {
+    if (nodes_[static_cast<std::size_t>(other)] == report.node) {
+      ranks_here_.push_back(other);
+    }
   }
-  auto all = together(reports);
   auto host = document.content()["host"];
-  host["numa_domains"] = all.numa_domains;
+  if (!all["numa_domains"].is_null()) {
+    host["numa_domains"] = all["numa_domains"];
+  }
   auto versions = describe_versions();
   versions["mpi"] = mpi_version();
   document.set("host", host);
-  document.set("devices", all.devices);
+  document.set("devices", all["devices"]);
   document.set("versions", versions);
-  document.set("ranks", all.ranks);
-  ranks_ = all.ranks;
-  nodes_ = all.nodes;
+  document.set("ranks", ranks_);
   steps_ = 0;
   faults_ = parsed;
   for (const auto& fault : faults_) {
@@ -308,21 +398,52 @@ void RankGroup::step(const std::string& what, const std::function<void()>& work)
 }
 
 Outcome RankGroup::lowest(const Outcome& mine) const {
-  const auto told = gather({static_cast<int>(mine.status), mine.complete, mine.sentence});
-  for (int rank = 0; rank < size_; ++rank) {
-    const auto& outcome = told[static_cast<std::size_t>(rank)];
-    if (!outcome[1].get<bool>()) {
-      const auto sentence = outcome[2].get<std::string>();
-      const bool named = size_ == 1 || sentence == state_->agreed;
-      return {static_cast<Status>(outcome[0].get<int>()),
-              (named ? "" : "rank " + std::to_string(rank) + ": ") + sentence, false};
-    }
+  const int failed = mine.complete ? size_ : rank_;
+  int first = size_;
+  MPI_Request request = MPI_REQUEST_NULL;
+  FABRICHECK_MPI(MPI_Iallreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request));
+  wait_quietly(&request);
+  json outcome = {static_cast<int>(mine.status), mine.sentence};
+  share(outcome, first < size_ ? first : 0);
+  const auto status = static_cast<Status>(outcome[0].get<int>());
+  const auto sentence = outcome[1].get<std::string>();
+  if (first == size_) {
+    return {status, sentence, true};
   }
-  const auto& first = told.front();
-  return {static_cast<Status>(first[0].get<int>()), first[2], true};
+  const bool named = size_ == 1 || sentence == state_->agreed;
+  return {status, (named ? "" : "rank " + std::to_string(first) + ": ") + sentence, false};
+}
+
+void RankGroup::share(json& value, int root) const {
+  auto text = rank_ == root ? dumped(value) : std::string();
+  int length = static_cast<int>(text.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  FABRICHECK_MPI(MPI_Ibcast(&length, 1, MPI_INT, root, MPI_COMM_WORLD, &request));
+  wait_quietly(&request);
+  text.resize(static_cast<std::size_t>(length));
+  FABRICHECK_MPI(MPI_Ibcast(text.data(), length, MPI_CHAR, root, MPI_COMM_WORLD, &request));
+  wait_quietly(&request);
+  if (rank_ != root) {
+    value = json::parse(text);
+  }
+}
+
+void RankGroup::part() {
+  step("parting", [] {});
+  parted_ = true;
+}
+
+void RankGroup::begin_alone(const std::string& what) {
+  ++steps_;
+  inject_rank_faults(faults_, rank_, steps_);
+  enter(*state_->own, what);
 }
 
 Outcome RankGroup::agree(const Outcome& mine) {
+  if (parted_) {
+    state_->ended = mine.status;
+    return mine;
+  }
   try {
     if (!mine.complete && mine.sentence != state_->agreed) {
       fail(*state_->own, mine);
@@ -340,7 +461,7 @@ Outcome RankGroup::agree(const Outcome& mine) {
 
 std::optional<Outcome> RankGroup::trouble(bool now) {
   const std::lock_guard lock(state_->looking);
-  if (state_->settled) {
+  if (state_->settled || parted_) {
     return std::nullopt;
   }
   auto found = trouble_on(state_->board, !kSimulated);
@@ -367,6 +488,27 @@ std::string RankGroup::waited_for() const {
   return state_->settled ? "" : waited_for_on(state_->board);
 }
 
+std::vector<json> RankGroup::gather_to_root(const json& mine) const {
+  const auto text = dumped(mine);
+  const int length = static_cast<int>(text.size());
+  std::vector<int> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+  MPI_Request request = MPI_REQUEST_NULL;
+  FABRICHECK_MPI(
+      MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request));
+  wait_quietly(&request);
+  std::vector<int> offsets;
+  int whole = 0;
+  for (const int part : lengths) {
+    offsets.push_back(whole);
+    whole += part;
+  }
+  std::string all(static_cast<std::size_t>(whole), ' ');
+  FABRICHECK_MPI(MPI_Igatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
+                              offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD, &request));
+  wait_quietly(&request);
+  return parsed_parts(all, offsets, lengths);
+}
+
 std::vector<json> RankGroup::gather(const json& mine) const {
   const auto text = dumped(mine);
   const int length = static_cast<int>(text.size());
@@ -385,12 +527,7 @@ std::vector<json> RankGroup::gather(const json& mine) const {
   FABRICHECK_MPI(MPI_Iallgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
                                  offsets.data(), MPI_CHAR, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
-  std::vector<json> result;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    result.push_back(json::parse(
-        all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i]))));
-  }
-  return result;
+  return parsed_parts(all, offsets, lengths);
 }
 
 void RankGroup::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
@@ -403,6 +540,16 @@ void RankGroup::leave() {
     state_->left = true;
   }
   state_->memory.reset();
+  if (lost_ranks_) {
+    // What hangs does not end by itself, and MPI_Finalize waits for it.
+    if (rank_ == 0) {
+      std::fflush(nullptr);
+      (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(state_->ended));
+    }
+    for (;;) {  // a launcher may end all when one leaves without MPI_Finalize
+      (void)pause();
+    }
+  }
   std::vector<long> others;
   for (const auto* notice : state_->board) {
     if (notice != nullptr && notice != state_->own && notice->process > 0) {
@@ -411,6 +558,9 @@ void RankGroup::leave() {
   }
   if (state_->window != MPI_WIN_NULL) {
     (void)MPI_Win_free(&state_->window);
+  }
+  if (state_->here != MPI_COMM_NULL) {
+    (void)MPI_Comm_free(&state_->here);
   }
   (void)MPI_Finalize();
   if (rank_ == 0) {

@@ -27,6 +27,10 @@ class RankGroup : public Launch {
   /// Also accepts faults of host memory on other NUMA domains, for a program that can make them.
   void allow_page_faults() { page_faults_ = true; }
 
+  /// Only rank 0 will know of the other ranks (their devices, memory and nodes): for a program of
+  /// tens of thousands of ranks, of which each needs to know few.
+  void tell_root_only() { root_only_ = true; }
+
   /// The following is known in the body of a program.
 
   /// This rank's device by the runtime's number, already set; -1 without one.
@@ -39,6 +43,10 @@ class RankGroup : public Launch {
   [[nodiscard]] int memory_domain_of(int rank) const;
   /// The node of each rank: the scheduler's name of it, else the host's.
   [[nodiscard]] const std::vector<std::string>& nodes() const { return nodes_; }
+  /// This rank's node.
+  [[nodiscard]] const std::string& node() const { return node_; }
+  /// The ranks of this node, in order.
+  [[nodiscard]] const std::vector<int>& ranks_here() const { return ranks_here_; }
   [[nodiscard]] bool several_nodes() const;
   /// Ranks 0 to size - 1.
   [[nodiscard]] std::vector<int> everyone() const;
@@ -52,6 +60,17 @@ class RankGroup : public Launch {
 
   /// The value that each rank gives, in the order of ranks, on every rank. Collective.
   [[nodiscard]] std::vector<nlohmann::json> gather(const nlohmann::json& mine) const;
+  /// The same on rank 0 only, and nothing on the others. Collective.
+  [[nodiscard]] std::vector<nlohmann::json> gather_to_root(const nlohmann::json& mine) const;
+
+  /// From here on nothing is collective, up to the end of the run, so that a rank that dies or
+  /// hangs keeps no other one: the outcome is that of rank 0. Collective.
+  void part();
+  /// After part(): begins a step of this rank. Injected faults of the step happen.
+  void begin_alone(const std::string& what);
+  /// After part(): ranks were lost, so that MPI cannot be left together. Rank 0 ends the launch
+  /// once its document is written.
+  void lose_ranks() { lost_ranks_ = true; }
   void define_options(CommandLine& line) override;
   void describe(Document& document, const std::vector<std::string>& faults) override;
   [[nodiscard]] std::vector<int> processes() const override;
@@ -65,6 +84,7 @@ class RankGroup : public Launch {
  private:
   struct State;
   [[nodiscard]] Outcome lowest(const Outcome& mine) const;
+  void share(nlohmann::json& value, int root) const;
   void take_place();
 
   int rank_ = 0;
@@ -74,8 +94,13 @@ class RankGroup : public Launch {
   std::string map_text_;
   std::string bind_text_;
   nlohmann::json ranks_;
+  std::string node_;
   std::vector<std::string> nodes_;
+  std::vector<int> ranks_here_;
   bool page_faults_ = false;
+  bool root_only_ = false;
+  bool parted_ = false;
+  bool lost_ranks_ = false;
   std::vector<RankFault> faults_;
   std::vector<Fault> data_faults_;
   std::unique_ptr<State> state_;

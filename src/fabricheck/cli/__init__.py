@@ -51,6 +51,7 @@ COMMANDS = {
     "every-node": "every_node",
     "verdict": "verdict",
     "diagnose": "diagnose",
+    "fabric": "fabric",
 }
 
 

@@ -16,7 +16,7 @@ from fabricheck.core.vocabulary import (
     REACHED_THE_END,
     STREAM_ARRAYS,
 )
-from fabricheck.results import host_copies, launches, other_tools
+from fabricheck.results import between_nodes, host_copies, launches, other_tools
 from fabricheck.results.model import Place, ResultDocument, Series
 
 #: Largest relative difference between a stated and a recomputed statistic: decimal rounding only.
@@ -55,6 +55,7 @@ def _contradictions(document: ResultDocument) -> Findings:
     of_tool = other_tools.of_another_tool(document)
     if not of_tool:
         yield from launches.of_the_ranks(document)
+    yield from between_nodes.of_the_rounds(document)
     devices = {device["index"] for device in document["devices"]}
     if len(devices) != len(document["devices"]):
         yield "$.devices", "two devices have the same index"
@@ -95,11 +96,13 @@ def _of_the_run(document: ResultDocument) -> Findings:
         yield "$.simulated_s", "is set, but the clock is measured"
     compared = document.get("differences") is not None
     told = document["program"]["name"] == "affinity" and document.get("ranks") is not None
+    told = told or between_nodes.compared_data(document)
     if status == "good" and not document["series"] and not compared and not told:
         yield "$.series", "is empty, but the outcome is good: no data was compared"
     if compared and not document["complete"]:
         yield "$.differences", f"is set, but the outcome's status is {status}"
     errors = any(series["verification"]["errors"] for series in document["series"])
+    errors = errors or between_nodes.has_wrong_data(document)
     # A third-party tool reports wrong data for the whole run, not for one series.
     if status == "wrong-data" and not errors and not other_tools.of_another_tool(document):
         yield "$.outcome.status", "is wrong-data, but no series has a verification error"

@@ -280,6 +280,94 @@ class Skipped(TypedDict):
     reason: str
 
 
+class NicOfRounds(TypedDict):
+    """The NIC beside a rank; the name is null where it is not known."""
+
+    name: str | None
+    place: NetworkPlace | None
+
+
+class NodeOfRounds(TypedDict):
+    """A node of a launch over many, its ranks and the NIC beside each."""
+
+    node: str
+    ranks: list[int]
+    nics: list[NicOfRounds]
+
+
+class MeasuredRound(TypedDict):
+    """Pairs of nodes at the same time; the columns have a list for each pair, by NIC."""
+
+    phase: int
+    distance: Distance | None
+    seconds: float
+    pairs: list[list[int]]
+    out: list[list[float | None]]
+    back: list[list[float | None]]
+    together_out: list[list[float | None]]
+    together_back: list[list[float | None]]
+    both: list[list[float | None]]
+    latency: list[list[float | None]]
+
+
+class LeftOut(TypedDict):
+    """A node that was not measured, or from a round on not any more."""
+
+    node: str
+    round: int | None
+    reason: str
+
+
+class FailedMessages(TypedDict):
+    """Messages of a pair of NICs that failed."""
+
+    round: int
+    nodes: list[int]
+    nic: int
+    reason: str
+
+
+#: Messages that arrived with wrong data.
+WrongMessage = TypedDict(
+    "WrongMessage",
+    {
+        "round": int,
+        "from": int,
+        "to": int,
+        "nic": int,
+        "errors": int,
+        "offset_bytes": int,
+        "expected": str,
+        "found": str,
+    },
+)
+
+
+class SuspectNic(TypedDict):
+    """What phase 2 measured again: a NIC of a node, null for all of its NICs at once."""
+
+    node: int
+    nic: int | None
+
+
+class RoundsMember(TypedDict):
+    """Rates between nodes that were paired in rounds."""
+
+    bytes: int
+    messages: int
+    repetitions: int
+    memory: Memory
+    planned: int
+    bytes_checked: int
+    nodes: list[NodeOfRounds]
+    rounds: list[MeasuredRound]
+    suspects: list[SuspectNic]
+    low_pairs: list[list[int]]
+    left_out: list[LeftOut]
+    failed: list[FailedMessages]
+    wrong: list[WrongMessage]
+
+
 class Setting(TypedDict):
     """A setting of the node or the job that changes measured values."""
 
@@ -446,6 +534,7 @@ class ResultDocument(TypedDict):
     settings: NotRequired[list[Setting]]
     state: NotRequired[State]
     series: list[Series]
+    rounds: NotRequired[RoundsMember | None]
     skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
     nics: NotRequired[list[NodeNic] | None]

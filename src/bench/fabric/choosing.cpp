@@ -1,0 +1,303 @@
+#include "fabric/choosing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "harness/statistics.hpp"
+
+namespace fabricheck::fabric {
+namespace {
+
+constexpr double kLeastLow = 0.015;
+constexpr double kDeviations = 3;
+constexpr int kMostNodes = 4;  // one of so many
+constexpr std::size_t kFewestPartners = 3;
+constexpr double kLowPair = 0.9;
+constexpr std::size_t kMostPairs = 8;  // of a node
+constexpr unsigned kSeedOfSuspects = 2;
+
+/// A rate of phase 1: its class, the NICs that send and receive, its logarithm.
+struct Sample {
+  std::string distance;
+  int position = 0;
+  int sender = 0;
+  int receiver = 0;
+  NodePair pair;
+  double log = 0;
+  int phase = 1;
+};
+
+void add_together(const PairRates& rates, const std::vector<double>& its, int sender, int receiver,
+                  const std::string& distance, int phase, std::vector<Sample>& samples) {
+  double sum = 0;
+  for (const double rate : its) {
+    if (rate <= 0) {
+      return;
+    }
+    sum += rate;
+  }
+  if (!its.empty()) {
+    samples.push_back({distance, kAllNics, sender, receiver, rates.pair, std::log(sum), phase});
+  }
+}
+
+std::vector<Sample> samples_of(const std::vector<Node>& nodes,
+                               const std::vector<MeasuredRound>& rounds) {
+  std::vector<Sample> samples;
+  for (const auto& round : rounds) {
+    for (const auto& rates : round.pairs) {
+      const auto [one, other] = rates.pair;
+      const auto& first = nodes[static_cast<std::size_t>(one)];
+      const auto& second = nodes[static_cast<std::size_t>(other)];
+      for (std::size_t k = 0; k < rates.out.size(); ++k) {
+        const auto distance = fabricheck::distance_of(first.places[k], second.places[k]);
+        const int position = static_cast<int>(k);
+        if (rates.out[k] > 0) {
+          samples.push_back(
+              {distance, position, one, other, rates.pair, std::log(rates.out[k]), round.phase});
+        }
+        if (rates.back[k] > 0) {
+          samples.push_back(
+              {distance, position, other, one, rates.pair, std::log(rates.back[k]), round.phase});
+        }
+      }
+      const auto farthest = distance_of(first, second);
+      add_together(rates, rates.together_out, one, other, farthest, round.phase, samples);
+      add_together(rates, rates.together_back, other, one, farthest, round.phase, samples);
+    }
+  }
+  return samples;
+}
+
+/// Subtracts from each logarithm the median of its class in phase 1.
+void relate(std::vector<Sample>& samples) {
+  std::map<std::pair<std::string, int>, std::vector<double>> classes;
+  for (const auto& sample : samples) {
+    if (sample.phase == 1) {
+      classes[{sample.distance, sample.position}].push_back(sample.log);
+    }
+  }
+  std::map<std::pair<std::string, int>, double> middle;
+  for (const auto& [key, values] : classes) {
+    middle[key] = median(values);
+  }
+  for (auto& sample : samples) {
+    sample.log -= middle[{sample.distance, sample.position}];
+  }
+}
+
+/// The scores of NICs by node, position and whether they send.
+using Scores = std::map<std::tuple<int, int, bool>, double>;
+
+/// The scores of phase 1, of NICs apart or of all at once.
+Scores scores_of(const std::vector<Sample>& samples, bool together) {
+  std::map<std::tuple<int, int, bool>, std::vector<double>> ends;
+  for (const auto& sample : samples) {
+    if (sample.phase == 1 && (sample.position == kAllNics) == together) {
+      ends[{sample.sender, sample.position, true}].push_back(sample.log);
+      ends[{sample.receiver, sample.position, false}].push_back(sample.log);
+    }
+  }
+  Scores scores;
+  for (auto& [end, values] : ends) {
+    if (values.size() >= kFewestPartners) {
+      scores[end] = median(std::move(values));
+    }
+  }
+  return scores;
+}
+
+/// Adds the lowest score of each NIC that is low.
+void add_low(const Scores& scores, std::map<std::pair<int, int>, double>& low) {
+  std::vector<double> sizes;
+  for (const auto& [end, score] : scores) {
+    sizes.push_back(std::abs(score));
+  }
+  const double limit =
+      std::max(-std::log(1 - kLeastLow), sizes.empty() ? 0 : kDeviations * median(sizes));
+  for (const auto& [end, score] : scores) {
+    if (score < -limit) {
+      const auto [entry, fresh] = low.try_emplace({std::get<0>(end), std::get<1>(end)}, score);
+      entry->second = std::min(entry->second, score);
+    }
+  }
+}
+
+/// What a NIC is low with most partners; 0 for one that is not.
+double low_of(const Scores& scores, int node, int position, bool sends) {
+  const auto found = scores.find({node, position, sends});
+  return found == scores.end() ? 0 : std::min(0.0, found->second);
+}
+
+/// The low pairs, the lowest first.
+std::vector<NodePair> lowest_of(const std::vector<Sample>& samples, const Scores& scores,
+                                int phase) {
+  std::map<NodePair, double> lowest;
+  for (const auto& sample : samples) {
+    if (sample.phase != phase || sample.position == kAllNics) {
+      continue;
+    }
+    const double rest = sample.log - low_of(scores, sample.sender, sample.position, true) -
+                        low_of(scores, sample.receiver, sample.position, false);
+    if (rest < std::log(kLowPair)) {
+      const auto [entry, fresh] = lowest.try_emplace(sample.pair, rest);
+      entry->second = std::min(entry->second, rest);
+    }
+  }
+  std::vector<std::pair<double, NodePair>> order;
+  for (const auto& [pair, log] : lowest) {
+    order.emplace_back(log, pair);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<NodePair> pairs;
+  for (const auto& [log, pair] : order) {
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+/// The number of the first of some sets that has neither node; that of a new one if all have.
+std::size_t free_set(const std::vector<std::set<int>>& sets, const NodePair& pair) {
+  const auto found = std::find_if(sets.begin(), sets.end(), [&pair](const auto& set) {
+    return set.count(pair.first) == 0 && set.count(pair.second) == 0;
+  });
+  return static_cast<std::size_t>(found - sets.begin());
+}
+
+/// How near another node is, for the choice of a partner.
+int nearness(const Node& one, const Node& other) {
+  const auto word = distance_of(one, other);
+  return word == distance::same_switch ? 0 : word == distance::same_group ? 1 : 2;
+}
+
+}  // namespace
+
+Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& rounds) {
+  auto samples = samples_of(nodes, rounds);
+  relate(samples);
+  const auto apart = scores_of(samples, false);
+  const auto together = scores_of(samples, true);
+  std::map<std::pair<int, int>, double> low;
+  std::set<int> seen;
+  for (const auto* scores : {&apart, &together}) {
+    add_low(*scores, low);
+    for (const auto& [end, score] : *scores) {
+      seen.insert(std::get<0>(end));
+    }
+  }
+
+  std::vector<std::pair<double, std::pair<int, int>>> order;
+  for (const auto& [end, score] : low) {
+    order.emplace_back(score, end);
+    seen.erase(end.first);
+  }
+  std::sort(order.begin(), order.end());
+  Chosen chosen;
+  std::set<int> suspected;
+  const auto most = std::max<std::size_t>(1, nodes.size() / kMostNodes);
+  for (const auto& [score, end] : order) {
+    if (suspected.count(end.first) > 0 || suspected.size() < most) {
+      suspected.insert(end.first);
+      chosen.suspects.push_back({end.first, end.second});
+    }
+  }
+  chosen.proven = std::move(seen);
+  std::vector<std::set<int>> sets(kMostPairs);
+  for (const auto& pair : lowest_of(samples, apart, 1)) {
+    const auto at = free_set(sets, pair);
+    if (at < sets.size()) {
+      sets[at].insert({pair.first, pair.second});
+      chosen.low_pairs.push_back(pair);
+    }
+  }
+  return chosen;
+}
+
+std::vector<Round> plan_again(const std::vector<Node>& nodes, const Chosen& chosen, int again,
+                              const std::set<int>& gone) {
+  std::vector<int> suspected;
+  for (const auto& suspect : chosen.suspects) {
+    if (gone.count(suspect.node) == 0 &&
+        std::find(suspected.begin(), suspected.end(), suspect.node) == suspected.end()) {
+      suspected.push_back(suspect.node);
+    }
+  }
+  std::vector<int> proven;
+  for (const int node : chosen.proven) {
+    if (gone.count(node) == 0) {
+      proven.push_back(node);
+    }
+  }
+  std::mt19937 random(kSeedOfSuspects);
+  std::set<NodePair> met;
+  std::vector<Round> rounds;
+  for (int i = 0; i < again && !suspected.empty(); ++i) {
+    Round round{2, "", {}};
+    auto free = proven;
+    for (const int node : suspected) {
+      auto best = free.end();
+      int nearest = 3;
+      for (auto other = free.begin(); other != free.end(); ++other) {
+        const int far = nearness(nodes[static_cast<std::size_t>(node)],
+                                 nodes[static_cast<std::size_t>(*other)]);
+        if (far < nearest && met.count(std::minmax(node, *other)) == 0) {
+          best = other;
+          nearest = far;
+        }
+      }
+      if (best != free.end()) {
+        const NodePair pair = std::minmax(node, *best);
+        met.insert(pair);
+        round.pairs.push_back(pair);
+        free.erase(best);
+      }
+    }
+    if (round.pairs.empty()) {
+      break;
+    }
+    // The other nodes work as in phase 1, and tell what a round like this one gives good ones.
+    std::set<NodePair> others;
+    for (const auto& pair : match(nodes, free, "", others, random)) {
+      round.pairs.push_back(pair);
+    }
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+std::vector<Round> plan_pairs(const std::vector<NodePair>& pairs, const std::set<int>& gone) {
+  std::vector<std::set<int>> sets;
+  std::vector<Round> rounds;
+  for (const auto& pair : pairs) {
+    if (gone.count(pair.first) > 0 || gone.count(pair.second) > 0) {
+      continue;
+    }
+    const auto at = free_set(sets, pair);
+    if (at == sets.size()) {
+      sets.emplace_back();
+      rounds.push_back({2, "", {}});
+    }
+    sets[at].insert({pair.first, pair.second});
+    rounds[at].pairs.push_back(pair);
+  }
+  return rounds;
+}
+
+std::vector<NodePair> still_low(const std::vector<Node>& nodes,
+                                const std::vector<MeasuredRound>& rounds, std::size_t count) {
+  auto some = rounds;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    // What phase 2 measured before is not looked at.
+    if (some[i].phase == 2) {
+      some[i].phase = i + count < some.size() ? 0 : 2;
+    }
+  }
+  auto samples = samples_of(nodes, some);
+  relate(samples);
+  return lowest_of(samples, scores_of(samples, false), 2);
+}
+
+}  // namespace fabricheck::fabric

@@ -1,0 +1,53 @@
+#include "fabric/mail.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "harness/sampling.hpp"
+#include "harness/simulation.hpp"
+
+namespace fabricheck::fabric {
+
+Mail::Mail(MPI_Comm world) {
+  FABRICHECK_MPI(MPI_Comm_dup(world, &comm_));
+  FABRICHECK_MPI(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN));
+}
+
+void Mail::send(int to, int tag, const std::string& text) {
+  sent_.remove_if([](Sent& one) {
+    int done = 0;
+    (void)MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
+  auto& one = sent_.emplace_back();
+  one.text = text;
+  FABRICHECK_MPI(MPI_Isend(one.text.data(), static_cast<int>(text.size()), MPI_CHAR, to, tag, comm_,
+                           &one.request));
+}
+
+std::optional<std::string> Mail::receive(int from, int tag, const mpi::Patience& patience) {
+  constexpr useconds_t longest_nap = 1000;
+  MPI_Status status;
+  if (kSimulated) {
+    FABRICHECK_MPI(MPI_Probe(from, tag, comm_, &status));
+  }
+  int there = kSimulated ? 1 : 0;
+  for (useconds_t nap = 0; there == 0; nap = std::min(longest_nap, nap + nap / 8 + 1)) {
+    FABRICHECK_MPI(MPI_Iprobe(from, tag, comm_, &there, &status));
+    if (there == 0 && patience.ends() && wall_seconds() > patience.until()) {
+      return std::nullopt;
+    }
+    if (there == 0) {
+      (void)usleep(nap);
+    }
+  }
+  int length = 0;
+  FABRICHECK_MPI(MPI_Get_count(&status, MPI_CHAR, &length));
+  std::string text(static_cast<std::size_t>(length), ' ');
+  FABRICHECK_MPI(
+      MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, tag, comm_, MPI_STATUS_IGNORE));
+  return text;
+}
+
+}  // namespace fabricheck::fabric

@@ -1,0 +1,111 @@
+"""`fabricheck fabric`: which NIC, node or switch is at fault, of many nodes measured in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.nodelists import folded
+from fabricheck.core.text import count, first_of, printable
+from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
+from fabricheck.judge.fabric import Attribution, attribution
+from fabricheck.results.entry import Entry
+from fabricheck.results.reading import read
+
+#: The most rows of the table, and sentences of a kind; --json has all.
+MOST_ROWS = 16
+MOST_SENTENCES = 6
+
+COLUMNS = ("At fault", "Loss", "95 %", "Direction", "Partners", "Score")
+
+
+@commands.command("fabric")
+def fabric(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION|JOB|FOLDER|FILE]",
+            help="A document of the program fabric, or a session that has some: default the "
+            "latest.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Name the NICs, nodes and switches that are slow between nodes.
+
+    Reads the rounds of the program fabric. Ends with 0 when nothing is slow, 12 when a NIC, a node
+    or a switch is named, 13 when something is slow without one that is at fault or is missing, 3
+    when there are no rounds.
+    """
+    found = [
+        (entry, entry.document)
+        for entry in _entries(what)
+        if entry.document is not None and entry.document.get("rounds") is not None
+    ]
+    if not found:
+        raise NotFoundError(
+            f"There are no rounds between nodes in {what or 'the latest session'}: they are of the "
+            "program fabric."
+        )
+    said = [(str(entry.path), attribution(document)) for entry, document in found]
+    if as_json:
+        output.write_json([{"document": path, **asdict(one)} for path, one in said])
+    else:
+        for path, one in said:
+            _show(path, one)
+    if any(one.named or one.switches for _, one in said):
+        raise typer.Exit(EXIT_NODE_FAILED)
+    if any(one.open for _, one in said):
+        raise typer.Exit(EXIT_NODE_OPEN)
+
+
+def _entries(what: str | None) -> Iterator[Entry]:
+    results = read([what] if what is not None else ())
+    for problem in results.problems:
+        output.say(str(problem.sentence))
+    for source in results.sources:
+        yield from source.entries
+
+
+def _show(path: str, found: Attribution) -> None:
+    _say(f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
+         f"{count(found.rounds, 'round')}")  # fmt: skip
+    if found.spread is not None and found.least is not None:
+        _say(
+            f"  Healthy NICs differ by {100 * found.spread:.1f} % (standard deviation); a NIC is "
+            f"named from {100 * found.least:.1f} % below the others on."
+        )
+    rows = [
+        *((one.name, f"{100 * one.loss:.1f} %", "-", "both", f"{one.nics} of {one.of} NICs", "-")
+          for one in found.switches),
+        *((one.name, f"{100 * one.loss:.1f} %", f"{100 * one.low:.1f} to {100 * one.high:.1f} %",
+           one.direction, str(one.partners), f"{one.score:.1f}") for one in found.named),
+    ]  # fmt: skip
+    if rows:
+        output.print_table(COLUMNS, rows[:MOST_ROWS], ("Loss", "Score"))
+        if len(rows) > MOST_ROWS:
+            _say(f"  And {len(rows) - MOST_ROWS} more.")
+        nodes = sorted({one.node for one in found.named})
+        if nodes:
+            _say(f"  Nodes: {folded(nodes)}")
+    elif found.spread is not None:
+        _say("  No NIC, node or switch is slow.")
+    _listed("Without one at fault, or missing", found.open)
+    _listed("Notes", found.notes)
+
+
+def _listed(title: str, sentences: Sequence[str]) -> None:
+    if sentences:
+        _say(f"  {title}:")
+        for sentence in first_of(sentences, MOST_SENTENCES):
+            _say(f"    {sentence}")
+
+
+def _say(text: str) -> None:
+    typer.echo(printable(text))

@@ -1,0 +1,78 @@
+"""The attribution of what is slow between nodes to NICs, nodes, switches and pairs.
+
+Two fits (module `fit`): of each NIC apart, and of nodes with all their NICs at once. A loss is
+named where it is larger than what a healthy end shows at most once in a hundred runs, and was seen
+again in phase 2 with partners that proved good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.text import count
+from fabricheck.judge.fabric import choosing, naming, pairs
+from fabricheck.judge.fabric.fit import fit
+from fabricheck.judge.fabric.model import Attribution, Measured
+from fabricheck.judge.fabric.reading import measured_of
+from fabricheck.judge.fabric.samples import samples_of
+from fabricheck.results.model import ResultDocument
+
+#: The fewest nodes of an attribution: with three partners the median is that of good ones when one
+#: is bad.
+FEWEST_NODES = 4
+
+
+def attribution(document: ResultDocument) -> Attribution:
+    """Name the NICs, nodes and switches that are at fault in the rounds of a document.
+
+    :raises NotFoundError: when the document has no rounds.
+    """
+    rounds = document.get("rounds")
+    if rounds is None:
+        name = document["program"]["name"]
+        raise NotFoundError(
+            f"The document is of the program {name} and has no rounds between nodes; those are of "
+            "the program fabric."
+        )
+    return attribute(measured_of(rounds, document))
+
+
+def attribute(measured: Measured) -> Attribution:
+    """Name the NICs, nodes and switches that are at fault."""
+    seen = {
+        node
+        for round_ in measured.rounds
+        for pair in round_.pairs
+        for node in (pair.one, pair.other)
+    }
+    found = Attribution(
+        named=(),
+        open=measured.incomplete,
+        nodes=len(seen),
+        nics=sum(len(measured.nodes[node].nics) for node in seen),
+        rounds=len(measured.rounds),
+    )
+    if len(seen) < FEWEST_NODES:
+        said = (
+            f"{count(len(seen), 'node')} cannot show whose NIC is slow, as a rate is of both nodes "
+            f"of a pair: an attribution needs {FEWEST_NODES} nodes."
+        )
+        return replace(found, notes=(said,))
+    apart, together = samples_of(measured)
+    chosen = choosing.choose(len(measured.nodes), measured.rounds, apart, together)
+    suspected = {node for node, _ in chosen.suspects}
+    of_nics, of_nodes = fit(apart, suspected), fit(together, suspected)
+    named = naming.name(measured, of_nics, of_nodes)
+    low = pairs.low_pairs(measured, of_nics, apart, named)
+    return replace(
+        found,
+        named=named.named,
+        switches=named.switches,
+        pairs=low.pairs,
+        open=(*named.open, *low.open, *measured.incomplete),
+        notes=low.notes,
+        spread=of_nics.spread,
+        least=named.least,
+        suspects=tuple(naming.end_name(measured, *end) for end in chosen.suspects),
+    )

@@ -1,0 +1,110 @@
+"""Which ends and pairs phase 2 measures again: the rule of the program ``fabric``, in Python.
+
+Of phase 1, the logarithm of each rate over the median of its class (distance and NIC position);
+the score of an end in a direction is the median over its partners. Suspects are ends whose score
+is below zero by more than 1.5 % and by more than three median absolute deviations of all scores:
+about two standard deviations, so that some healthy ends are suspects too and no bad one is missed.
+At most a quarter of the nodes have suspects, the lowest first. Nodes of which no score is that low
+are proven. src/bench/fabric/choosing.cpp has the same; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fabricheck.judge.fabric.model import NodePair, Round
+from fabricheck.judge.fabric.samples import Samples, median, phase_one
+
+#: The least part below the others of a suspect.
+LEAST = -math.log(1 - 0.015)
+
+#: And in median absolute deviations of all scores.
+DEVIATIONS = 3.0
+
+#: One of so many nodes may have suspects.
+MOST_NODES = 4
+
+#: The fewest partners of a score.
+FEWEST_PARTNERS = 3
+
+#: A pair is measured again where a rate is below this part of its class's median, less what both
+#: NICs are low with most partners.
+LOW_PAIR = 0.9
+
+#: At most so many low pairs of one node are measured again.
+MOST_PAIRS = 8
+
+
+#: The scores of ends by sending and receiving.
+Scores = tuple[dict[int, float], dict[int, float]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Suspects as (node, position), with `ALL` for all NICs at once, lowest first; and the rest."""
+
+    suspects: tuple[tuple[int, int], ...]
+    proven: frozenset[int]
+    low_pairs: tuple[tuple[int, int], ...]
+
+
+def choose(nodes: int, rounds: Sequence[Round], apart: Samples, together: Samples) -> Chosen:
+    """Return the suspects of phase 1, the nodes that proved good, and pairs to measure again."""
+    low: dict[tuple[int, int], float] = {}
+    seen: set[int] = set()
+    of_nics: Scores = ({}, {})
+    for samples in (apart, together):
+        scores: Scores = tuple(
+            {end: median(its) for end, its in enumerate(way) if len(its) >= FEWEST_PARTNERS}
+            for way in phase_one(samples)
+        )  # type: ignore[assignment]
+        of_nics = scores if samples is apart else of_nics
+        every = [(score, samples.ends[end]) for way in scores for end, score in way.items()]
+        if not every:
+            continue
+        limit = max(LEAST, DEVIATIONS * median([abs(score) for score, _ in every]))
+        for score, at in every:
+            seen.add(at[0])
+            if score < -limit:
+                low[at] = min(score, low.get(at, 0.0))
+    suspects: list[tuple[int, int]] = []
+    suspected: set[int] = set()
+    most = max(1, nodes // MOST_NODES)
+    for at in sorted(low, key=lambda at: (low[at], at)):
+        if at[0] in suspected or len(suspected) < most:
+            suspected.add(at[0])
+            suspects.append(at)
+    proven = frozenset(seen - {node for node, _ in low})
+    return Chosen(tuple(suspects), proven, tuple(_low_pairs(rounds, apart, of_nics)))
+
+
+def _low_pairs(
+    rounds: Sequence[Round], apart: Samples, scores: Scores
+) -> Sequence[tuple[int, int]]:
+    """Return the lowest pairs beyond the scores of their NICs, as many as disjoint sets hold."""
+    limit = math.log(LOW_PAIR)
+    meetings = [pair for round_ in rounds for pair in round_.pairs]
+    of_pair: dict[tuple[int, int], float] = {}
+    sending, receiving = scores
+    for sender, receiver, meeting, phase, log in zip(
+        apart.senders, apart.receivers, apart.meetings, apart.phases, apart.logs, strict=True
+    ):
+        if phase == 1 and log < limit:
+            rest = log - min(0.0, sending.get(sender, 0.0)) - min(0.0, receiving.get(receiver, 0.0))
+            if rest < limit:
+                key = _key(meetings[meeting])
+                of_pair[key] = min(rest, of_pair.get(key, 0.0))
+    pairs: list[tuple[int, int]] = []
+    sets: list[set[int]] = [set() for _ in range(MOST_PAIRS)]
+    for key in sorted(of_pair, key=lambda key: (of_pair[key], key)):
+        free = next((one for one in sets if not one.intersection(key)), None)
+        if free is not None:
+            free.update(key)
+            pairs.append(key)
+    return pairs
+
+
+def _key(pair: NodePair) -> tuple[int, int]:
+    return min(pair.one, pair.other), max(pair.one, pair.other)

@@ -1,0 +1,218 @@
+"""The fit of rates between pairs: what each end adds or takes, whichever its partner.
+
+The logarithm of a rate is the median of its class (distance and NIC position) and of its round,
+plus an effect of the end that sends, one of the end that receives, and the rest, which is the
+pair's. All are medians, so that a bad partner, or a bad pair, moves no effect while most partners
+of an end are good. Effects are relative: what is slow everywhere is for references to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from fabricheck.judge.fabric.samples import Samples, median
+
+#: The share of the data's worth that a median absolute deviation uses of normal values; its square
+#: root's inverse is how much wider than a mean's the error of a median is.
+_MAD_EFFICIENCY = 0.37
+_MEDIAN_WIDER = math.sqrt(math.pi / 2)
+
+#: Standard deviations of normal values in a median absolute deviation.
+_MAD_TO_SD = 1.4826
+
+#: An estimate of own noise from n values counts once it is so many of its errors above all others'.
+_UNSTEADY_ERRORS = 3.0
+
+#: The directions of an effect.
+SENDING, RECEIVING = 0, 1
+
+Columns = tuple[list[list[int]], list[list[int]]]
+Values = tuple[list[list[float]], list[list[float]]]
+Again = tuple[dict[int, list[tuple[int, float]]], dict[int, list[tuple[int, float]]]]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one end adds to the logarithm of rates in one direction.
+
+    ``again`` is of phase 2 alone, with ``partners_again``; ``error`` is the standard error of
+    ``score``. ``own_noise`` is the end's own noise where that is more than all others have.
+    """
+
+    score: float
+    error: float
+    partners: int
+    again: float | None
+    partners_again: int
+    own_noise: float | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The effects of ends by direction (``None`` for an end without rates), and the rests.
+
+    ``noise`` is the robust standard deviation of the rests; ``spread`` that of the effects of
+    healthy ends beyond their error.
+    """
+
+    effects: tuple[Sequence[Effect | None], Sequence[Effect | None]]
+    rests: Sequence[float]
+    noise: float
+    spread: float
+    typical_error: float
+
+
+def robust_deviation(values: Sequence[float], about: float = 0.0) -> float:
+    """Return the standard deviation that the median absolute deviation of normal values means."""
+    return _MAD_TO_SD * median([abs(value - about) for value in values]) if values else 0.0
+
+
+def quantile(tests: int, values: int, false: float) -> float:
+    """Return how many robust standard deviations a healthy value is below zero at most.
+
+    :param tests: how many values are looked at.
+    :param values: of how many the standard deviation is an estimate.
+    :param false: how many of the ``tests`` healthy ones may be below on average.
+    """
+    z = -NormalDist().inv_cdf(min(0.5, false / max(1, tests)))
+    # Student's quantile for that many degrees of freedom (Abramowitz and Stegun 26.7.5).
+    v = max(4.0, _MAD_EFFICIENCY * values)
+    return (
+        z
+        + (z**3 + z) / (4 * v)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
+    )
+
+
+def fit(samples: Samples, suspected: Container[int]) -> Fit:
+    """Fit the effects of ends; those of one position are compared with each other.
+
+    :param suspected: nodes that phase 2 measures again; the medians of its rounds are those of the
+        others.
+    """
+    ys = _of_rounds(samples, suspected)
+    positions = [position for _, position in samples.ends]
+    partners: Columns = ([[] for _ in positions], [[] for _ in positions])
+    values: Values = ([[] for _ in positions], [[] for _ in positions])
+    for sender, receiver, y in zip(samples.senders, samples.receivers, ys, strict=True):
+        partners[SENDING][sender].append(receiver)
+        values[SENDING][sender].append(y)
+        partners[RECEIVING][receiver].append(sender)
+        values[RECEIVING][receiver].append(y)
+    scores = [[0.0] * len(positions), [0.0] * len(positions)]
+    for _ in range(2):
+        for way in (SENDING, RECEIVING):
+            others = scores[1 - way]
+            scores[way] = [
+                median([y - others[one] for y, one in zip(its, with_, strict=True)]) if its else 0.0
+                for its, with_ in zip(values[way], partners[way], strict=True)
+            ]
+            _centre(scores[way], values[way], positions)
+    sending, receiving = scores
+    rests = [
+        y - sending[sender] - receiving[receiver]
+        for sender, receiver, y in zip(samples.senders, samples.receivers, ys, strict=True)
+    ]
+    counts = sorted(len(set(with_)) for with_ in partners[SENDING] if with_)
+    usual = max(2, counts[len(counts) // 2]) if counts else 2
+    # Two effects were fitted to them: the rests are that much narrower than the noise.
+    noise = robust_deviation(rests) * usual / (usual - 1)
+    again = _again(samples, ys, scores)
+    sent, received = (
+        [
+            _effect(way, end, scores, values, partners, again, noise) if values[way][end] else None
+            for end in range(len(positions))
+        ]
+        for way in (SENDING, RECEIVING)
+    )
+    known = [one for way in (sent, received) for one in way if one is not None]
+    typical = median([one.error for one in known]) if known else 0.0
+    whole = _healthy_deviation([one.score for one in known])
+    spread = math.sqrt(max(0.0, whole**2 - typical**2))
+    return Fit((sent, received), rests, noise, spread, typical)
+
+
+def _healthy_deviation(scores: list[float]) -> float:
+    """Return the standard deviation of healthy scores, whatever some low ones are.
+
+    The wider of two that agree for normal values: by the median absolute deviation, and by the
+    upper tenth, which no low score widens and which sees tails.
+    """
+    if not scores:
+        return 0.0
+    middle = median(scores)
+    tenth = scores[min(len(scores) - 1, (9 * len(scores)) // 10)] - middle
+    return max(robust_deviation(scores), tenth / NormalDist().inv_cdf(0.9))
+
+
+def _of_rounds(samples: Samples, suspected: Container[int]) -> list[float]:
+    """Return the logarithms less the medians of distance and round."""
+    ends = samples.ends
+    of_lot: dict[int, list[float]] = {}
+    for sender, receiver, lot, phase, log in zip(
+        samples.senders, samples.receivers, samples.lots, samples.phases, samples.logs, strict=True
+    ):
+        if lot >= 0 and (
+            phase == 1 or not (ends[sender][0] in suspected or ends[receiver][0] in suspected)
+        ):
+            of_lot.setdefault(lot, []).append(log)
+    shift = {lot: median(its) for lot, its in of_lot.items()}
+    return [log - shift.get(lot, 0.0) for lot, log in zip(samples.lots, samples.logs, strict=True)]
+
+
+def _centre(scores: list[float], values: Sequence[list[float]], positions: Sequence[int]) -> None:
+    """Subtract from the scores the median of their position."""
+    of_position: dict[int, list[float]] = {}
+    for score, its, position in zip(scores, values, positions, strict=True):
+        if its:
+            of_position.setdefault(position, []).append(score)
+    middle = {position: median(its) for position, its in of_position.items()}
+    for end, position in enumerate(positions):
+        if values[end]:
+            scores[end] -= middle[position]
+
+
+def _again(samples: Samples, ys: Sequence[float], scores: Sequence[list[float]]) -> Again:
+    """Return the partners and the values less their effects of phase 2, by end and direction."""
+    found: Again = ({}, {})
+    for sender, receiver, phase, y in zip(
+        samples.senders, samples.receivers, samples.phases, ys, strict=True
+    ):
+        if phase == 2:
+            found[SENDING].setdefault(sender, []).append(
+                (receiver, y - scores[RECEIVING][receiver])
+            )
+            found[RECEIVING].setdefault(receiver, []).append((sender, y - scores[SENDING][sender]))
+    return found
+
+
+def _effect(
+    way: int,
+    end: int,
+    scores: Sequence[list[float]],
+    values: Sequence[Sequence[list[float]]],
+    partners: Sequence[Sequence[list[int]]],
+    again: Again,
+    noise: float,
+) -> Effect:
+    others, score = scores[1 - way], scores[way][end]
+    its, with_ = values[way][end], partners[way][end]
+    count = len(its)
+    own = robust_deviation([y - others[one] - score for y, one in zip(its, with_, strict=True)])
+    own *= math.sqrt(count / max(1, count - 1))
+    # The standard error of a standard deviation from the median absolute deviation.
+    surely = noise * (1 + _UNSTEADY_ERRORS / math.sqrt(2 * _MAD_EFFICIENCY * count))
+    unsteady = own if own > surely else None
+    second = again[way].get(end, [])
+    return Effect(
+        score=score,
+        error=_MEDIAN_WIDER * (unsteady or noise) / math.sqrt(count),
+        partners=len(set(with_)),
+        again=median([y for _, y in second]) if second else None,
+        partners_again=len({one for one, _ in second}),
+        own_noise=unsteady,
+    )

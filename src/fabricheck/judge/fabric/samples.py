@@ -1,0 +1,139 @@
+"""The rates of rounds as columns, which 1.8 million of them need in Python.
+
+An end is a NIC, or a node with all of its NICs at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.judge.fabric.model import Measured, Nic
+
+#: The position of an end that is a node with all of its NICs at once.
+ALL = -1
+
+#: Distances as numbers, so that the farthest is the largest; the last is an unknown one.
+_SAME_SWITCH, _SAME_GROUP, _OTHER_GROUP, _UNKNOWN = range(4)
+_DISTANCES = 4
+
+#: The fewest pairs of a class in a round that have a median of their own.
+_FEWEST_PAIRS = 5
+
+
+@dataclass
+class Samples:
+    """Rates between ends, by column: the logarithms less the median of their class in phase 1.
+
+    A class is a distance and a NIC position. ``lots`` numbers a distance in a round, -1 where there
+    are few pairs; ``meetings`` numbers the pairs of nodes of all rounds, in order. ``ends`` are
+    node and position of each end.
+    """
+
+    ends: list[tuple[int, int]]
+    senders: list[int] = field(default_factory=list)
+    receivers: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    lots: list[int] = field(default_factory=list)
+    phases: list[int] = field(default_factory=list)
+    meetings: list[int] = field(default_factory=list)
+    logs: list[float] = field(default_factory=list)
+
+
+def median(values: list[float]) -> float:
+    """Return the median; sorts the list."""
+    values.sort()
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+
+
+def samples_of(measured: Measured) -> tuple[Samples, Samples]:
+    """Return the rates of each NIC apart, and of nodes with all NICs at once."""
+    first = [0]
+    for node in measured.nodes:
+        first.append(first[-1] + len(node.nics))
+    apart = Samples(
+        [(n, k) for n, node in enumerate(measured.nodes) for k in range(len(node.nics))]
+    )
+    together = Samples([(n, ALL) for n in range(len(measured.nodes))])
+    places = [[_place(nic) for nic in node.nics] for node in measured.nodes]
+    meeting = 0
+    for number, round_ in enumerate(measured.rounds):
+        phase = round_.phase
+        for pair in round_.pairs:
+            one, other = pair.one, pair.other
+            first_one, first_other = first[one], first[other]
+            farthest = 0
+            its = zip(pair.out, pair.back, places[one], places[other], strict=False)
+            for k, (out, back, near, far) in enumerate(its):
+                if near is None or far is None:
+                    distance = _UNKNOWN
+                elif near == far:
+                    distance = _SAME_SWITCH
+                else:
+                    distance = _SAME_GROUP if near[0] == far[0] else _OTHER_GROUP
+                farthest = max(farthest, distance)
+                group, lot = k * _DISTANCES + distance, number * _DISTANCES + distance
+                if out:
+                    _add(apart, first_one + k, first_other + k, group, lot, phase, meeting, out)
+                if back:
+                    _add(apart, first_other + k, first_one + k, group, lot, phase, meeting, back)
+            lot = number * _DISTANCES + farthest
+            for rates, sender, receiver in (
+                (pair.together_out, one, other), (pair.together_back, other, one)
+            ):  # fmt: skip
+                if rates and all(rates):
+                    whole = sum(rate for rate in rates if rate)
+                    _add(together, sender, receiver, farthest, lot, phase, meeting, whole)
+            meeting += 1
+    widest = max((len(node.nics) for node in measured.nodes), default=1)
+    for samples, per_pair in ((apart, 2 * widest), (together, 2)):
+        _relate(samples, _FEWEST_PAIRS * per_pair)
+    return apart, together
+
+
+def _place(nic: Nic) -> tuple[str, str] | None:
+    return None if nic.place is None else (nic.place.group, nic.place.switch)
+
+
+def _add(
+    samples: Samples, sender: int, receiver: int, group: int, lot: int, phase: int, meeting: int,
+    rate: float,
+) -> None:  # fmt: skip
+    samples.senders.append(sender)
+    samples.receivers.append(receiver)
+    samples.groups.append(group)
+    samples.lots.append(lot)
+    samples.phases.append(phase)
+    samples.meetings.append(meeting)
+    samples.logs.append(math.log(rate))
+
+
+def _relate(samples: Samples, fewest: int) -> None:
+    """Subtract from the logarithms the median of their class, and mark small lots."""
+    of_group: dict[int, list[float]] = {}
+    later: dict[int, list[float]] = {}
+    for group, phase, log in zip(samples.groups, samples.phases, samples.logs, strict=True):
+        (of_group if phase == 1 else later).setdefault(group, []).append(log)
+    # A class that only phase 2 has is compared within it.
+    base = {group: median(logs) for group, logs in (later | of_group).items()}
+    samples.logs = [
+        log - base[group] for group, log in zip(samples.groups, samples.logs, strict=True)
+    ]
+    sizes = Counter(samples.lots)
+    samples.lots = [lot if sizes[lot] >= fewest else -1 for lot in samples.lots]
+
+
+def phase_one(samples: Samples) -> tuple[Sequence[list[float]], Sequence[list[float]]]:
+    """Return the values of phase 1 of each end, by sending and receiving."""
+    sends: list[list[float]] = [[] for _ in samples.ends]
+    receives: list[list[float]] = [[] for _ in samples.ends]
+    for sender, receiver, phase, log in zip(
+        samples.senders, samples.receivers, samples.phases, samples.logs, strict=True
+    ):
+        if phase == 1:
+            sends[sender].append(log)
+            receives[receiver].append(log)
+    return sends, receives
