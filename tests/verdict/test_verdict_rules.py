@@ -66,6 +66,11 @@ OF_A_CHECK = {
         factories.document(series=[], program=NICS, differences=["node1:cxi2 is down."]),
         "node1:cxi2 is down.",
     ),
+    "network": (
+        made.missed("named", "count", tags=["E17", "network"]),
+        factories.document(series=[]),
+        "named",
+    ),
     "reference": (made.missed(), GOOD, "copy_worst: device 0 (0000:c1:00.0) of node node1"),
     "too-noisy": (
         made.failed("sanity", job_exitcode=7),
