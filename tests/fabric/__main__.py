@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from fabric.drawn import NICS, NODES_OF_GROUP, Faults, System
+from fabric.drawn import NICS, NODES_OF_GROUP, NODES_OF_SWITCH, Faults, System
 from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.fabric import attribute
@@ -65,7 +65,11 @@ def _at_once(system: System, planted: Planted, rng: random.Random) -> None:
 
 
 def _switch(system: System, planted: Planted, rng: random.Random) -> None:
-    node, k = rng.randrange(system.count), rng.randrange(NICS)
+    # The first group has switches of 16 nodes, the last of all may have few.
+    node, k = (
+        rng.randrange(NODES_OF_SWITCH * (NODES_OF_GROUP // NODES_OF_SWITCH)),
+        rng.randrange(NICS),
+    )
     for one in range(system.count):
         if system.block(one) == system.block(node):
             planted.faults.nic(one, k, 0.90)

@@ -25,7 +25,7 @@ constexpr int kMostProofs = 3;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
-/// With five digits, which is more than a rate has.
+/// With five digits, which is more than a rate has: phase 2 follows from what the document has.
 double rounded(double value) {
   if (value <= 0) {
     return 0;
@@ -39,7 +39,7 @@ json column(const std::vector<PairRates>& pairs, std::vector<double> PairRates::
   for (const auto& pair : pairs) {
     json rates = json::array();
     for (const double rate : pair.*member) {
-      rates.push_back(rate > 0 ? json(rounded(rate)) : json(nullptr));
+      rates.push_back(rate > 0 ? json(rate) : json(nullptr));
     }
     all.push_back(std::move(rates));
   }
@@ -363,12 +363,12 @@ PairRates Campaign::take(const NodePair& pair, const json& first, const json& se
     const auto one = side(first);
     const auto other = side(second);
     take_failures(pair, k, one, other);
-    rates.out.push_back(one.value("out", 0.0));
-    rates.back.push_back(other.value("back", 0.0));
-    rates.together_out.push_back(one.value("together_out", 0.0));
-    rates.together_back.push_back(other.value("together_back", 0.0));
-    rates.both.push_back(one.value("both", 0.0));
-    rates.latency.push_back(one.value("latency", 0.0));
+    rates.out.push_back(rounded(one.value("out", 0.0)));
+    rates.back.push_back(rounded(other.value("back", 0.0)));
+    rates.together_out.push_back(rounded(one.value("together_out", 0.0)));
+    rates.together_back.push_back(rounded(other.value("together_back", 0.0)));
+    rates.both.push_back(rounded(one.value("both", 0.0)));
+    rates.latency.push_back(rounded(one.value("latency", 0.0)));
     for (const auto* its : {&one, &other}) {
       checked += its->value("checked", std::uint64_t{0});
     }

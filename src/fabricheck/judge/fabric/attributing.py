@@ -22,6 +22,9 @@ from fabricheck.results.model import ResultDocument
 #: is bad.
 FEWEST_NODES = 4
 
+#: The loss of a NIC that an attribution is to find.
+WANTED_LOSS = 0.05
+
 
 def attribution(document: ResultDocument) -> Attribution:
     """Name the NICs, nodes and switches that are at fault in the rounds of a document.
@@ -70,9 +73,18 @@ def attribute(measured: Measured) -> Attribution:
         named=named.named,
         switches=named.switches,
         pairs=low.pairs,
-        open=(*named.open, *low.open, *measured.incomplete),
+        open=(*named.open, *low.open, *_too_noisy(named.least), *measured.incomplete),
         notes=low.notes,
         spread=of_nics.spread,
         least=named.least,
         suspects=tuple(naming.end_name(measured, *end) for end in chosen.suspects),
+    )
+
+
+def _too_noisy(least: float) -> tuple[str, ...]:
+    if least <= WANTED_LOSS:
+        return ()
+    return (
+        f"Rates, or healthy NICs, differ so much that a NIC is named only from {100 * least:.0f} % "
+        f"below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: measure more rounds.",
     )

@@ -94,24 +94,13 @@ def fit(samples: Samples, suspected: Container[int]) -> Fit:
     :param suspected: nodes that phase 2 measures again; the medians of its rounds are those of the
         others.
     """
-    ys = _of_rounds(samples, suspected)
     positions = [position for _, position in samples.ends]
-    partners: Columns = ([[] for _ in positions], [[] for _ in positions])
-    values: Values = ([[] for _ in positions], [[] for _ in positions])
-    for sender, receiver, y in zip(samples.senders, samples.receivers, ys, strict=True):
-        partners[SENDING][sender].append(receiver)
-        values[SENDING][sender].append(y)
-        partners[RECEIVING][receiver].append(sender)
-        values[RECEIVING][receiver].append(y)
-    scores = [[0.0] * len(positions), [0.0] * len(positions)]
-    for _ in range(2):
-        for way in (SENDING, RECEIVING):
-            others = scores[1 - way]
-            scores[way] = [
-                median([y - others[one] for y, one in zip(its, with_, strict=True)]) if its else 0.0
-                for its, with_ in zip(values[way], partners[way], strict=True)
-            ]
-            _centre(scores[way], values[way], positions)
+    ys = _of_rounds(samples, suspected)
+    # The median of a class is of good ends only where most of its rates are: once effects are
+    # known, the classes are compared again.
+    ys = _of_classes(samples, ys, _polished(positions, *_by_end(samples, ys), 1))
+    partners, values = _by_end(samples, ys)
+    scores = _polished(positions, partners, values, 2)
     sending, receiving = scores
     rests = [
         y - sending[sender] - receiving[receiver]
@@ -134,6 +123,48 @@ def fit(samples: Samples, suspected: Container[int]) -> Fit:
     whole = _healthy_deviation([one.score for one in known])
     spread = math.sqrt(max(0.0, whole**2 - typical**2))
     return Fit((sent, received), rests, noise, spread, typical)
+
+
+def _by_end(samples: Samples, ys: Sequence[float]) -> tuple[Columns, Values]:
+    """Return the partners and the values of each end, by sending and receiving."""
+    partners: Columns = ([[] for _ in samples.ends], [[] for _ in samples.ends])
+    values: Values = ([[] for _ in samples.ends], [[] for _ in samples.ends])
+    for sender, receiver, y in zip(samples.senders, samples.receivers, ys, strict=True):
+        partners[SENDING][sender].append(receiver)
+        values[SENDING][sender].append(y)
+        partners[RECEIVING][receiver].append(sender)
+        values[RECEIVING][receiver].append(y)
+    return partners, values
+
+
+def _polished(
+    positions: Sequence[int], partners: Columns, values: Values, times: int
+) -> list[list[float]]:
+    """Return the effects of ends, each the median of its values less the effects of partners."""
+    scores = [[0.0] * len(positions), [0.0] * len(positions)]
+    for _ in range(times):
+        for way in (SENDING, RECEIVING):
+            others = scores[1 - way]
+            scores[way] = [
+                median([y - others[one] for y, one in zip(its, with_, strict=True)]) if its else 0.0
+                for its, with_ in zip(values[way], partners[way], strict=True)
+            ]
+            _centre(scores[way], values[way], positions)
+    return scores
+
+
+def _of_classes(
+    samples: Samples, ys: Sequence[float], scores: Sequence[list[float]]
+) -> list[float]:
+    """Return the values less the median of the rests of their class."""
+    sending, receiving = scores
+    of_group: dict[int, list[float]] = {}
+    for group, sender, receiver, y in zip(
+        samples.groups, samples.senders, samples.receivers, ys, strict=True
+    ):
+        of_group.setdefault(group, []).append(y - sending[sender] - receiving[receiver])
+    middle = {group: median(rests) for group, rests in of_group.items()}
+    return [y - middle[group] for group, y in zip(samples.groups, ys, strict=True)]
 
 
 def _healthy_deviation(scores: list[float]) -> float:

@@ -1,0 +1,133 @@
+"""`fabric` on nodes that are this machine: rounds, suspects, lost nodes, bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from fabricheck.cli import app
+from fabricheck.judge.fabric import attribution
+from fabricheck.judge.fabric.choosing import choose
+from fabricheck.judge.fabric.reading import measured_of
+from fabricheck.judge.fabric.samples import ALL, samples_of
+from fabricheck.results.document import load
+
+QUICK = ("--buffers", "host", "--size", "16KiB", "--window", "2", "--repetitions", "1",
+         "--round-trips", "2", "--again", "3")  # fmt: skip
+
+
+@pytest.fixture
+def launch(programs, tmp_path, environment, mpiexec):
+    """Run `fabric` with so many ranks on each of some nodes; return its document."""
+
+    def launch(*arguments, nodes=("n0", "n1", "n2"), ranks=(1,), code=0, options=()):
+        target = tmp_path / "result.json"
+        program = [str(programs / "fabric"), *QUICK, *arguments, "--output", str(target)]
+        parts = []
+        for index, node in enumerate(nodes):
+            count = ranks[index % len(ranks)]
+            parts += [":", "-n", str(count), "-env", "SLURMD_NODENAME", node, *program]
+        done = subprocess.run(
+            [str(mpiexec), *options, *parts[1:]],
+            env=environment(2),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        document = load(target)
+        assert document["outcome"]["exit_code"] == code, done.stderr
+        return document
+
+    return launch
+
+
+def pairs(document, phase=1):
+    rounds = [one for one in document["rounds"]["rounds"] if one["phase"] == phase]
+    return [tuple(pair) for one in rounds for pair in one["pairs"]]
+
+
+def test_nodes_meet_in_rounds_and_suspects_are_those_of_the_attribution(launch):
+    document = launch(nodes=("n0", "n1", "n2", "n3", "n4"))
+    rounds = document["rounds"]
+    assert document["complete"] and document["series"] == []
+    assert [one["node"] for one in rounds["nodes"]] == ["n0", "n1", "n2", "n3", "n4"]
+    assert rounds["planned"] == 5  # of five nodes one rests
+    assert sorted(pairs(document)) == [(a, b) for a in range(5) for b in range(a + 1, 5)]
+    for one in rounds["rounds"]:
+        for column in ("out", "back", "together_out", "together_back", "both", "latency"):
+            assert all(value > 0 for rates in one[column] for value in rates)
+    measured = measured_of(rounds, document)
+    chosen = choose(5, measured.rounds, *samples_of(measured))
+    suspects = [
+        (one["node"], ALL if one["nic"] is None else one["nic"]) for one in rounds["suspects"]
+    ]
+    assert suspects == list(chosen.suspects)
+    assert rounds["low_pairs"] == [list(pair) for pair in chosen.low_pairs]
+    again = set(pairs(document, phase=2))
+    assert {tuple(pair) for pair in rounds["low_pairs"]} <= again
+
+
+def test_the_ranks_of_a_node_work_apart_and_together(launch):
+    document = launch(nodes=("n0", "n1"), ranks=(2,))
+    (one, *_) = document["rounds"]["rounds"]
+    assert [len(rates) for rates in (*one["out"], *one["together_back"])] == [2, 2]
+    assert [node["ranks"] for node in document["rounds"]["nodes"]] == [[0, 1], [2, 3]]
+    # 16 KiB to each rank, compared after the NICs apart and after all at once.
+    assert document["rounds"]["bytes_checked"] % (4 * 2 * (16 << 10)) == 0
+    assert "an attribution needs 4 nodes" in attribution(document).notes[0]
+
+
+@pytest.mark.parametrize("fault", ["rank:2:hang:5", "rank:2:die:5"])
+def test_a_node_that_is_lost_between_rounds_is_named_and_the_rest_measured(launch, fault):
+    # A launcher of each node, as on several machines; one for all ends all when a rank dies.
+    hosts = ("-disable-auto-cleanup", "-launcher", "fork", "-hosts", "a:1,b:1,c:1,d:1")
+    document = launch("--round-limit", "1.5", "--inject-fault", fault, code=4,
+                      nodes=("n0", "n1", "n2", "n3"), options=hosts)  # fmt: skip
+    assert not document["complete"]
+    (lost,) = document["rounds"]["left_out"]
+    assert (lost["node"], lost["round"]) == ("n2", 2 - 1)
+    assert lost["reason"].startswith("n2: it did not answer within 1.5 s in round 2 of 3")
+    assert document["outcome"]["message"] == lost["reason"]
+    rounds = [one["pairs"] for one in document["rounds"]["rounds"] if one["phase"] == 1]
+    assert len(rounds) == 3 and len(rounds[0]) == 2
+    assert not any(2 in pair for pair in rounds[2])
+    assert lost["reason"] in attribution(document).open
+
+
+def test_wrong_data_ends_the_run_and_names_both_nics(launch, invoke, tmp_path):
+    document = launch("--inject-fault", "rank:1:flip-bit:9:2", nodes=("n0", "n1"), code=5)
+    (wrong, *_) = document["rounds"]["wrong"]
+    assert (wrong["from"], wrong["to"], wrong["errors"], wrong["offset_bytes"]) == (0, 1, 1, 9)
+    assert "from n0:rank0 to n1:rank1: 1 bytes are wrong" in document["outcome"]["message"]
+    code, out = invoke("fabric", str(tmp_path / "result.json"), "--json")
+    assert code == 13
+    assert "Data from n0:rank0 to n1:rank1 was wrong" in json.loads(out)[0]["open"][0]
+
+
+def test_nodes_of_another_model_are_left_out(launch):
+    document = launch(ranks=(1, 2, 1))
+    (left,) = document["rounds"]["left_out"]
+    assert left["reason"] == "n1 has 2 ranks, where most nodes have 1 rank: it is left out."
+    assert pairs(document) == [(0, 1)]
+    assert [one["node"] for one in document["rounds"]["nodes"]] == ["n0", "n2"]
+
+
+def test_one_node_is_refused(launch):
+    document = launch(nodes=("n0", "n0"), code=3)
+    assert document["outcome"]["message"] == "fabric needs two nodes, and the launch has one: n0"
+
+
+@pytest.fixture
+def invoke():
+    """Run the command line; return its exit code and output."""
+    from typer.testing import CliRunner
+
+    def invoke(*arguments):
+        done = CliRunner().invoke(app, list(arguments))
+        return done.exit_code, done.stdout
+
+    return invoke
