@@ -215,7 +215,7 @@ struct Messages {
       return 1;
     }
     if (found->bytes != nullptr) {
-      *found->bytes += static_cast<std::uint64_t>(bytes);
+      *found->bytes += static_cast<std::uint64_t>(data_of_message(bytes));
     }
     const double most = machine().device_messages / found->way.bytes_per_second;
     const double noise = found->way.nic ? noise_factor() : 1;
