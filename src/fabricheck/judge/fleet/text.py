@@ -220,17 +220,20 @@ def sentence(one: Odd, shape: Shape, metrics: int) -> str:
     """Return by how much a node stands out, in how many metrics, and what they have in common."""
     told = []
     if one.values:
-        least, most = (f(each.behind for each in one.values) for f in (min, max))
-        several = "" if len(one.values) == 1 else f"{percent(least)} to "
         told.append(
-            f"{several}{percent(most)} behind in {len(one.values)} of {metrics} metrics: "
-            f"{shape.sentence}"
+            f"{behind(one)} behind in {len(one.values)} of {metrics} metrics: {shape.sentence}"
         )
         if shape.what != f"one metric, {one.values[0].metric.title}":
             told.append(f"farthest {value_of(one.values[0])}")
     if one.unbelieved:
         told.append(f"not believed: {value_of(one.unbelieved[0])}")
     return "; ".join(told)
+
+
+def behind(one: Odd) -> str:
+    """Return how far behind the values of a node are, from the least to the most."""
+    least, most = (percent(f(each.behind for each in one.values)) for f in (min, max))
+    return most if least == most else f"{least} to {most}"
 
 
 def value_of(far: Far) -> str:
