@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabricheck.core.lines import doubled
-from fabricheck.core.text import first_of
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.benchmarks import CONVENTION, ITERATIONS, WARM_UP, OsuCheck, RcclCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.nodes import SeveralNodes, unproven
+from fabricheck.rfm.nodes import SeveralNodes
 from fabricheck.rfm.ranks import BINDING
 from fabricheck.tools.benchmarks import FACTS, NCCL_TESTS, OSU, Launch
 
@@ -111,8 +110,7 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
-        ranks = document.get("ranks") or ()
-        return first_of([*unproven(ranks, self.fabric, self.node, self.node_devices)])
+        return self.unproven_of(document)
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return a rate of each program at the last size, and the latency at the first."""
