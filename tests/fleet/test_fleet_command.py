@@ -148,6 +148,17 @@ def test_a_change_within_the_floor_of_compare_is_unchanged(tables, capsys, healt
     assert "0 metrics worse, 0 better, 101 unchanged" in out
 
 
+def test_a_node_that_changed_within_the_floor_is_not_worse(tables, capsys, healthy):
+    same = tables / "healthy.parquet"
+    own = (pl.col("node") == SLOW) & (pl.col("metric") == "bcast_8")
+    for factor, code in ((1.25, 0), (1.5, 10)):
+        changed = pl.col("value") * pl.when(own).then(factor).otherwise(1.0)
+        healthy.with_columns(value=changed).write_parquet(tables / "later.parquet")
+        ended, out, _ = run(capsys, same, "--after", tables / "later.parquet")
+        assert ended == code
+        assert ("worse beside the other nodes" in out) == (code == 10)
+
+
 def test_an_unreadable_table_ends_with_4_and_the_others_are_judged(tables, capsys):
     (tables / "broken.parquet").write_bytes(b"PAR1")
     code, out, err = run(capsys, tables)

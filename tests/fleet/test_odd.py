@@ -74,6 +74,12 @@ def test_one_slow_node_stands_out_of_few_and_of_many(nodes):
     assert judged.odd[0].typical == pytest.approx(0.05, abs=0.005)
 
 
+def test_of_many_nodes_and_noisy_metrics_none_stands_out():
+    judged = odd.judge(partition(healthy(1000, metrics=30, spread=0.03)))
+    assert names(judged) == []
+    assert all(0.1 < one.limit < 0.4 for one in judged.distributions)
+
+
 def test_of_two_nodes_none_stands_out():
     assert names(odd.judge(partition([[100, 50], [100, 50]]))) == []
 

@@ -58,10 +58,10 @@ def test_the_same_fleet_from_elsewhere_has_the_same_matrix(places, name):
 
 
 def test_a_node_of_several_sessions_has_their_median(places, rows, tmp_path):
-    changed = rows.with_columns(value=pl.col("value") * 1.2)
     (tmp_path / "later").mkdir()
-    changed.write_parquet(tmp_path / "later" / "1.parquet")
-    changed.write_parquet(tmp_path / "later" / "2.parquet")
+    for factor in (1.2, 1.5):
+        changed = rows.with_columns(value=pl.col("value") * factor)
+        changed.write_parquet(tmp_path / "later" / f"{factor}.parquet")
     one = the_only(places / "all.parquet")
     partition = the_only(places / "all.parquet", tmp_path / "later")
     ratio = partition.values.to_series(0) / one.values.to_series(0)
