@@ -86,6 +86,7 @@ site_configuration = {
                         "ranks",
                         "placements",
                         "nics",
+                        "several_nodes",
                         "simulated",
                     ],
                     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
