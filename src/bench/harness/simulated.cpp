@@ -96,9 +96,7 @@ json describe_host() {
         {{"index", domain.index}, {"cores", domain.cores}, {"memory_bytes", domain.memory_bytes}});
     cores.insert(cores.end(), domain.cores.begin(), domain.cores.end());
   }
-  const auto model = identity.is_null() ? "unknown" : identity["name"].get<std::string>();
-  const auto node = simulated_node();
-  const auto name = node.empty() ? model : node + " of " + model;
+  const auto name = identity.is_null() ? "unknown" : identity["name"].get<std::string>();
   return {{"hostname", name + " (simulated)"}, {"kernel", "none (simulated)"},
           {"cpu_model", "none (simulated)"},   {"cores_allowed", cores},
           {"numa_domains", domains},           {"last_level_cache_bytes", host_last_level_cache()},

@@ -66,8 +66,8 @@ def scheduled_node(document: ResultDocument) -> str | None:
     None without a scheduler. Nodes of a simulated system are none of a scheduler.
     """
     hosts = dict.fromkeys(rank["host"] for rank in document.get("ranks") or ())
-    if len(hosts) > 1 and document["clock"] == "measured":
-        return nodelists.folded(hosts)
+    if len(hosts) > 1:
+        return nodelists.folded(hosts) if document["clock"] == "measured" else None
     return document["host"].get("scheduler_node")
 
 

@@ -138,9 +138,12 @@ def series_of(
 def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
     """Name pairs, devices (with PCI addresses where known), verified NUMA domains, and the node.
 
-    A transfer between two devices is named as the pair source-destination. Without series, the node
-    alone is named.
+    A transfer between two devices is named as the pair source-destination, messages between nodes
+    by both ends as node:NIC. Without series, the node alone is named.
     """
+    between = _between_nodes(document, series)
+    if between:
+        return between
     pairs: list[str] = []
     active: list[int] = []
     for one in series:
@@ -161,6 +164,28 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
     if not pairs:
         return named
     return f"{'pair' if len(pairs) == 1 else 'pairs'} {', '.join(pairs)}, {named}"
+
+
+def _between_nodes(document: ResultDocument, series: Sequence[Series]) -> str:
+    """Name the ends of messages between nodes as node:NIC; empty for other series."""
+    ranks = document.get("ranks") or []
+
+    def end(number: int) -> str:
+        network = ranks[number].get("network")
+        nics = network["nics"] if network else []
+        return f"{ranks[number]['host']}:{nics[0]['name'] if nics else f'rank {number}'}"
+
+    named: list[str] = []
+    for one in series:
+        own = one.get("ranks") or []
+        hosts = list(dict.fromkeys(ranks[number]["host"] for number in own if number < len(ranks)))
+        if len(hosts) < 2:
+            return ""
+        pair = " and " if one["direction"] == "both-ways" else " to "
+        named.append(
+            pair.join(map(end, own)) if len(own) == 2 else f"all NICs of {' and '.join(hosts)}"
+        )
+    return ", ".join(dict.fromkeys(named))
 
 
 def _ends(document: ResultDocument, devices: Sequence[int], domains: Sequence[int]) -> str:

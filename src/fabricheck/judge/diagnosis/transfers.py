@@ -34,6 +34,9 @@ Flow = Mapping[str, int]
 #: A series: its check, and its index in the document.
 Key = tuple[str, int]
 
+#: The experiment whose series are of two nodes.
+BETWEEN_NODES = "E17"
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -214,7 +217,10 @@ def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Ke
 
 
 def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
-    """Return the series of the largest size of each transfer, without sums and variants."""
+    """Return the series of the largest size of each transfer, without sums and variants.
+
+    Those between nodes show no component of one node.
+    """
     found: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
         if (
@@ -222,6 +228,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             or _is_beside(series)
             # Few blocks do not fill a path, so they do not show how fast it is.
             or variant_of(series)
+            or series["experiment"] == BETWEEN_NODES
             or series["median"] <= 0
             or not series["samples"]
         ):
