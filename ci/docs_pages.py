@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 #: The set of references whose metrics are listed: nodes with four MI250X.
 REFERENCES = "lumi"
 
-SETS = ("smoke", "node", "full")
+SETS = ("smoke", "node", "full", "network")
 
 
 def check_classes() -> Iterator[tuple[str, str, set[str]]]:
@@ -220,7 +220,10 @@ def commands() -> str:
 #: The NUMA domain near each package, as in config/nodes/mi250x.yaml.
 NEAR = (3, 1, 0, 2)
 
-#: By experiment, the arrows as (from, to, kind); h is the host memory, d a device, c the processor.
+#: The devices that the NICs hang on, as in config/nodes/mi250x.yaml.
+ON_NIC = (1, 3, 5, 7)
+
+#: By experiment, the arrows as (from, to, kind); h is the host memory, d a device, n a NIC.
 MOVED: dict[str, list[tuple[str, str, str]]] = {
     "E1": [(f"d{i}", f"d{i}", "kernel") for i in range(8)],
     "E2": [("h3", "d0", "engine"), ("d4", "h0", "engine")],
@@ -237,6 +240,14 @@ MOVED: dict[str, list[tuple[str, str, str]]] = {
     "E13": [],
     "E14": [("d0", "d1", "kernel")],
     "E15": [(f"h{NEAR[i // 2]}", f"d{i}", "rank") for i in range(8)],
+    "E16": [],
+    "E17": [(f"d{device}", f"n{number}", "message") for number, device in enumerate(ON_NIC)],
+}
+#: The drawings with the NICs, and what those without an arrow show.
+WITH_NICS = ("E16", "E17")
+REPORTED = {
+    "E13": "devices, links and domains as the driver reports them",
+    "E16": "NICs as the kernel reports them",
 }
 COLOURS = {
     "kernel": "#b4530a", "engine": "#0b6b8f", "page": "#6b3fa0", "message": "#1f7a3d",
@@ -251,13 +262,17 @@ MEANS = {
 def place(end: str) -> tuple[int, int]:
     """Return the centre of a device or of a NUMA domain."""
     number = int(end[1])
+    if end[0] == "n":
+        return 40 + 80 * ON_NIC[number], 264
     return (80 + 160 * NEAR.index(number), 60) if end[0] == "h" else (40 + 80 * number, 190)
 
 
 def drawing(experiment: str) -> str:
     """Return an SVG drawing of the transfers of an experiment in a node with four MI250X."""
+    height = 320 if experiment in WITH_NICS else 270
     out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 270" width="640" height="270" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {height}" width="640" '
+        f'height="{height}" '
         f'font-family="sans-serif" font-size="13" role="img" aria-label="{experiment}">',
         "<defs>",
         *(
@@ -267,7 +282,7 @@ def drawing(experiment: str) -> str:
             for kind, colour in COLOURS.items()
         ),
         "</defs>",
-        '<rect width="640" height="270" fill="#ffffff"/>',
+        f'<rect width="640" height="{height}" fill="#ffffff"/>',
     ]
     for number in range(4):
         x, y = place(f"h{number}")
@@ -282,6 +297,13 @@ def drawing(experiment: str) -> str:
         out.append(f'<rect x="{x - 30}" y="{y - 20}" width="60" height="40" rx="4" fill="#fbf3e8" '
                    'stroke="#8a97a3"/>')  # fmt: skip
         out.append(f'<text x="{x}" y="{y + 5}" text-anchor="middle">GCD {number}</text>')
+    for number in range(len(ON_NIC)) if experiment in WITH_NICS else ():
+        x, y = place(f"n{number}")
+        out.append(f'<rect x="{x - 30}" y="{y - 16}" width="60" height="32" rx="4" fill="#eef5ee" '
+                   'stroke="#8a97a3"/>')  # fmt: skip
+        out.append(f'<text x="{x}" y="{y + 5}" text-anchor="middle">NIC {number}</text>')
+        out.append(f'<path d="M{x} {y + 16}L{x} 316" stroke="#8a97a3" stroke-dasharray="4 3"/>')
+        out.append(f'<path d="M{x} 211L{x} {y - 16}" stroke="#8a97a3"/>')
     for start, end, kind in MOVED[experiment]:
         (x, y), (to_x, _) = place(start), place(end)
         style = f'fill="none" stroke="{COLOURS[kind]}" stroke-width="2"'
@@ -293,12 +315,14 @@ def drawing(experiment: str) -> str:
             path = f"M{x} 211C{x} {bow} {to_x} {bow} {to_x} 212"
         elif start[0] == "h":
             path = f"M{x} 72L{to_x} 167"
+        elif end[0] == "n":
+            path = f"M{x} 211L{x} 246"
         else:
             path = f"M{x} 169L{to_x} 73"
         out.append(f'<path d="{path}" {style} {ends}/>')
     kinds = list(dict.fromkeys(kind for _, _, kind in MOVED[experiment]))
     said = [f'<tspan fill="{COLOURS[kind]}">{MEANS[kind]}</tspan>' for kind in kinds]
-    below = " · ".join(said) or "devices, links and domains as the driver reports them"
+    below = " · ".join(said) or REPORTED[experiment]
     out.append(f'<text x="8" y="18">{experiment}: {below}</text>')
     return "\n".join([*out, "</svg>"]) + "\n"
 

@@ -26,7 +26,7 @@ form() {
   [[ ${!1:-} =~ ^($2)?$ ]] || fail 2 "$1='${!1}' is not $3"
 }
 form FABRICHECK_SITE '[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?' 'a system or system:partition'
-form FABRICHECK_SET 'smoke|node|full' 'a set of checks: smoke, node and full are'
+form FABRICHECK_SET 'smoke|node|full|network' 'a set of checks: smoke, node, full and network are'
 form FABRICHECK_NODES '[1-9][0-9]*|[A-Za-z][A-Za-z0-9_.,-]*(\[[0-9,-]+\][A-Za-z0-9_.,-]*)*' \
   'a number of nodes, list of their names, idle, avail or all'
 for name in RESERVATION ACCOUNT QUEUE QOS; do

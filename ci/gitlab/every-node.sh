@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Measures several nodes of FABRICHECK_SITE, each separately: every-node.sh
 # FABRICHECK_NODES is a number or a list of names: one job over all of them, of FABRICHECK_TIME
-# minutes (fabricheck every-node); or idle, avail or all: a job of each check for each such node
-# (ReFrame's --distribute).
+# minutes (fabricheck every-node), which then measures what joins them if the site names a fabric;
+# or idle, avail or all: a job of each check for each such node (ReFrame's --distribute).
 source "$(dirname "$0")/environment.sh"
 [ -n "${FABRICHECK_NODES:-}" ] || fail 2 "FABRICHECK_NODES does not say which nodes"
+[ "$set" != network ] || fail 2 "FABRICHECK_SET=network is of several nodes together: leave \
+FABRICHECK_NODES out, or measure the network after another set of each node"
 folder=pipeline/results/every-node
 # Removes the results of an earlier try, so that they are not taken for this one's.
 rm -rf $folder pipeline/verdict/every-node "$kept/every-node"

@@ -4,11 +4,11 @@ No machine is recognised by its name, so a session names the system: --system=h2
 """
 
 import os
-from pathlib import Path
 
+from fabricheck.core import checkout
 from fabricheck.site import clusters
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = checkout.ORIGIN
 
 MPI = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
 

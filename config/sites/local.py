@@ -1,12 +1,12 @@
 """Any machine without a site file of its own: its memory, measured, and a simulated node."""
 
 import os
-from pathlib import Path
 
+from fabricheck.core import checkout
 from fabricheck.rfm import host
 from fabricheck.site import clusters
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = checkout.ORIGIN
 
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
@@ -86,6 +86,7 @@ site_configuration = {
                         "ranks",
                         "placements",
                         "nics",
+                        "several_nodes",
                         "simulated",
                     ],
                     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],

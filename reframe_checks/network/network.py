@@ -1,10 +1,15 @@
 """Messages between nodes (E17), one rank beside each NIC."""
 
+from pathlib import Path
+
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
+from fabricheck.results.document import load
+from fabricheck.rfm.base import RESULT
+from fabricheck.rfm.metrics import Figure, Metric
 from fabricheck.rfm.network_benchmarks import OsuNodesCheck, RcclNodesCheck
-from fabricheck.rfm.nodes import MpiNodesCheck
+from fabricheck.rfm.nodes import ONE_AT_A_TIME, FabricCheck, MpiNodesCheck
 
 
 @rfm.simple_test
@@ -13,6 +18,7 @@ class mpi_nodes(MpiNodesCheck):
 
     descr = "MPI between two nodes, each NIC apart and all together (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
     valid_prog_environs = ["+mpi"]
     env_vars = ENGINES_ON
 
@@ -23,6 +29,7 @@ class mpi_nodes_host(MpiNodesCheck):
 
     descr = "MPI between two nodes on host buffers (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
     buffers = "host"
 
@@ -44,6 +51,7 @@ class osu_nodes(OsuNodesCheck):
 
     descr = "OSU between two nodes: one pair one way and both ways, all pairs, latency (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
     env_vars = ENGINES_ON
 
 
@@ -53,3 +61,40 @@ class rccl_nodes(RcclNodesCheck):
 
     descr = "RCCL or NCCL over two nodes, one process for each device (E17)"
     tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
+
+
+def at_fault(document):
+    """Return a sentence for each NIC, node and switch that the attribution names."""
+    # What judges is loaded where it is needed: sessions start without it.
+    from fabricheck.judge.fabric import attribution
+
+    found = attribution(document)
+    return [one.sentence for one in (*found.named, *found.switches)]
+
+
+class Named(Metric):
+    """The number of NICs, nodes and switches that the attribution names."""
+
+    def figure(self, document, population):
+        """Count them."""
+        return Figure(self, float(len(at_fault(document))), (), ())
+
+
+@rfm.simple_test
+class fabric_pairs(FabricCheck):
+    """Rounds in which every node meets others; the attribution names what is slow with all."""
+
+    descr = "Every NIC of all nodes of an allocation, in rounds, and what is at fault (E17)"
+    tags = {"E17", "network"}
+    ci_extras = ONE_AT_A_TIME
+    valid_prog_environs = ["+mpi"]
+    env_vars = ENGINES_ON
+
+    def expected_metrics(self):
+        """Return the metrics of the rounds, and the number of what is at fault."""
+        return [*super().expected_metrics(), Named("named", over=(), unit="count")]
+
+    def _failures(self):
+        document = load(Path(self.stagedir) / RESULT)
+        return [*super()._failures(), *at_fault(document)]

@@ -139,7 +139,7 @@ def test_the_guide_has_the_variables_that_are_used_and_no_other():
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("FABRICHECK_SET", "smoky", "is not a set of checks: smoke, node and full are"),
+        ("FABRICHECK_SET", "smoky", "is not a set of checks: smoke, node, full and network are"),
         (
             "FABRICHECK_NODES",
             "0",

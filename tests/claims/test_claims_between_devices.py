@@ -421,6 +421,12 @@ def test_links_that_differ_or_are_not_told_are_no_ground():
         assert outcome(name, gone) == outcome(name, untold) == NOT_TESTABLE
 
 
+def test_differences_of_nics_tell_nothing_of_links():
+    nics = by("nics", differences=["node1:cxi2 is down."], notes=[])
+    both = partition(*cases_links.told().documents, nics)
+    assert outcome("shortest-path-two-hops", both) == REPRODUCED
+
+
 def test_pairs_that_differ_from_the_table_are_told_by_peak():
     said = because("rocm-smi-link-table", cases_links.told("mi250"))
     assert "0-2 0 (page: 50), 0-4 100 (page: 0), 0-6 50 (page: 100) and more GB/s" in said

@@ -136,6 +136,16 @@ def test_a_comparison_with_the_node_model_counts(results_folder):
     assert "1 of 17 experiments have results" in text
 
 
+def test_a_comparison_of_nics_is_one_of_e16(results_folder):
+    factories.session(results_folder, [factories.case("nic_inventory", tags=["E16"])])
+    document = factories.simulated_document(series=[], differences=[])
+    document["program"]["name"] = "nics"
+    case = factories.case_folder(results_folder, "nic_inventory")
+    factories.write(case / "result.json", document)
+    assert [ran["comparisons"] for ran in rows()["E16"]["ran"]] == [1]
+    assert rows()["E13"]["ran"] == []
+
+
 def test_the_best_devices_are_found_from_the_series_of_another_experiment(results_folder):
     case = factories.case("best_devices", tags=["E14"])
     factories.session(results_folder, [case, factories.case("other", tags=["E14"])])

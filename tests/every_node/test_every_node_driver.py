@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from datetime import timedelta
@@ -13,7 +14,7 @@ import pytest
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.run.every_node import driver, session
+from fabricheck.run.every_node import driver, session, staging
 from fabricheck.run.every_node.allocation import Allocation
 
 #: Finds its node, notes its own options and environment, and is what the node's file says.
@@ -66,7 +67,9 @@ class Run:
         (self.bin / name).write_text(text)
         (self.bin / name).chmod(0o755)
 
-    def driver(self, does, minutes=1.0, at_once=9, left_s=3600.0, **requested) -> driver.Driver:
+    def driver(
+        self, does, minutes=1.0, at_once=9, left_s=3600.0, stage=False, **requested
+    ) -> driver.Driver:
         nodes = {}
         for name, what in does.items():
             (self.folder / f"{name}.does").write_text(what)
@@ -75,7 +78,7 @@ class Run:
         ends = None
         if left_s is not None:
             ends = requested_nodes.now() + timedelta(seconds=left_s + driver.KEPT_S)
-        command = driver.Request(("reframe", "-r"), ("-t", "smoke"), minutes, at_once)
+        command = driver.Request(("reframe", "-r"), ("-t", "smoke"), minutes, at_once, stage)
         return driver.Driver(command, Allocation("7", nodes, ends), self.results, self.said.append)
 
     def started(self, node: str) -> str:
@@ -193,6 +196,94 @@ def test_so_many_read_their_files_at_once_and_measure_together(a_run):
     assert times[4] - times[3] >= 0.15
     assert time.monotonic() - began < 30
     assert all(one.status == 0 for one in a_run.file().nodes.values())
+
+
+def test_nodes_that_never_begin_do_not_hold_up_the_others(a_run, monkeypatch):
+    monkeypatch.setattr(driver, "LEAST_STARTING_S", 0.05)
+    dead = HANGS.removeprefix(BEGINS)
+    does = {"node1": GOOD, "node2": dead, "node3": dead, "node4": GOOD}
+    run = a_run.driver(does, minutes=0.025, at_once=1)
+    run.run()
+    nodes = a_run.file().nodes
+    assert [one.status for one in nodes.values()] == [0, None, None, 0]
+    # It began before the first of them was stopped.
+    began = (a_run.folder / "node4.started").stat().st_mtime
+    assert began < nodes["node2"].ended.timestamp()
+
+
+def test_the_file_of_nodes_is_not_written_for_each_of_them(a_run, monkeypatch):
+    writes = []
+    write = requested_nodes.write
+    monkeypatch.setattr(requested_nodes, "write", lambda *given: writes.append(write(*given)))
+    # One of them takes, say, so long that the next one is not due for a while.
+    monkeypatch.setattr(driver, "_PART", 1e-9)
+    run = a_run.driver({f"node{n}": f"sleep 0.{n}\n{GOOD}" for n in range(1, 8)})
+    run.run()
+    # Before all, after the first, and at the end.
+    assert len(writes) == 3
+    assert all(one.status == 0 for one in a_run.file().nodes.values())
+
+
+def test_where_there_is_room_for_one_srun_nodes_take_turns(a_run, monkeypatch):
+    monkeypatch.setattr(driver.room, "of_sruns", lambda wanted: (1, f"Room for 1 of {wanted}."))
+    slowly = f'{BEGINS}sleep 0.2\ndate +%s.%N > "$folder/$node.ended"\nreport\n'
+    run = a_run.driver({"node1": slowly, "node2": slowly})
+    run.run()
+    assert a_run.said[0] == "Room for 1 of 2."
+    first = float((a_run.folder / "node1.ended").read_text())
+    assert (a_run.folder / "node2.started").stat().st_mtime >= first
+
+
+def test_a_node_for_which_there_was_no_process_waits_for_one(a_run, monkeypatch):
+    running = []
+
+    def limited(*given):
+        if sum(one.status is None for one in running) == 2:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        running.append(session.NodeSession(*given))
+        return running[-1]
+
+    monkeypatch.setattr(driver, "NodeSession", limited)
+    run = a_run.driver({f"node{n}": f"{BEGINS}sleep 0.1\nreport\n" for n in range(1, 5)})
+    run.run()
+    assert all(one.status == 0 for one in a_run.file().nodes.values())
+    (said,) = (line for line in a_run.said if "no room" in line)
+    assert said.startswith("With 2 sessions there is no room for more processes")
+    assert said.endswith("from now on, and 2 nodes wait.")
+
+
+def test_a_process_of_somebody_else_that_has_ended_hides_no_session(a_run):
+    with subprocess.Popen(["true"]):
+        (a_run.folder / "node1.does").write_text(GOOD)
+        one = session.NodeSession("node1", a_run.results / "node1", ["reframe"])
+        until = time.monotonic() + 20
+        while not (ended := session.ended({"node1": one})):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert ended == [(one, 0)]
+
+
+def test_sessions_that_cannot_be_staged_read_the_shared_files(a_run, monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_FILES", "/x/settings.py")
+    run = a_run.driver({"node1": GOOD}, stage=True)
+    run.run()
+    assert a_run.said[0].startswith("The sessions read the shared files: the settings /x/settings")
+    assert a_run.started("node1").splitlines()[0].endswith(" --input=none reframe -r")
+    assert a_run.file().nodes["node1"].status == 0
+
+
+def test_staged_sessions_read_an_archive_that_is_there_meanwhile(a_run, monkeypatch):
+    monkeypatch.setattr(staging, "pack", lambda path, *_: path.write_text("x" * 2_000_000))
+    does = f'{BEGINS}[ ! -e "$FABRICHECK_RESULTS/../staged.tar.gz" ] || report\n'
+    run = a_run.driver({"node1": does}, stage=True)
+    run.run()
+    assert a_run.said[0] == (
+        "Each session reads one archive (2 MB, packed in 0 s), read once by each node."
+    )
+    options = a_run.started("node1")
+    assert f" sh  {run.folder}/staged.tar.gz reframe -r" in options.replace("\n", " ")
+    assert a_run.file().nodes["node1"].said is None
+    assert not (run.folder / "staged.tar.gz").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -242,6 +242,8 @@ def test_ethernet_is_listed_where_there_is_nothing_else(tmp_path):
     put(device / "numa_node", 0)
     interface(tmp_path, "eth0", device, "b8:3f:d2:9a:00:01", 25000, 1500)
     (tmp_path / "sys/class/net/lo").mkdir()
+    interface(tmp_path, "ib0", tmp_path / "sys/devices/ib", "00:00:00:00:00:02", 100000, 2044)
+    put(tmp_path / "sys/class/net/ib0/type", 32)
     (one,) = read_nics(tmp_path)
     assert (one.name, one.kind, one.gbit_per_s, one.mtu_bytes) == ("eth0", "net", 25.0, 1500)
     assert counters(one, tmp_path) == {"statistics/tx_errors": 0, "statistics/rx_errors": 0}

@@ -40,7 +40,7 @@ exec {program} "$@"
 SCRIPT = """
 "{slurm}" kill "{folder}" node5
 scontrol update NodeName=node5 State=DOWN Reason='fan 3 is broken'
-fabricheck every-node --minutes 0.5 -- -c "{checks}" --system=cluster:allocation -n ^stream_local$
+fabricheck every-node --stage --minutes 0.5 -- --system=cluster:allocation -n ^stream_local$
 echo "status $?"
 left() {{ squeue --noheader --steps --jobs=$SLURM_JOB_ID --format='left %j on %N'; }}
 for _ in $(seq 100); do left | grep -q node3 || break; sleep 0.2; done
@@ -79,6 +79,15 @@ def ended(slurm, shared_suite):
     """Run the job, and lose a node meanwhile."""
     suite = shared_suite
     make_cluster(suite)
+    # Its site beside the settings of the checkout: only those are staged.
+    sites = suite.folder / "sites"
+    sites.mkdir()
+    for file in suite.config.glob("sites/cluster_site.*"):
+        file.rename(sites / file.name)
+    suite.variables["FABRICHECK_SITES"] = str(sites)
+    suite.config = ROOT / "config"
+    # The copy of the node that is lost stays.
+    suite.variables["TMPDIR"] = str(suite.folder)
     program = suite.programs / "stream"
     program.write_text(
         PROGRAM.format(
@@ -88,7 +97,7 @@ def ended(slurm, shared_suite):
         )
     )
     suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(suite.programs)
-    script = SCRIPT.format(slurm=SLURM, folder=slurm, checks=ROOT / "reframe_checks")
+    script = SCRIPT.format(slurm=SLURM, folder=slurm)
     run = subprocess.Popen(
         [*JOB, "--time=10", "bash", "-c", f'PATH="{BIN}:$PATH"\n{script}'],
         env=suite.environment(),
@@ -155,6 +164,16 @@ def test_each_node_measured_itself(ended):
         assert json.loads(file.read_text())["host"]["scheduler_node"] == node
     reasons = ended.verdicts["node2"]["reasons"]
     assert any("device 3 of node " in reason["sentence"] for reason in reasons)
+
+
+def test_each_session_ran_from_a_copy_which_is_gone(ended):
+    for node in ("node1", "node2", "node3"):
+        log = (ended.folder / node / "session.log").read_text()
+        copy = re.search(r"settings files: .*'(.*/fabricheck-\d+\.[^/]+)/checkout/config/", log)[1]
+        assert not Path(copy).exists()
+    # The commands of a check are those of the checkout.
+    assert "/fabricheck-" not in script_of(ended.folder / "node1")
+    assert not (ended.folder / "staged.tar.gz").exists()
 
 
 def test_a_session_that_was_stopped_ends_in_order_and_leaves_no_step(ended):

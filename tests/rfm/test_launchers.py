@@ -10,6 +10,7 @@ from reframe.core.backends import getlauncher
 from reframe.core.exceptions import PipelineError
 
 from fabricheck.rfm import launchers
+from fabricheck.rfm.on_partition import OnPartition
 
 launchers.register()
 
@@ -63,6 +64,17 @@ def test_smpirun_places_each_rank(tmp_path):
         "--cfg=network/crosstraffic:no --log=root.thresh:error"
     )
     assert (tmp_path / "smpi-hosts").read_text() == "device1\ndevice0\n"
+
+
+def test_ranks_of_several_nodes_have_hosts_on_each():
+    check = OnPartition()
+    check.current_partition = SimpleNamespace(extras={})
+    check.current_environ = SimpleNamespace(extras={"programs": "bin"})
+    check.job = SimpleNamespace(launcher=getlauncher("smpirun")())
+    assert check.rank_launcher((1, 3)).hosts == ["device1", "device3"]
+    assert check.rank_launcher((1, 3), nodes=2).hosts == [
+        *("node0/device1", "node0/device3", "node1/device1", "node1/device3")
+    ]
 
 
 def test_the_options_of_a_check_come_last(tmp_path):

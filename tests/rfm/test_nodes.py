@@ -146,13 +146,7 @@ def test_another_network_is_a_setting_and_judges_no_rate(two, fault, sentence):
     assert {value for value, *_ in case["perfvalues"].values()} == {None}
 
 
-def test_all_nodes_need_an_allocation(two):
-    outcome = session(two, "-S", "nodes=0")
-    assert outcome.status == 1
-    assert "mpi_nodes takes all nodes of an allocation, and this session is in none" in outcome
-
-
 def test_a_network_check_runs_only_if_requested(two):
     outcome = two("--system=two", "-r")
     assert outcome.status == 1
-    assert "run only if requested by -n or -t: mpi_nodes" in outcome
+    assert "run only if requested by -n or -t: fabric_pairs, mpi_nodes" in outcome

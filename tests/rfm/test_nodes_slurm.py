@@ -135,10 +135,9 @@ def test_every_node_measures_the_network_after_the_nodes(cluster):
     assert rows.keys() == {"node1", "node2", "node[1-2]"}
     assert {row["status"] for row in rows.values()} == {"PASS"}
     assert rows["node[1-2]"]["set"] == "network"
-    (case,) = json.loads(next(folder.glob("network/reports/run-*.json")).read_text())["runs"][0][
-        "testcases"
-    ]
-    assert case["job_nodelist"] == ["node1", "node2"]
+    report = json.loads(next(folder.glob("network/reports/run-*.json")).read_text())
+    cases = {case["name"]: case["job_nodelist"] for case in report["runs"][0]["testcases"]}
+    assert cases == {name: ["node1", "node2"] for name in ("mpi_nodes", "fabric_pairs")}
 
 
 def test_checks_of_the_network_run_one_at_a_time(cluster):

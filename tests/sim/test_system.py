@@ -53,8 +53,9 @@ def messages(ranks, tmp_path):
         file = tmp_path / "system.json"
         file.write_text(system_json(model or load("mi250x"), count))
         hosts = [f"node{node}/{place}" for node in nodes for place in places]
-        ran = ranks("mpi", hosts, "--collectives", "none", "--types", "none",
-                    "--sizes", "64MiB", *arguments, node=file)  # fmt: skip
+        sizes = () if "--sizes" in arguments else ("--sizes", "64MiB")
+        only = ("--collectives", "none", "--types", "none", *sizes)
+        ran = ranks("mpi", hosts, *arguments, *only, node=file)
         assert ran.code == 0, ran.err
         return {
             (one["operation"], one["role"], tuple(one["ranks"])): one["median"]
@@ -73,6 +74,20 @@ def of(found, operation, role):
     return {ranks: value for (*what, ranks), value in found.items() if what == [operation, role]}
 
 
+def test_the_published_values_of_lumi_follow(messages, published):
+    devices = tuple(f"device{device}" for device in range(8))
+    together = ",".join(f"{device}-{device + 8}" for device in range(8))
+    found = messages("--pairs", "1-9", "--together", together, "--sizes", "4MiB", "--window", "64",
+                     "--latency-size", "8", "--operations", "bandwidth,latency",
+                     places=devices, nodes=(0, 2), count=3)  # fmt: skip
+    rates, latencies = (of(found, what, "single") for what in ("bandwidth", "latency"))
+    # The first two are what nic_efficiency and network_us are derived from.
+    assert 1e3 * rates[1, 9] == pytest.approx(published["lumirfm-osubw-internode"], **EXACT)
+    assert latencies[1, 9] == pytest.approx(published["lumirfm-oslat-internode"], rel=5e-3)
+    (node,) = of(found, "bandwidth", "sum").values()
+    assert 1e3 * node == pytest.approx(published["lumirfm-mbwmr-internode"], rel=0.01)
+
+
 def test_a_message_between_counterparts_has_its_nic_alone_and_together(messages):
     found = messages("--pairs", "0-6,6-0,4-10", "--together", "0-6,1-7,2-8,3-9",
                      "--operations", "bandwidth,bandwidth-both,latency")  # fmt: skip
@@ -81,6 +96,17 @@ def test_a_message_between_counterparts_has_its_nic_alone_and_together(messages)
     assert found["latency", "single", (0, 6)] == pytest.approx(2.2, rel=5e-3)
     (together,) = of(found, "bandwidth", "sum").values()
     assert together == pytest.approx(4 * NIC, **EXACT)
+    assert list(of(found, "bandwidth", "share").values()) == [rate(NIC)] * 4
+
+
+def test_what_stays_on_a_node_is_as_on_a_single_one(messages, ranks):
+    chosen = ("--pairs", "0-1,1-2", "--together", "none", "--sizes", "64MiB")
+    there = messages(*chosen, places=("device3", "device2", "domain1"), nodes=(1,))
+    only = ("--collectives", "none", "--types", "none")
+    ran = ranks("mpi", ["device3", "device2", "domain1"], *chosen, *only)
+    assert ran.code == 0, ran.err
+    one = {(o["operation"], o["role"], tuple(o["ranks"])): o["median"] for o in ran.series}
+    assert there == {key: pytest.approx(value, rel=1e-9) for key, value in one.items()}
 
 
 def test_latency_goes_by_distance(messages):
@@ -168,6 +194,16 @@ def test_documents_name_the_nodes(ranks, tmp_path):
     assert ran.code == 0, ran.err
     assert ran.document["host"]["scheduler_node"] == "node1"
     assert ran.document["host"]["hostname"] == "node1 of mi250x (simulated)"
+
+
+def test_a_node_that_cannot_be_simulated_is_named(ranks, tmp_path):
+    content = system(load("mi250x"), 2)
+    content["system"]["nodes"][1]["places"]["device0"]["nic"] = "cxi9"
+    file = tmp_path / "system.json"
+    file.write_text(json.dumps(content))
+    ran = ranks("affinity", ["node0/device0"], node=file)
+    assert ran.code == 3
+    assert "node1 has no NIC for messages of device0" in ran.err
 
 
 def test_every_node_has_four_nics_with_addresses_by_place():

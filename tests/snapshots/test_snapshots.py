@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.references import dry_run
-from fabricheck.report import figure, page
+from fabricheck.report import figure
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -292,9 +292,6 @@ SNAPSHOTS["help"] = (made.nothing, list(helps(typer.main.get_command(app))))
 #: What is kept of the environment, so that programs start.
 KEPT = ("HOME", "PATH", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 
-#: Templates are read once, not for each report.
-environment_of_page = functools.cache(page._environment)
-
 
 class Undrawn:
     """Draws a dot, in no time."""
@@ -316,7 +313,6 @@ def alike(tmp_path, monkeypatch):
         monkeypatch.setattr(platform, "node", lambda: "this-node")
         monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=4))
         monkeypatch.setattr(figure, "_pen", Undrawn)
-        monkeypatch.setattr(page, "_environment", environment_of_page)
         once = functools.cache(dry_run.ask)
         monkeypatch.setattr(dry_run, "ask", lambda system, checks: once(system, tuple(checks)))
         yield datetime.now(UTC).replace(microsecond=0)

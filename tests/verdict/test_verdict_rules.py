@@ -66,6 +66,11 @@ OF_A_CHECK = {
         factories.document(series=[], program=NICS, differences=["node1:cxi2 is down."]),
         "node1:cxi2 is down.",
     ),
+    "network": (
+        made.missed("named", "count", tags=["E17", "network"]),
+        factories.document(series=[]),
+        "named",
+    ),
     "reference": (made.missed(), GOOD, "copy_worst: device 0 (0000:c1:00.0) of node node1"),
     "too-noisy": (
         made.failed("sanity", job_exitcode=7),
@@ -141,8 +146,11 @@ def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
     ("status", "code", "rule"),
     [("setting", 8, "setting"), ("unsupported", 3, "usage"), ("runtime-error", 4, "tool")],
 )
-def test_what_is_no_fault_of_a_nic(tmp_path, status, code, rule):
+def test_what_is_no_fault_of_a_nic(tmp_path, monkeypatch, status, code, rule):
     """A provider that is missing, a model without NICs, a file that cannot be read."""
+    # A document of nics has no devices, and the partition states some.
+    stated = {"devices": [{"num_devices": 8}]}
+    monkeypatch.setattr(partitions, "known", lambda where: stated)
     document = made.ended(status, code, "why", program=NICS, series=[], devices=[])
     case = made.good("nic_inventory") | made.failed("sanity", job_exitcode=code, tags=["E16"])
     found = made.only(tmp_path, case, document)

@@ -91,3 +91,63 @@ def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
     assert (
         "There is no result of node[1-2]" in reason.sentence or said.rstrip(".") in reason.sentence
     )
+
+
+BAD = 2
+
+
+def rounds(nodes=8):
+    """Return rounds of nodes with two NICs each, of which node3's second is at half its rate."""
+
+    def rate(nic, one, other):
+        slow = nic == 1 and BAD in (one, other)
+        return round((12.0 if slow else 24.0) * (1 + 0.001 * ((one + 3 * other) % 5)), 4)
+
+    def measured(phase, pairs):
+        way = [[rate(nic, *pair) for nic in (0, 1)] for pair in pairs]
+        none = [[] for _ in pairs]
+        columns = {"out": way, "back": way, "together_out": way, "together_back": way}
+        return {"phase": phase, "distance": None, "seconds": 0.1, "pairs": pairs, **columns,
+                "both": none, "latency": none}  # fmt: skip
+
+    every = []
+    for turn in range(nodes - 1):
+        ring = [0, *(1 + (turn + place) % (nodes - 1) for place in range(nodes - 1))]
+        pairs = [sorted((ring[place], ring[-1 - place])) for place in range(nodes // 2)]
+        every.append(measured(1, pairs))
+    again = [measured(2, [sorted((BAD, good))]) for good in (0, 1, 3, 4, 5)]
+    return {
+        "bytes": 1 << 20,
+        "messages": 16,
+        "repetitions": 3,
+        "memory": "device",
+        "planned": len(every),
+        "bytes_checked": 1 << 20,
+        "nodes": [
+            {
+                "node": f"node{number + 1}",
+                "ranks": [2 * number, 2 * number + 1],
+                "nics": [{"name": name, "place": None} for name in ("cxi0", "cxi1")],
+            }
+            for number in range(nodes)
+        ],
+        "rounds": every + again,
+        "suspects": [{"node": BAD, "nic": 1}],
+        "low_pairs": [],
+        "left_out": [],
+        "failed": [],
+        "wrong": [],
+    }
+
+
+def test_only_what_rounds_name_is_a_reason_of_a_node(tmp_path):
+    names = [f"node{number}" for number in range(1, 9)]
+    document = measured(*(name for name in names for _ in range(2))) | {"rounds": rounds()}
+    case = of_nodes(made.missed("named", unit="count")) | {"job_nodelist": names}
+    cases = [(ALONE, factories.document()), (case, document)]
+    found = made.judge(made.write(tmp_path, cases, command="reframe -r -t 'network|full'"))
+    assert found.keys() == {"node1", "node3", "node[1-8]"}
+    assert made.rules(found["node3"]) == made.rules(found["node[1-8]"]) == {"network"}
+    total = documents.whole("run-0", found.values())
+    (line,) = scheduler.drain_lines(total.nodes)
+    assert line.startswith("scontrol update NodeName=node3 State=DRAIN ") and "cxi1" in line

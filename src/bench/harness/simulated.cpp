@@ -191,16 +191,37 @@ int numa_domain_of_pci(const std::string& address) {
   return fabricheck_sim::domain_of_pci(address).value_or(-1);
 }
 
-// A node of its own has no network.
-std::vector<Nic> nics(const NicRoots&) { return {}; }
-std::map<std::string, std::uint64_t> sent_bytes(const std::vector<Nic>&, const NicRoots&) {
-  return {};
+// Each NIC is there as its driver has it and, as on a real node, as an interface of the kernel. A
+// node of its own has no network.
+std::vector<Nic> nics(const NicRoots&) {
+  std::vector<Nic> all;
+  for (const auto& nic : simulated_nics()) {
+    all.push_back({Nic::Kind::cxi, nic.name, nic.interface, nic.address});
+  }
+  for (const auto& nic : simulated_nics()) {
+    all.push_back({Nic::Kind::net, nic.interface, nic.interface, nic.address});
+  }
+  return all;
 }
+
+std::map<std::string, std::uint64_t> sent_bytes(const std::vector<Nic>&, const NicRoots&) {
+  const bool by_kernel = simulated_provider() == "tcp";
+  std::map<std::string, std::uint64_t> sent;
+  for (const auto& nic : simulated_nics()) {
+    sent[nic.name] = nic.sent_bytes;  // it also carries what the kernel sends
+    sent[nic.interface] = by_kernel ? nic.sent_bytes : 0;
+  }
+  return sent;
+}
+
 std::map<std::string, std::map<std::string, std::uint64_t>> nic_errors(const std::vector<Nic>&,
                                                                        const NicRoots&) {
   return {};
 }
-std::string open_provider(const NicRoots&) { return ""; }
+std::string open_provider(const NicRoots&) {
+  const auto provider = simulated_provider();
+  return provider == "tcp" ? "" : provider;
+}
 
 HostBinding::HostBinding(int numa_domain) {
   if (numa_domain < 0) {

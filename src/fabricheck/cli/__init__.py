@@ -44,6 +44,7 @@ COMMANDS = {
     "calibrate": "calibrate",
     "compare": "compare",
     "export": "export",
+    "fleet": "fleet",
     "references": "references",
     "sets": "sets",
     "site-check": "site_check",

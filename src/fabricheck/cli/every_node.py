@@ -46,11 +46,23 @@ def every_node(
         ),
     ] = None,
     at_once: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--at-once", min=1, help="Number of sessions that read their files at the same time."
+            "--at-once",
+            min=1,
+            help="Number of sessions that read their files at the same time; default: 32, staged "
+            "128.",
         ),
-    ] = 32,
+    ] = None,
+    stage: Annotated[
+        bool | None,
+        typer.Option(
+            "--stage/--no-stage",
+            help="Whether the sessions read one archive instead of some hundred shared files; "
+            "default: with more than 16 nodes.",
+            show_default=False,
+        ),
+    ] = None,
     network: Annotated[
         bool | None,
         typer.Option(
@@ -68,7 +80,7 @@ def every_node(
     when a signal ended the run.
     """
     from fabricheck.rfm import host
-    from fabricheck.run.every_node import allocation, driver
+    from fabricheck.run.every_node import allocation, driver, staging
     from fabricheck.run.every_node import network as of_all
 
     found = allocation.around(nodes)
@@ -79,7 +91,10 @@ def every_node(
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
     results = host.results_folder(default=Path("results").absolute())
     chosen = tuple(arguments or CHOSEN)
-    request = driver.Request((reframe, "--nocolor", "-r", *chosen), chosen, minutes, at_once)
+    if stage is None:
+        stage = len(found.nodes) > staging.FEW_NODES
+    command = (reframe, "--nocolor", "-r", *chosen)
+    request = driver.Request(command, chosen, minutes, at_once, stage)
     run = driver.Driver(request, found, results, typer.echo)
     typer.echo(
         f"{len(found.nodes)} nodes of job {found.job}, each by `reframe -r {shlex.join(chosen)}`; "

@@ -10,7 +10,24 @@ from fabricheck.core.vocabulary import UNKNOWN
 #: The parts of the checkout that a wheel contains (setup.py): node models, site files, references.
 _INSTALLED = Path(__file__).resolve().parents[1] / "suite"
 
+#: Node models, site files, checks and references.
 ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3]
+
+#: In the copy that a node has of a part of the checkout (run/every_node/staging.py): the file with
+#: the checkout's folder and its commit, a line each.
+STAGED_FROM = "staged-from"
+
+
+def _staged_from(root: Path) -> tuple[Path, str | None]:
+    try:
+        folder, known = (root / STAGED_FROM).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return root, None
+    return Path(folder), known
+
+
+#: The checkout with all that is in it: sources, programs, git. Only a copy has another ROOT.
+ORIGIN, _KNOWN_COMMIT = _staged_from(ROOT)
 
 #: The folder of the programs' sources.
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
@@ -18,13 +35,15 @@ SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
 _TIME_LIMIT_S = 10
 
 
-def commit(root: Path = ROOT) -> str:
+def commit(root: Path = ORIGIN) -> str:
     """Return the commit as the programs report theirs, ``unknown`` outside a git checkout."""
+    if root == ORIGIN and _KNOWN_COMMIT is not None:
+        return _KNOWN_COMMIT
     done = _git(root, "describe", "--always", "--dirty")
     return (done.stdout.strip() if done and done.returncode == 0 else "") or UNKNOWN
 
 
-def has_sources_of(told: str, root: Path = ROOT) -> bool:
+def has_sources_of(told: str, root: Path = ORIGIN) -> bool:
     """Whether a program that reports this commit was built from the sources of this checkout.
 
     Uncommitted changes (``-dirty``) can be compared only in the checkout that has them.

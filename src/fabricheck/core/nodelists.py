@@ -46,7 +46,7 @@ def folded(names: Iterable[str | None]) -> str:
     """
     each = [name for name in dict.fromkeys(names) if name is not None]
     plain = [name for name in each if SLURM_NAME.fullmatch(name)]
-    odd = [name for name in each if name not in plain]
+    odd = [name for name in each if not SLURM_NAME.fullmatch(name)]
     try:
         lists = [str(NodeSet.fromlist(plain, resolver=RESOLVER_NOGROUP))] if plain else []
     except NodeSetException:

@@ -78,6 +78,7 @@ COMMAND_EXITS: Mapping[int, str] = {
     11: "values are missing",
     12: "a node failed",
     13: "no node failed and one is unstable or incomplete",
+    14: "a node stands out from the others",
 }
 EXIT_GOOD: Final = 0
 EXIT_DEFECT: Final = 1
@@ -90,6 +91,7 @@ EXIT_WORSE: Final = 10
 EXIT_MISSING: Final = 11
 EXIT_NODE_FAILED: Final = 12
 EXIT_NODE_OPEN: Final = 13
+EXIT_ODD: Final = 14
 
 #: Of which experiment.
 Experiment = Literal[

@@ -25,10 +25,9 @@ from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
-#: The experiments whose results are comparisons without series: by program, a node and its NICs
-#: with its model; and the places of ranks with the expected ones.
-COMPARING = {"topology": "E13", "nics": "E16"}
-PLACING = "E15"
+#: The experiments whose results are comparisons without series: a node and its NICs with its model,
+#: and the places of ranks with the expected ones.
+COMPARING, COMPARING_NICS, PLACING = "E13", "E16", "E15"
 
 #: The experiments with collectives, some of which a site may leave out (`mpi_without`), and the
 #: text in documents about those.
@@ -328,9 +327,9 @@ def _experiments_of(row: Check) -> set[str]:
 def _compared(document: ResultDocument) -> set[str]:
     """Return the experiments for which a document holds a comparison."""
     program = document["program"]["name"]
-    compares = document.get("differences") is not None and program in COMPARING
+    compares = COMPARING_NICS if program == "nics" else COMPARING
     return {
-        *([COMPARING[program]] if compares else []),
+        *([compares] if document.get("differences") is not None else []),
         *([PLACING] if program == "affinity" and document.get("ranks") else []),
     }
 

@@ -168,13 +168,10 @@ class _Node:
         return links
 
     def _nearest(self, place: str, device: int | None) -> Nic:
-        """Return the NIC of messages of a place: near the domain the first that is attached."""
+        """Return the NIC of messages of a place: of a domain that of its first device."""
         if device is None:
-            domain = next(d for d in self.model.domains if f"domain{d.index}" == place)
-            near = [nic for nic in self.model.nics if nic.domain == domain.index]
-            if near:
-                return near[0]
-            device = domain.devices[0] if domain.devices else 0
+            own = next(d.devices for d in self.model.domains if f"domain{d.index}" == place)
+            device = own[0] if own else 0
         nearest = self.model.nearest_nic(device)
         assert nearest is not None
         return nearest

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.checkout import ROOT
+from fabricheck.core.checkout import ORIGIN
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import calibrated, marks
 from fabricheck.references.dry_run import Told
@@ -27,7 +27,7 @@ MISSING = "none"
 ELSEWHERE = "published elsewhere"
 
 #: The Spack environments, and their working copies.
-SPACK_FOLDERS = tuple(ROOT / name for name in ("build/spack", "spack-env"))
+SPACK_FOLDERS = tuple(ORIGIN / name for name in ("build/spack", "spack-env"))
 
 #: The package whose version is that of ROCm or CUDA.
 PACKAGES = {"rocm": "hip", "cuda": "cuda"}

@@ -354,7 +354,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise SanityError(f"{self.program} left no usable result: {error}") from None
         faults = list(run_match.faults(document, self.requested()))
         figures = []
-        for metric in self.judged_metrics():
+        # With a wrong setting no value is judged.
+        for metric in () if self.wrong_settings(document) else self.judged_metrics():
             try:
                 figures.append(self.figure(document, metric))
             except MetricError as error:

@@ -118,7 +118,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             )
         # The modules of the jobs, which ReFrame has loaded, would disturb the installer.
         unload = [["module", "--force", "purge"]] if self.current_environ.modules else []
-        return [*unload, [str(checkout.ROOT / "spack-env" / "install"), name]]
+        return [*unload, [str(checkout.ORIGIN / "spack-env" / "install"), name]]
 
     def _cmake(self) -> list[list[str]]:
         ranks = not set(RANK_PROGRAMS).isdisjoint(self.current_environ.features)
@@ -134,7 +134,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             listed = ";".join(sorted(arch.removeprefix(short) for arch in found))
             options.append(f"-DCMAKE_{language}_ARCHITECTURES={listed}")
         return [
-            ["cmake", "-S", str(checkout.ROOT), "-B", "build", *options],
+            ["cmake", "-S", str(checkout.ORIGIN), "-B", "build", *options],
             ["cmake", "--build", "build", "--parallel", str(JOBS)],
         ]
 

@@ -18,7 +18,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.benchmarks import CONVENTION, ITERATIONS, WARM_UP, OsuCheck, RcclCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.nodes import SeveralNodes, unproven
+from fabricheck.rfm.nodes import SeveralNodes
 from fabricheck.rfm.ranks import BINDING
 from fabricheck.tools.benchmarks import FACTS, NCCL_TESTS, OSU, Launch
 
@@ -110,8 +110,7 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
-        ranks = document.get("ranks") or ()
-        return [*unproven(ranks, self.fabric, self.node, self.node_devices)]
+        return self.unproven_of(document)
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return a rate of each program at the last size, and the latency at the first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +23,10 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.text import count
+from fabricheck.core.text import count, first_of
 from fabricheck.core.vocabulary import Distance, Unit
 from fabricheck.node import NodeModel, placement
-from fabricheck.node.fabric import Fabric, load_fabric
+from fabricheck.node.fabric import Fabric, Place, distance, load_fabric
 from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
 from fabricheck.results.made_of import Reduction
@@ -43,9 +44,13 @@ from fabricheck.rfm.metrics import (
     where_measured,
 )
 from fabricheck.rfm.pairs import one_each
+from fabricheck.rfm.ranks import NearRanksCheck
 
 #: The file with the places of nodes in the stage folder, for a fabric that lists them.
 PLACES = "places.txt"
+
+#: In a pipeline, too, checks of the network run one at a time.
+ONE_AT_A_TIME = {"gitlab": {"resource_group": "fabricheck-network-$FABRICHECK_RUNNER_TAG"}}
 
 #: Single messages that are timed for the time that 99 % of them do not exceed.
 SINGLE_MESSAGES = 1000
@@ -54,7 +59,8 @@ SINGLE_MESSAGES = 1000
 class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     """The part of a check that gives it several nodes.
 
-    nodes: their number, set by ``-S nodes=N``; 0 means all nodes of the allocation.
+    nodes: their number, set by ``-S nodes=N``; 0 means all nodes of the allocation, and two in a
+    job of its own.
     """
 
     name: Any
@@ -76,11 +82,6 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
         """The number of nodes; skips the check where the allocation has fewer."""
         where = f"Partition {self.current_partition.fullname}"
         if not slurm.of_the_allocation([self.current_partition]):
-            self.skip_if(
-                self.nodes < 2 and not self.is_dry_run(),
-                f"{where}: {self.name} takes all nodes of an allocation, and this session is in "
-                "none: run it by sbatch or salloc, or set -S nodes=N.",
-            )
             return max(int(self.nodes), 2)
         there = len(steps.allocated(os.environ))
         if self.is_dry_run() and not there:
@@ -125,6 +126,11 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
         if node is None or not node.nics:
             return None
         return placement.right(node, node.nic_devices, "beside_nics")
+
+    def unproven_of(self, document: ResultDocument) -> Sequence[str]:
+        """Return a sentence for each rank whose messages left by something else than required."""
+        ranks = document.get("ranks") or ()
+        return first_of([*unproven(ranks, self.fabric, self.node, self.node_devices)])
 
     def predicted_s(self) -> float:
         """Refuse a prediction.
@@ -277,15 +283,8 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
     #: Distances that no two of the measured NICs have.
     absent: tuple[Distance, ...] = ()
 
-    @property
-    def placed(self) -> Placement | None:
-        """One rank beside each NIC, near it."""
-        return self.beside_nics
-
-    @property
-    def rank_devices(self) -> Sequence[int]:
-        """The device of each rank of a node; one rank without a model of the NICs."""
-        return self.node_devices
+    placed = SeveralNodes.beside_nics
+    rank_devices = SeveralNodes.node_devices
 
     def program_arguments(self) -> Sequence[str]:
         """Return the message size of the partition, and where places of NICs come from."""
@@ -359,5 +358,92 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
-        devices = self.rank_devices
-        return [*unproven(document.get("ranks") or (), self.fabric, self.node, devices)]
+        return self.unproven_of(document)
+
+
+@dataclass(frozen=True)
+class NicMedian(Metric):
+    """The median rate of the NICs of a distance, each apart, in the rounds of ``fabric``."""
+
+    distance: Distance | None = field(default=None, kw_only=True)
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Compute the figure from the rounds of phase 1.
+
+        :raises MetricError: when there is no rate of that distance.
+        """
+        rates = rates_by_distance(document)
+        chosen = [rates.get(self.distance, [])] if self.distance else rates.values()
+        found = [rate for each in chosen for rate in each]
+        if not found:
+            raise MetricError(f"Metric {self}: there is no rate between NICs of that distance.")
+        return Figure(self, statistics.median(found), (), ())
+
+
+def rates_by_distance(document: ResultDocument) -> dict[Distance | None, list[float]]:
+    """Return the rates of NICs apart in phase 1, in GB/s, by the distance of the two NICs."""
+    found: dict[Distance | None, list[float]] = {}
+    rounds = document.get("rounds")
+    if rounds is None:
+        return found
+    places = [
+        [None if nic["place"] is None else Place(**nic["place"]) for nic in node["nics"]]
+        for node in rounds["nodes"]
+    ]
+    for one in rounds["rounds"]:
+        if one["phase"] != 1:
+            continue
+        for (source, target), *ways in zip(one["pairs"], one["out"], one["back"], strict=True):
+            for rates in ways:
+                for number, rate in enumerate(rates):
+                    if rate is not None:
+                        apart = distance(places[source][number], places[target][number])
+                        found.setdefault(apart, []).append(rate)
+    return found
+
+
+class FabricCheck(SeveralNodes, NearRanksCheck, special=True):  # type: ignore[call-arg]
+    """All NICs of all nodes of the allocation, in rounds of pairs of nodes, by ``fabric``."""
+
+    program = "fabric"
+    nodes = 0
+    valid_systems = ["+devices +several_nodes +ranks -simulated"]
+    seconds = 900
+
+    #: Distances that no two of the measured NICs have.
+    absent: tuple[Distance, ...] = ()
+
+    placed = SeveralNodes.beside_nics
+    rank_devices = SeveralNodes.node_devices
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the buffers, and where places of NICs come from."""
+        on_devices = "gpu_aware_mpi" in self.current_environ.features
+        buffers = ("--buffers", "device" if on_devices else "host")
+        return (*super().program_arguments(), *buffers, "--places", self.places)
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the median rate of NICs at each distance, and `unproven`."""
+        distances = [one for one in self.fabric.distances or (None,) if one not in self.absent]
+        words = [("nic", one or "", "median") for one in distances]
+        names = ["_".join(filter(None, each)).replace("-", "_") for each in words]
+        return [
+            *(NicMedian(name, distance=one) for name, one in zip(names, distances, strict=True)),
+            Unproven("unproven", over=(), unit="count"),
+        ]
+
+    @run_before("sanity")  # type: ignore[untyped-decorator]
+    def _leave_out_distances(self) -> None:
+        """Leave out the metrics of distances that no two NICs of these nodes have."""
+        with contextlib.suppress(FabricheckError):  # the base judges and reports this
+            found = rates_by_distance(load(Path(self.stagedir) / RESULT)).keys() - {None}
+            if found:
+                self.absent = tuple(one for one in self.fabric.distances if one not in found)
+                for name in self.perf_variables.keys() - {
+                    one.name for one in self.judged_metrics()
+                }:
+                    del self.perf_variables[name]
+
+    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
+        """Return a sentence for each rank whose messages left by something else than required."""
+        return self.unproven_of(document)

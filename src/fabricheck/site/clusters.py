@@ -207,7 +207,7 @@ def of_spack(programs: str, environment: str) -> dict[str, str]:
 
 def view(environment: str) -> Path:
     """Return the view folder of a Spack environment."""
-    return checkout.ROOT / "build" / "spack" / environment / "view"
+    return checkout.ORIGIN / "build" / "spack" / environment / "view"
 
 
 def tests_variable(tests: str) -> str:

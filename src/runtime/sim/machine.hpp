@@ -143,6 +143,8 @@ std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription
 std::map<std::pair<Place, Place>, MessageWay> network_ways(const NodeDescription& from,
                                                            const NodeDescription& to,
                                                            const NetworkDescription& network);
+/// The bytes of data of a message, of which SMPI moves `bytes`.
+double data_of_message(double bytes);
 /// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
 /// part, and not a time before it flows: of messages under way together each costs that much.
 /// Between nodes only faults of links cost that; the network's latency passes before a message

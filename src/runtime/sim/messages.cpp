@@ -73,8 +73,10 @@ std::map<std::pair<Place, Place>, MessageWay> network_ways(const NodeDescription
   return ways;
 }
 
+double data_of_message(double bytes) { return std::max(0.0, bytes - kEnvelope); }
+
 double message_factor(NodeDescription& node, const MessageWay& way, double bytes) {
-  const double data = std::max(0.0, bytes - kEnvelope);
+  const double data = data_of_message(bytes);
   const bool small = way.host_only || data < static_cast<double>(node.small_message_bytes);
   const auto size = static_cast<std::uint64_t>(data);
   const double own = small ? node.small_message_cost : node.message_cost;

@@ -181,6 +181,17 @@ std::string outward_link(const NodeDescription& node, const NicDescription& nic)
   return "nic " + nic.name + " of " + node.name + " out";
 }
 
+double noise_factor() {
+  auto& all = machine();
+  if (all.noise == 0) {
+    return 1;
+  }
+  std::normal_distribution<double> distribution(0, 1);
+  // Four deviations bound what a sample can be; the factor stays positive.
+  const double deviation = std::clamp(distribution(all.random), -4.0, 4.0);
+  return std::max(0.1, 1 + all.noise * deviation);
+}
+
 /// The messages of ranks, by the hosts of their places.
 struct Messages {
   struct Sent {
@@ -204,10 +215,11 @@ struct Messages {
       return 1;
     }
     if (found->bytes != nullptr) {
-      *found->bytes += static_cast<std::uint64_t>(bytes);
+      *found->bytes += static_cast<std::uint64_t>(data_of_message(bytes));
     }
     const double most = machine().device_messages / found->way.bytes_per_second;
-    const double factor = message_factor(system.nodes.front(), found->way, bytes);
+    const double noise = found->way.nic ? noise_factor() : 1;
+    const double factor = message_factor(system.nodes.front(), found->way, bytes) / noise;
     return found->way.host_only ? factor : std::min(factor, most);
   }
 };
@@ -238,17 +250,6 @@ std::string host_name() {
   const auto* actor = is_rank() ? s4u::Actor::self() : nullptr;
   const auto* host = actor == nullptr ? nullptr : actor->get_host();
   return host == nullptr ? "" : host->get_name();
-}
-
-double noise_factor() {
-  auto& all = machine();
-  if (all.noise == 0) {
-    return 1;
-  }
-  std::normal_distribution<double> distribution(0, 1);
-  // Four deviations bound what a sample can be; the factor stays positive.
-  const double deviation = std::clamp(distribution(all.random), -4.0, 4.0);
-  return std::max(0.1, 1 + all.noise * deviation);
 }
 
 }  // namespace
@@ -386,7 +387,7 @@ void make_platform_for_ranks() {
   model->set_lat_factor_cb([messages](double, const s4u::Host* source, const s4u::Host* destination,
                                       const auto&, const auto&) {
     const auto* found = messages->find(source, destination);
-    return found == nullptr ? 1.0 : found->way.latency;
+    return found == nullptr || !found->way.nic ? 1.0 : noise_factor() * found->way.latency;
   });
   all.seal();
 }

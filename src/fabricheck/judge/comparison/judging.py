@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,15 +115,30 @@ def estimate_of(row: Series) -> Estimate:
 
 def noise_of(row: Series) -> str:
     """Return the key of FLOORS for a series."""
-    kinds = {row.source_memory, row.destination_memory}
-    if row.document["program"]["runtime"] == "host":
+    return noise_kind(
+        {row.source_memory, row.destination_memory}, row.document["program"]["runtime"],
+        row.engine, row.unit, row.regime, row.role, row.direction,
+    )  # fmt: skip
+
+
+def noise_kind(
+    memories: Set[str | None],
+    runtime: str | None,
+    engine: str | None,
+    unit: str,
+    regime: str | None,
+    role: str | None,
+    direction: str | None,
+) -> str:
+    """Return the key of FLOORS for the columns of a series."""
+    if runtime == "host":
         return "host"
-    if kinds & {"host-pageable", "managed"} or row.engine == "cpu":
+    if memories & {"host-pageable", "managed"} or engine == "cpu":
         return "moved by the host"
-    if row.unit == "us" or row.regime == "cache":
+    if unit == "us" or regime == "cache":
         return "latency"  # small arrays measure launches
-    if "host-pinned" in kinds:
-        alone = row.role == "single" and row.direction == "one-way"
+    if "host-pinned" in memories:
+        alone = role == "single" and direction == "one-way"
         return "pinned" if alone else "pinned at once"
     return "devices"
 
@@ -217,6 +233,7 @@ def _chance(a: Estimate, b: Estimate) -> float:
     return chance(a.count, b.count)
 
 
+@functools.cache
 def chance(n: int, m: int) -> float:
     """Return the probability that intervals of n and m samples of one value are disjoint.
 

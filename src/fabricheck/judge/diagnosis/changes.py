@@ -87,7 +87,7 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
 
 def _of_topology(document: ResultDocument) -> list[str] | None:
     """Return the differences of a node's topology; those of its NICs tell of no link or device."""
-    return document.get("differences") if document["program"]["name"] == "topology" else None
+    return None if document["program"]["name"] == "nics" else document.get("differences")
 
 
 def _overlay(name: str, content: Mapping[str, object]) -> Overlay:

@@ -53,7 +53,13 @@ _RULE_OF_STATUS = {
 }
 
 #: The rule of a metric that counts events, by its experiment; all other metrics are speeds.
-_RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified", "E16": "nics"}
+_RULE_OF_COUNT = {
+    "E13": "topology",
+    "E15": "placement",
+    "E12": "unverified",
+    "E16": "nics",
+    "E17": "network",
+}
 
 
 @dataclass(frozen=True)

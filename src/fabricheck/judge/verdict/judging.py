@@ -10,7 +10,16 @@ from itertools import chain, groupby
 from fabricheck.core import nodelists
 from fabricheck.core.processes import share_out
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import alike, caveats, checks, diagnosed, facts, model, provisional
+from fabricheck.judge.verdict import (
+    alike,
+    between,
+    caveats,
+    checks,
+    diagnosed,
+    facts,
+    model,
+    provisional,
+)
 from fabricheck.judge.verdict.checks import Checks
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
@@ -48,13 +57,22 @@ def judge(
         for node in part.silent:
             silent_in[node].append(part)
 
-    def verdict(subject: Subject, own: NodeResults, survey: Survey) -> model.NodeVerdict:
-        return _Node(subject, own, results, survey, silent_in[subject.node], set_tag).verdict()
+    def verdict(
+        subject: Subject, own: NodeResults, survey: Survey, named: Sequence[Finding] = ()
+    ) -> model.NodeVerdict:
+        silent = silent_in[subject.node]
+        return _Node(subject, own, results, survey, silent, set_tag, named).verdict()
 
     def of_sources(sources: Sequence[Source]) -> Generator[Survey, Survey, list[_Judged]]:
         survey = yield Survey.by(sources)
         found = group(sources, survey.simulated)
-        return [(subject, verdict(subject, own, survey)) for subject, own in found.items()]
+        named = between.named(found)
+        for node in named:
+            found.setdefault(Subject(node), NodeResults(scheduled=True))
+        return [
+            (one, verdict(one, own, survey, () if one.simulated else named.get(one.node, ())))
+            for one, own in found.items()
+        ]
 
     partitions.known_sites()  # read before the processes start, so that each inherits them
     survey, made = share_out(_shares(results), of_sources, Survey.together)
@@ -97,9 +115,10 @@ class _Node:
         survey: Survey,
         silent_in: Sequence[Results],
         set_tag: str | None,
+        named: Sequence[Finding],
     ) -> None:
         self.subject, self.results, self.of = subject, results, of
-        self.survey, self.silent_in = survey, silent_in
+        self.survey, self.silent_in, self.named = survey, silent_in, named
         self.several = nodelists.is_several(subject.node)
         choice = checks.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
@@ -161,7 +180,8 @@ class _Node:
     def _kind(self) -> model.Kind:
         if self.subject.simulated is not None:
             return "simulated"
-        return "measured" if self.documents or self._ran_on_hardware() else "nothing"
+        measured = self.documents or self.named or self._ran_on_hardware()
+        return "measured" if measured else "nothing"
 
     def _provisional(self, status: NodeStatus) -> list[str]:
         if self.subject.simulated is not None:
@@ -192,11 +212,12 @@ class _Node:
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
+        yield from self.named
         told = [one for one in self.of.problems if (one.node or UNPLACED) == node]
         for problem in told:
             yield finding("report", problem.sentence)
         requested = self._requested()
-        if not self.results.attempts and not (told and node == UNPLACED):
+        if not (self.results.attempts or self.named or (told and node == UNPLACED)):
             yield finding("silent", f"There is no result of node {node}{_as_requested(requested)}.")
         elif requested is not None and requested.said is not None:
             said = requested.said if node in requested.said else f"Node {node}: {requested.said}"

@@ -89,6 +89,12 @@ _OF_A_CHECK = (
     ),
     # Speed
     Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
+    Rule(
+        "network",
+        "PERF-FAIL",
+        "Rounds over several nodes named the node, or one of its NICs: it is slower with all "
+        "partners than others are, and was so again with partners that proved good.",
+    ),
     # Variation
     Rule(
         "at-times",

@@ -87,7 +87,7 @@ def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
             parts = []
             for index, batch in enumerate(_batches(rows)):
                 parts.append(Path(folder, f"{index:06}.parquet"))
-                _frame(batch).write_parquet(parts[-1])
+                frame(batch).write_parquet(parts[-1])
             if len(parts) == 1:
                 pl.read_parquet(parts[0]).write_parquet(path, metadata=metadata)
             else:
@@ -107,7 +107,8 @@ def _batches(rows: Iterable[Cells]) -> Iterator[list[Cells]]:
             return
 
 
-def _frame(rows: list[Cells]) -> pl.DataFrame:
+def frame(rows: list[Cells]) -> pl.DataFrame:
+    """Return rows as a table with all columns, each of its type."""
     import polars as pl
 
     types: dict[str, pl.DataType | type[pl.DataType]] = {

@@ -26,11 +26,13 @@ class Allocation:
 
     job: its number. nodes: Slurm's description of each, by name and in order; one on which nothing
     can be started has a sentence about it. ends: the end of the job's time; None without a limit.
+    is_whole: whether they are all nodes of the job.
     """
 
     job: str
     nodes: Mapping[str, RequestedNode]
     ends: datetime | None
+    is_whole: bool = False
 
 
 def around(chosen: str | None = None, environment: Mapping[str, str] | None = None) -> Allocation:
@@ -58,7 +60,8 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
         )
     nodes = nodelists.unfolded(stated)
     wanted = nodes if chosen is None else nodelists.unfolded(chosen)
-    strange = [name for name in wanted if name not in nodes]
+    named = set(nodes)
+    strange = [name for name in wanted if name not in named]
     if strange:
         raise UsageError(
             f"The allocation {job} has no {nodelists.folded(strange)}: it has {stated}."
@@ -73,7 +76,7 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             f"Slurm does not know the allocation {job}: {error}. If this shell is in none, the "
             "variable is left over: unset SLURM_JOB_ID."
         ) from None
-    added = [name for name in left if name not in nodes]
+    added = [name for name in left if name not in named]
     if added:
         raise NotFoundError(
             f"Slurm reports {nodelists.folded(added)[:200]} in allocation {job}, which "
@@ -85,13 +88,15 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             f"(OverSubscribe={known.get('OverSubscribe')}), which are to be measured: add "
             "--exclusive to sbatch or salloc."
         )
+    still = set(left)
     return Allocation(
         job=job,
         nodes={
-            name: _requested(name, states.get(name, RequestedNode()), name in left)
+            name: _requested(name, states.get(name, RequestedNode()), name in still)
             for name in wanted
         },
         ends=_end(job, known.get("EndTime", "")),
+        is_whole=len(wanted) == len(nodes),
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import signal
+import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,21 +18,33 @@ from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
-from fabricheck.run.every_node import session
+from fabricheck.run.every_node import room, session, staging
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
-#: Seconds at the end of the job reserved for stopping hung sessions and for the verdict.
-KEPT_S = 60
+#: Seconds at the end of the job reserved for stopping hung sessions and for the verdict; of more
+#: nodes, one more for each so many: the verdict takes 24 s of processor time for 1,000 of them.
+KEPT_S, NODES_A_SECOND = 60, 20
 
 #: Seconds for an ending session to write its report, and then for srun to end its step.
 GRACE_S, LAST_GRACE_S = 15.0, 10.0
 
-#: Seconds after which a session that has not begun no longer delays others.
-STARTING_S = 60.0
+#: Seconds after which a session that has not begun no longer delays others: at most, and at least.
+#: Between them it is so many times the median of the sessions that have begun.
+STARTING_S, LEAST_STARTING_S, STARTING_TIMES = 60.0, 3.0, 3.0
+
+#: How many sessions read their files at the same time by default: shared ones, and staged ones.
+AT_ONCE, AT_ONCE_STAGED = 32, 128
 
 #: Seconds between two polls of all sessions.
 _LOOK_S = 0.2
+
+#: The part of the driver's time that may go into writing the file of nodes, and into calls to Slurm
+#: for ended sessions: both take longer with more nodes.
+_PART = 0.05
+
+#: The longest time in s between two such calls: one that hung must not delay the next for long.
+_LONGEST_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -38,13 +53,31 @@ class Request:
 
     arguments: the command of each session. chosen: the part of it that selects the checks. minutes:
     the time limit of one session; None for the rest of the job. at_once: how many sessions read
-    their files at the same time.
+    their files at the same time; None for the usual number. stage: whether they read them from an
+    archive of their own.
     """
 
     arguments: Sequence[str]
     chosen: Sequence[str]
     minutes: float | None
-    at_once: int
+    at_once: int | None
+    stage: bool = False
+
+
+class _Seldom:
+    """Spaces out what takes long, so that it takes a small part of the time."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._at
+
+    def did(self, began: float) -> None:
+        """Note that it was done, since ``began`` on the monotonic clock."""
+        now = time.monotonic()
+        self._at = now + min((now - began) / _PART, _LONGEST_S)
 
 
 class Driver:
@@ -61,7 +94,8 @@ class Driver:
         :raises NotFoundError: when the folder or its file cannot be written.
         """
         self._request, self._allocation, self._say = request, allocation, say
-        self._ends = _monotonic(allocation.ends)
+        self._kept_s = KEPT_S + len(allocation.nodes) // NODES_A_SECOND
+        self._ends = _monotonic(allocation.ends, self._kept_s)
         if self._ends is None and request.minutes is None:
             raise UsageError(
                 f"The job {allocation.job} has no time limit, so a hung node would be waited for "
@@ -69,8 +103,8 @@ class Driver:
             )
         if self._ends is not None and self._ends <= time.monotonic():
             raise UsageError(
-                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {KEPT_S} s of "
-                "its time are reserved for the verdict: no time is left to measure."
+                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {self._kept_s} "
+                "s of its time are reserved for the verdict: no time is left to measure."
             )
         self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
         self.nodes = RequestedNodes(
@@ -82,8 +116,18 @@ class Driver:
         )
         requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
+        self._is_changed, self._writing, self._calling = False, _Seldom(), _Seldom()
         self._waiting = deque(name for name, one in self.nodes.nodes.items() if one.said is None)
+        #: In the order in which they were started.
         self._running: dict[str, NodeSession] = {}
+        #: Those that have not begun and delay others, and how long the latest took to begin, in s.
+        self._starting: list[NodeSession] = []
+        self._at_once = request.at_once or AT_ONCE
+        self._took: deque[float] = deque(maxlen=100)
+        #: The most sruns at the same time.
+        self._most = len(self._waiting)
+        #: Nodes whose steps are to be ended, because their session left no report.
+        self._swept: set[str] = set()
         #: For sessions that are being stopped: the next stage, and when.
         self._next: dict[str, tuple[int, float]] = {}
         self._signals: list[int] = []
@@ -106,67 +150,116 @@ class Driver:
         for one in self.nodes.nodes.values():
             if one.said is not None:
                 self._say(one.said)
+        self._most, said = room.of_sruns(self._most)
+        if said is not None:
+            self._say(said)
         before = {step.id for step in session.steps(self._allocation.job)}
-        with ending_signals.taken(self._take):
-            while self._waiting or self._running:
-                self._start()
-                self._look(before)
-                time.sleep(_LOOK_S)
+        with ending_signals.taken(self._take), self._command() as self._arguments:
+            try:
+                while self._waiting or self._running:
+                    self._start()
+                    self._look(before)
+                    time.sleep(_LOOK_S)
+                self._sweep(before)
+            finally:
+                if self._is_changed:
+                    self._write()
         if self._unwritten is not None:
             raise self._unwritten
         return self._signals[0] if self._signals else None
+
+    @contextlib.contextmanager
+    def _command(self) -> Iterator[Sequence[str]]:
+        """Give the command of the sessions; an archive that they read is there meanwhile."""
+        given = self._request.arguments
+        if not self._request.stage:
+            yield given
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                given = stack.enter_context(
+                    staging.staged(self.folder, self._allocation, given, self._say)
+                )
+                self._at_once = self._request.at_once or AT_ONCE_STAGED
+            except staging.CannotStage as error:
+                self._say(f"The sessions read the shared files: {error}.")
+            yield given
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         self._signals.append(number)
 
     def _start(self) -> None:
-        starting = sum(
-            time.monotonic() - one.began < STARTING_S and not one.has_begun()
-            for one in self._running.values()
-        )
+        limit = STARTING_S
+        if self._took:
+            usual = STARTING_TIMES * statistics.median(self._took)
+            limit = min(limit, max(usual, LEAST_STARTING_S))
+        self._starting = [one for one in self._starting if self._delays(one, limit)]
         while self._waiting and not self._signals and not self._is_over():
-            if starting >= self._request.at_once:
+            if len(self._starting) >= self._at_once or len(self._running) >= self._most:
                 return
             node = self._waiting.popleft()
             try:
-                self._running[node] = NodeSession(node, self.folder / node, self._request.arguments)
+                one = NodeSession(node, self.folder / node, self._arguments)
+            except BlockingIOError:
+                if not self._wait_for_room(node):
+                    return
             except OSError as error:
                 self._note({node: f"{node}: the session cannot be started ({error})."})
-            starting += 1
+            else:
+                self._running[node] = one
+                self._starting.append(one)
+
+    def _delays(self, one: NodeSession, limit: float) -> bool:
+        """Whether a session still reads its files, so that another one has to wait."""
+        if self._running.get(one.node) is not one:
+            return False
+        age = time.monotonic() - one.began
+        if one.has_begun():
+            self._took.append(age)
+            return False
+        return age < limit
 
     def _is_over(self) -> bool:
         return self._ends is not None and time.monotonic() >= self._ends
 
     def _look(self, spared: Collection[str]) -> None:
         """Record what has ended, and end what has reached its limit."""
-        swept = []
-        for node, one in list(self._running.items()):
-            status = one.status
-            if status is None:
-                continue
-            del self._running[node]
-            self._next.pop(node, None)
+        for one, status in session.ended(self._running):
+            del self._running[one.node]
+            self._next.pop(one.node, None)
             self._note_end(one, status)
             if one.stopped or not one.has_report():
-                swept.append(node)
-        if swept:
-            # A check is a separate step, which outlives the session that started it.
-            session.end_steps(self._allocation.job, swept, spared)
+                self._swept.add(one.node)
+        if self._calling.is_due:
+            self._sweep(spared)
         if self._signals:
             name = signal.Signals(self._signals[0]).name
             self._stop(self._running.values(), f"was stopped because {name} ended the run")
             self._leave(f"was not started because {name} ended the run")
         if self._is_over():
-            when = f"{KEPT_S} s before the end of the job's time"
+            when = f"{self._kept_s} s before the end of the job's time"
             self._stop(self._running.values(), f"did not end until {when} and was stopped")
             self._leave(f"was not started until {when}")
         if self._request.minutes is not None:
             limit = self._request.minutes
-            late = [
-                one for one in self._running.values() if time.monotonic() - one.began > 60 * limit
-            ]
+            until = time.monotonic() - 60 * limit
+            late = itertools.takewhile(lambda one: one.began < until, self._running.values())
             self._stop(late, f"did not end within {_minutes(limit)} and was stopped")
-        self._go_on_stopping(spared)
+        if self._calling.is_due or len(self._signals) > 1:
+            self._go_on_stopping(spared)
+        if self._is_changed and self._writing.is_due:
+            self._write()
+
+    def _sweep(self, spared: Collection[str]) -> None:
+        """End what is left on nodes whose session left no report.
+
+        A check is a separate step, which outlives the session that started it.
+        """
+        if self._swept:
+            began = time.monotonic()
+            session.end_steps(self._allocation.job, self._swept, spared)
+            self._swept.clear()
+            self._calling.did(began)
 
     def _note_end(self, one: NodeSession, status: int) -> None:
         if one.stopped is not None:
@@ -188,7 +281,7 @@ class Driver:
     def _note(
         self, said: dict[str, str | None], line: str | None = None, status: int | None = None
     ) -> None:
-        nodes = dict(self.nodes.nodes)
+        nodes = self.nodes.nodes
         for node, sentence in said.items():
             ended = requested_nodes.now() if (self.folder / node).exists() else None
             change = {"ended": ended, "status": status, "said": sentence}
@@ -197,10 +290,11 @@ class Driver:
             total = sum(one.said is None for one in self._allocation.nodes.values())
             shown = (line or sentence or node).rstrip(".")
             self._say(f"{shown} ({self._ended} of {total})")
-        self.nodes = self.nodes.model_copy(update={"nodes": nodes})
-        self._write()
+        self._is_changed = True
 
     def _write(self) -> None:
+        began = time.monotonic()
+        self._is_changed = False
         try:
             requested_nodes.write(self._file, self.nodes)
             self._unwritten = None
@@ -210,6 +304,20 @@ class Driver:
             if self._unwritten is None:
                 self._say(str(error))
             self._unwritten = error
+        self._writing.did(began)
+
+    def _wait_for_room(self, node: str) -> bool:
+        """Put a node back for which there was no process; return whether others may be started."""
+        if not self._running:
+            self._note({node: f"{node}: the session cannot be started: {room.NO_PROCESS}."})
+            return True
+        self._waiting.appendleft(node)
+        self._most = len(self._running)
+        self._say(
+            f"With {self._most} sessions {room.NO_PROCESS}: as many run at a time from now on, and "
+            f"{len(self._waiting)} nodes wait."
+        )
+        return False
 
     def _stop(self, sessions: Iterable[NodeSession], why: str) -> None:
         for one in sessions:
@@ -220,15 +328,15 @@ class Driver:
     def _go_on_stopping(self, spared: Collection[str]) -> None:
         """Take the next of three stages with each session that is being stopped and still runs."""
         now = time.monotonic()
-        told, ended = [], []
+        told, ended = set[str](), set[str]()
         for node, (stage, at) in list(self._next.items()):
             if now < at and len(self._signals) < 2:
                 continue
             if stage == 0:
-                told.append(node)
+                told.add(node)
                 self._next[node] = (1, now + GRACE_S)
             elif stage == 1:
-                ended.append(node)
+                ended.add(node)
                 self._next[node] = (2, now + LAST_GRACE_S)
             else:
                 self._running[node].kill()
@@ -238,6 +346,8 @@ class Driver:
             session.end_steps(self._allocation.job, ended, spared)
             for node in ended:
                 self._running[node].terminate()
+        if told or ended:
+            self._calling.did(now)
 
 
 def _new_folder(parent: Path, job: str) -> Path:
@@ -257,10 +367,10 @@ def _new_folder(parent: Path, job: str) -> Path:
         raise NotFoundError(f"{parent} cannot be written ({error.strerror}).") from None
 
 
-def _monotonic(ends: datetime | None) -> float | None:
+def _monotonic(ends: datetime | None, kept_s: float) -> float | None:
     if ends is None:
         return None
-    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=KEPT_S)
+    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=kept_s)
     return time.monotonic() + left.total_seconds()
 
 

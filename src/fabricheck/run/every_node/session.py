@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,9 @@ _TAIL = 8192
 
 #: Seconds after which an unresponsive controller is left alone.
 PATIENCE_S = 20
+
+#: The most steps that one scancel ends within that time.
+_STEPS_AT_ONCE = 1000
 
 
 def command(node: str, arguments: Sequence[str]) -> list[str]:
@@ -94,6 +97,11 @@ class NodeSession:
         code = self._srun.poll()
         return 128 - code if code is not None and code < 0 else code
 
+    @property
+    def pid(self) -> int:
+        """The process of its srun."""
+        return self._srun.pid
+
     def has_begun(self) -> bool:
         """Whether it has read its files, so that the next one may load the file system."""
         self._begun = self._begun or _BEGINS in (self.folder / LOG).read_bytes()
@@ -124,6 +132,38 @@ class NodeSession:
         return runner.last_words("\n".join(telling))
 
 
+def ended(running: Mapping[str, NodeSession]) -> list[tuple[NodeSession, int]]:
+    """Return the sessions that have ended, each with its exit status.
+
+    It asks the system for ended processes, so that running ones cost nothing.
+
+    :param running: by node.
+    """
+    by_pid: dict[int, NodeSession] | None = None
+    found: list[tuple[NodeSession, int]] = []
+    while running:
+        try:
+            gone = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            # Who ignores SIGCHLD has no ended children: each is asked.
+            return _polled(running.values())
+        if gone is None:
+            break
+        if by_pid is None:
+            by_pid = {one.pid: one for one in running.values()}
+        one = by_pid.get(gone.si_pid)
+        if one is None or one.status is None:
+            # A process of somebody else, which hides those behind it.
+            return [*found, *_polled(by_pid.values())]
+        found.append((one, one.status))
+        del by_pid[one.pid]
+    return found
+
+
+def _polled(sessions: Iterable[NodeSession]) -> list[tuple[NodeSession, int]]:
+    return [(one, status) for one in sessions if (status := one.status) is not None]
+
+
 @dataclass(frozen=True)
 class Step:
     """A step: its number for scancel, its name, and its node."""
@@ -138,7 +178,7 @@ def steps(job: str) -> Sequence[Step]:
     them.
     """
     said = _call("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i|%j|%N")
-    return list(_parsed(said, job))
+    return list(_parsed(said or "", job))
 
 
 def _parsed(text: str, job: str) -> Iterator[Step]:
@@ -154,20 +194,29 @@ def _parsed(text: str, job: str) -> Iterator[Step]:
 def end_sessions(job: str, nodes: Collection[str]) -> None:
     """Ask the sessions of nodes to end: they end their checks, and write what was measured."""
     told = [one.id for one in steps(job) if one.node in nodes and one.name == SESSION]
-    if told:
-        _call("scancel", "--signal=TERM", *told)
+    _cancel(told, "--signal=TERM")
 
 
 def end_steps(job: str, nodes: Collection[str], spared: Collection[str]) -> None:
     """End all steps of nodes except the given ones, by number."""
     ended = [one.id for one in steps(job) if one.node in nodes and one.id not in spared]
-    if ended:
-        _call("scancel", *ended)
+    _cancel(ended)
 
 
-def _call(*command: str) -> str:
+def _cancel(ids: Sequence[str], *options: str) -> None:
+    for first in range(0, len(ids), _STEPS_AT_ONCE):
+        # After one call that got no answer the next would not get one either.
+        if _call("scancel", *options, *ids[first : first + _STEPS_AT_ONCE]) is None:
+            return
+
+
+def _call(*command: str) -> str | None:
+    """Return what a command of Slurm printed; None where it did not answer in time.
+
+    A step that is not ended here ends with the job.
+    """
     try:
-        return runner.run(command, PATIENCE_S).out
+        done = runner.run(command, PATIENCE_S)
     except OSError:
-        # A step that is not ended here ends with the job.
-        return ""
+        return None
+    return done.out if done.code is not None else None

@@ -1,0 +1,370 @@
+"""The nodes of a fleet that stand out, and the metrics in which nodes form two groups.
+
+docs/fleet.md states the rule. In short: each metric has a limit, the distance from the median at
+which no node is to be expected, by how the nodes are distributed. Of each node its 1, 2, 4, ...
+farthest values, in limits, are averaged, and each of these averages has a limit by the same rule:
+many small distances of one node count as one large one does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from fabricheck.core import nodelists
+from fabricheck.judge.calibration.groups import FLOORS, LEAST_NODES, MOST_ASIDE, NORMAL, split
+from fabricheck.judge.fleet.reading import Metric, Partition
+
+#: The least limit of a metric, as a fraction: what is nearer is never named, as on the page of a
+#: job over many nodes (report/worst.py).
+BEHIND = 0.01
+
+#: The fewest nodes of which one can stand out.
+FEWEST = LEAST_NODES
+
+#: The nodes that may be odd in a metric without moving its limit: this fraction, and three at
+#: least. Of fewer nodes than MANY a tenth, and one at least.
+RARE = 0.01
+LEAST_RARE = 3
+MANY = 100
+
+#: The fewest nodes in which groups are looked for.
+FEWEST_OF_GROUPS = 4 * LEAST_RARE
+
+#: How many limits of one value count beside others, so that no single one carries an average.
+MOST_OF_ONE = 3.0
+
+#: The number of false names expected of a fleet, at most: one in so many fleets has one.
+FALSE_NAMES = 0.01
+
+#: The fractions of nodes, beside RARE, from whose distances a limit is extrapolated.
+HALF, TENTH = 0.5, 0.1
+
+#: By how much a value may be better than the median and still be believed.
+BELIEVED = 2.0
+
+#: The values of a metric, in their order, in which groups are looked for: more do not show more.
+POINTS = 500
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Two groups of nodes in one metric.
+
+    slow, fast: the numbers of the nodes in each. apart: how much slower the slow group's median is,
+    as a fraction of the fast group's.
+    """
+
+    slow: tuple[int, ...]
+    fast: tuple[int, ...]
+    apart: float
+
+    @property
+    def kind(self) -> str:
+        """Which group is a minority: of at most a quarter of the nodes."""
+        part = len(self.slow) / (len(self.slow) + len(self.fast))
+        if part <= MOST_ASIDE:
+            return "slow minority"
+        return "slow majority" if part >= 1 - MOST_ASIDE else "two groups"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One metric over the nodes of a partition.
+
+    median: in the unit of the metric. spread: 1.4826 times the median deviation, and limit: the
+    distance from which a node stands out, both as fractions of the median. nodes: how many have a
+    value. unbelieved: the numbers of the nodes whose value cannot be.
+    """
+
+    metric: Metric
+    number: int
+    nodes: int
+    median: float
+    spread: float
+    limit: float
+    groups: Groups | None
+    unbelieved: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Far:
+    """A value of an odd node.
+
+    behind: its distance from the median of its group of nodes, as a fraction of it. limits: the
+    same in limits of its metric.
+    """
+
+    metric: Metric
+    number: int
+    value: float
+    median: float
+    behind: float
+    limits: float
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A node that stands out.
+
+    score: how far beyond the limit, 1 being the limit. values: those that stand out, the farthest
+    first. could_show: in how many metrics a distance as its typical one would stand out.
+    unbelieved: its values that cannot be.
+    """
+
+    node: str
+    score: float
+    values: tuple[Far, ...]
+    could_show: tuple[int, ...]
+    unbelieved: tuple[Far, ...] = ()
+
+    @property
+    def typical(self) -> float:
+        """The median distance of the values that stand out, as a fraction."""
+        return _middle([one.behind for one in self.values])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A partition with what stands out in it.
+
+    odd: the nodes, the farthest first. limits: by number of values averaged, the limit of the
+    average. fewer: by node, the metrics that nearly all others have and it has not.
+    """
+
+    partition: Partition
+    distributions: tuple[Distribution, ...]
+    odd: tuple[Odd, ...]
+    limits: dict[int, float]
+    fewer: dict[str, tuple[Metric, ...]]
+
+    @property
+    def grouped(self) -> list[Distribution]:
+        """The metrics in which the nodes form two groups."""
+        return [one for one in self.distributions if one.groups is not None]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The average of a node's farthest values, in limits of their metrics.
+
+    count: how many are averaged. values: by node. limit: beyond it a node stands out.
+    """
+
+    count: int
+    values: pl.Series
+    limit: float
+
+
+def judge(partition: Partition) -> Judged:
+    """Return what stands out in a partition; nothing of fewer than three nodes."""
+    tests = len(partition.metrics) + partition.values.width.bit_length()
+    found, limits, behind = [], [], []
+    for number, metric in enumerate(partition.metrics):
+        one, fractions = _measured(metric, number, partition.values.to_series(number), tests)
+        found.append(one)
+        behind.append(fractions)
+        limits.append((fractions / one.limit).alias(str(number)))
+    in_limits = pl.DataFrame(limits)
+    scores = _scores(in_limits, tests)
+    odd = list(_named(partition, found, in_limits, behind, scores))
+    return Judged(
+        partition, tuple(found), tuple(odd), {one.count: one.limit for one in scores},
+        _fewer(partition),
+    )  # fmt: skip
+
+
+def _measured(
+    metric: Metric, number: int, values: pl.Series, tests: int
+) -> tuple[Distribution, pl.Series]:
+    """Return the distribution of a metric, and by node its distance as a fraction."""
+    if metric.unit == "count":
+        return _counted(metric, number, values)
+    good = pl.select(pl.when(values.is_finite() & (values > 0)).then(values)).to_series()
+    count = len(values) - values.null_count()
+    usable = good.drop_nulls().sort()
+    if not len(usable):
+        numbers = tuple(values.is_not_null().arg_true())
+        nothing = Distribution(metric, number, count, math.nan, 0.0, math.inf, None, numbers)
+        return nothing, good
+    middle = _float(usable.median())
+    slow, groups = _groups(metric, good, usable)
+    center: pl.Series | float = middle
+    if groups is not None:
+        one, other = (_float(good.filter(each).median()) for each in (slow, ~slow))
+        center = pl.select(pl.when(slow).then(one).otherwise(other)).to_series()
+    better = center / good if metric.lower_is_better else good / center
+    wrong = (values.is_not_null() & good.is_null()) | (better > BELIEVED).fill_null(False)
+    fractions = good / center - 1 if metric.lower_is_better else 1 - good / center
+    fractions = pl.select(pl.when(~wrong).then(fractions)).to_series()
+    if groups is None and not wrong.any():
+        # In the order of the values, which are sorted.
+        known = (usable / middle - 1).reverse() if metric.lower_is_better else 1 - usable / middle
+    else:
+        known = fractions.drop_nulls().sort(descending=True)
+    spread = NORMAL * _float((known - _float(known.median())).abs().median())
+    limit = max(BEHIND, limit_of(known, tests))
+    numbers = tuple(wrong.arg_true())
+    return Distribution(metric, number, count, middle, spread, limit, groups, numbers), fractions
+
+
+def _counted(metric: Metric, number: int, values: pl.Series) -> tuple[Distribution, pl.Series]:
+    """Return the same of a count of faults: one that most nodes do not have is far."""
+    good = pl.select(pl.when(values.is_finite()).then(values)).to_series()
+    middle = _float(good.median() or 0.0)
+    wrong = tuple((values.is_not_null() & good.is_null()).arg_true())
+    nodes = len(values) - values.null_count()
+    told = Distribution(metric, number, nodes, middle, 0.0, BEHIND, None, wrong)
+    return told, (good > middle).cast(pl.Float64) * BEHIND * MOST_OF_ONE
+
+
+def limit_of(distances: pl.Series, tests: int) -> float:
+    """Return the distance at which no node is to be expected.
+
+    Between two ranks of the nodes the number of nodes that are farther falls by some factor. The
+    limit is where it falls to FALSE_NAMES, in all tests together, if it goes on like this; that of
+    normal values falls faster. Of the limits from half to a tenth of the nodes, and from there to
+    the rare ones, the larger counts.
+
+    :param distances: of the nodes, the farthest first.
+    :param tests: the number of metrics and averages.
+    """
+    count = len(distances)
+    if count < FEWEST:
+        return math.inf
+    ranks = [math.ceil(HALF * count), max(1, int(TENTH * count))]
+    if count >= MANY:
+        ranks.append(max(LEAST_RARE, int(RARE * count)))
+    limits = []
+    for inner, outer in itertools.pairwise(ranks):
+        if inner > outer:
+            further = math.log(outer * tests / FALSE_NAMES) / math.log(inner / outer)
+            here = _float(distances[outer])
+            limits.append(here + (here - _float(distances[inner])) * further)
+    return max(limits, default=math.inf)
+
+
+def _groups(
+    metric: Metric, values: pl.Series, ordered: pl.Series
+) -> tuple[pl.Series, Groups | None]:
+    """Return by node whether it is in the slow group, and the groups; None if they are one.
+
+    The rule is that of calibration, on values that are evenly spaced in their order.
+    """
+    none = values.is_null() & values.is_not_null()
+    unit = metric.unit if metric.unit in FLOORS else "GB/s"
+    if len(ordered) < FEWEST_OF_GROUPS or _near(ordered, FLOORS[unit]):
+        return none, None
+    points = ordered.gather_every(max(1, len(ordered) // POINTS)).to_list()
+    least = max(LEAST_RARE, math.ceil(RARE * len(points)))
+    two = split(points, unit, least)
+    if two is None:
+        return none, None
+    border = (max(two[0]) + min(two[1])) / 2
+    slow = values > border if metric.lower_is_better else values < border
+    fast = (~slow).fill_null(False)
+    slow = slow.fill_null(False)
+    one, other = _float(values.filter(slow).median()), _float(values.filter(fast).median())
+    apart = one / other - 1 if metric.lower_is_better else 1 - one / other
+    return slow, Groups(tuple(slow.arg_true()), tuple(fast.arg_true()), apart)
+
+
+def _near(ordered: pl.Series, floor: float) -> bool:
+    """Whether all values but the rare ones are nearer to each other than groups are."""
+    low, high = ordered.quantile(RARE), ordered.quantile(1 - RARE)
+    return _float(high) - _float(low) <= floor * _float(ordered.median())
+
+
+def _scores(in_limits: pl.DataFrame, tests: int) -> list[Score]:
+    """Return the averages of the farthest values, with their limits."""
+    nodes, metrics = in_limits.shape
+    if nodes < FEWEST:
+        return []
+    rows = pl.concat_arr(pl.all().clip(-MOST_OF_ONE, MOST_OF_ONE)).alias("row")
+    in_order = pl.col("row").arr.sort(descending=True, nulls_last=True)
+    farthest = in_limits.select(rows).select(in_order.arr.to_struct()).unnest("row")
+    found = []
+    for count in dict.fromkeys((*(2**power for power in range(metrics.bit_length())), metrics)):
+        if count <= metrics:
+            average = farthest.select(pl.mean_horizontal(farthest.columns[:count])).to_series()
+            limit = limit_of(average.drop_nulls().sort(descending=True), tests)
+            # All together are at least what one value alone has at the limit of its metric.
+            found.append(Score(count, average, min(max(limit, 1 / count), 1.0)))
+    return found
+
+
+def _named(
+    partition: Partition,
+    distributions: Sequence[Distribution],
+    in_limits: pl.DataFrame,
+    behind: Sequence[pl.Series],
+    scores: Sequence[Score],
+) -> Iterator[Odd]:
+    """Yield the nodes beyond a limit or with a value that cannot be, the farthest first."""
+    candidates = {node for one in scores for node in (one.values > one.limit).arg_true()}
+    wrong: dict[int, list[Far]] = {}
+    for one in distributions if scores else ():
+        for node in one.unbelieved:
+            value = partition.values[node, one.number]
+            far = Far(one.metric, one.number, value, one.median, math.nan, math.inf)
+            wrong.setdefault(node, []).append(far)
+    found = []
+    for node in candidates | wrong.keys():
+        beyond, count = max((_beyond(one, node), one.count) for one in scores)
+        row = [-math.inf if one is None else one for one in in_limits.row(node)]
+        order = sorted(range(len(row)), key=lambda at: -row[at])
+        together = order[: count if beyond > 1 else 0]
+        own = tuple(
+            Far(
+                distributions[at].metric, at, partition.values[node, at],
+                distributions[at].median, behind[at][node], row[at],
+            )
+            for at in order
+            if row[at] > 1 or (at in together and behind[at][node] >= BEHIND)
+        )  # fmt: skip
+        if own or node in wrong:
+            could = tuple(_could_show(distributions, own))
+            odd = Odd(partition.nodes[node], beyond, own, could, tuple(wrong.get(node, ())))
+            found.append(odd)
+    yield from sorted(found, key=lambda one: (-len(one.values), -one.score, one.node))
+
+
+def _beyond(score: Score, node: int) -> float:
+    value = score.values[node]
+    return 0.0 if value is None else value / score.limit
+
+
+def _could_show(distributions: Sequence[Distribution], own: Sequence[Far]) -> Iterator[int]:
+    """Yield the metrics in which a node as far behind as in its typical one would stand out."""
+    shown = {one.number for one in own}
+    typical = _middle([one.behind for one in own])
+    for one in distributions:
+        # Percentages of a node's own values do not show what all of them have.
+        of_itself = one.metric.unit in ("%", "count")
+        if one.number in shown or (one.limit <= typical and not of_itself):
+            yield one.number
+
+
+def _fewer(partition: Partition) -> dict[str, tuple[Metric, ...]]:
+    """Return by node the metrics that nine in ten nodes have and it has not."""
+    found: dict[str, list[Metric]] = {}
+    for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True):
+        missing = column.null_count()
+        if 0 < missing <= TENTH * len(column):
+            for node in column.is_null().arg_true():
+                found.setdefault(partition.nodes[node], []).append(metric)
+    return {node: tuple(found[node]) for node in sorted(found, key=nodelists.natural)}
+
+
+def _middle(values: Sequence[float]) -> float:
+    ordered = pl.Series(values, dtype=pl.Float64).drop_nans()
+    return _float(ordered.median()) if len(ordered) else 0.0
+
+
+def _float(value: object) -> float:
+    assert isinstance(value, (int, float))
+    return float(value)

@@ -1,0 +1,464 @@
+"""Reading of a fleet: the metrics of many nodes, as a matrix for each partition.
+
+Everything becomes one lazy table with the columns of `fabricheck export`: files of that table are
+scanned, and sessions are exported to memory. Each question scans the few columns that it needs, so
+that thousands of nodes fit into memory.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from fabricheck.core import nodelists
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.text import read_text
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER
+from fabricheck.results import archive, reading, split_checks
+from fabricheck.results.export import table, writing
+from fabricheck.results.table import LOST, columns
+
+#: The files of tables, by suffix.
+TABLES = (".parquet", ".csv")
+
+#: The suffixes of files that list names, one a line.
+LISTS = (".txt", ".list")
+
+#: The columns that tell a metric from others, and those of its partition.
+PARTITION = ("system", "partition", "clock")
+KEY = (*PARTITION, "environment", "experiment", "check", "metric", "unit")
+
+#: Facts about software of a check's row, and of host and devices of a state's row, in words.
+OF_CHECKS = {
+    "program_version": "programs",
+    "commit": "commit of the programs",
+    "runtime_version": "runtime",
+    "driver": "driver",
+    "mpi": "MPI",
+    "rccl": "RCCL",
+}
+OF_STATES = {
+    "vbios": "VBIOS",
+    "firmware": "firmware",
+    "compute_partition": "compute partition",
+    "memory_partition": "memory partition",
+    "power_cap_w": "power cap in W",
+    "clock_max_mhz": "highest clock in MHz",
+    "memory_clock_max_mhz": "highest memory clock in MHz",
+    "ecc": "ECC",
+    "pcie_width": "PCIe lanes",
+    "links_up": "links that are up",
+    "governor": "frequency governor",
+    "huge_pages_reserved": "huge pages reserved",
+}
+
+#: What identifies a series of a node, its place included.
+SERIES = (
+    "environment", "check", "experiment", "unit", "better", "operation", "role", "direction",
+    "engine", "engines", "stores", "loads", "movement", "placement", "datatype", "in_place",
+    "link_class", "devices", "device", "source_memory", "source_device", "source_domain",
+    "destination_memory", "destination_device", "destination_domain", "ranks", "bytes",
+    "bytes_counted", "regime", "block_size", "elements", "grid",
+)  # fmt: skip
+
+_NEEDED = tuple(dict.fromkeys((
+    "kind", "node", "hostname", "session", "session_id", "result", "reason", "value", *KEY,
+    "series", "index", "runtime", *OF_CHECKS, *OF_STATES, *SERIES,
+)))  # fmt: skip
+
+#: A table without one of these is not one of `fabricheck export`.
+_REQUIRED = ("kind", "node", "check", "metric", "value", "unit")
+
+#: The file or the results folder that a row is from.
+ORIGIN = "origin"
+
+_TYPES = {
+    "text": pl.String(),
+    "integer": pl.Int64(),
+    "number": pl.Float64(),
+    "boolean": pl.Boolean(),
+    "time": pl.String(),
+}
+
+#: How polars keeps only a part of a table in memory.
+STREAMING: Literal["streaming"] = "streaming"
+
+#: Where the nodes of many rows are told apart quickly.
+_WORD = pl.Categorical()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of a partition; its values are those of the nodes that have it."""
+
+    environment: str | None
+    experiment: str | None
+    check: str
+    name: str
+    unit: str
+
+    @property
+    def title(self) -> str:
+        """The check and the metric."""
+        return f"{self.check} {self.name}"
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower value is better."""
+        return self.unit in SMALLER_IS_BETTER or self.unit == "count"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The nodes of one partition, measured or simulated.
+
+    values: a row for each node, a column for each metric, by its number; of repetitions and several
+    sessions the median. Null where a node has no value; NaN where the value is no number.
+    """
+
+    where: str
+    clock: str
+    nodes: list[str]
+    metrics: list[Metric]
+    values: pl.DataFrame
+
+    @property
+    def title(self) -> str:
+        """Its name, and that it is simulated."""
+        return self.where if self.clock == "measured" else f"{self.where} ({self.clock})"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the same partition has at another time."""
+        return self.where, self.clock
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The nodes that some names stand for.
+
+    rows: the table, with the column ``origin``. partitions: by size, the largest first. problems:
+    sentences about what cannot be read.
+    """
+
+    title: str
+    rows: pl.LazyFrame
+    partitions: list[Partition]
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> list[str]:
+        """All nodes with a value, each once."""
+        return list(dict.fromkeys(one for part in self.partitions for one in part.nodes))
+
+    @cached_property
+    def checks(self) -> pl.DataFrame:
+        """Node, result and facts of each check; of tables without checks, of the metrics."""
+        own, facts = ["node", "check"], ["result", *OF_CHECKS]
+        checks = self.rows.filter(pl.col("kind") == "check").select(*own, *facts).unique()
+        found = checks.collect(engine=STREAMING)
+        if len(found):
+            return found
+        metrics = self.rows.filter(pl.col("kind") == "metric").group_by(own)
+        return metrics.agg(pl.col(facts).first()).collect(engine=STREAMING)
+
+    @cached_property
+    def lost(self) -> list[str]:
+        """The requested nodes without any result."""
+        rows = self.rows.filter(pl.col("kind") == "node", pl.col("result") == LOST)
+        found = rows.select("node").unique().collect()["node"].to_list()
+        return sorted(set(found) - set(self.nodes), key=nodelists.natural)
+
+    @cached_property
+    def facts(self) -> pl.DataFrame:
+        """Fact, value and node, where a node has it; a fact of devices has no device."""
+        states = self.rows.filter(pl.col("kind") == "state").select("node", *OF_STATES)
+        found = states.with_columns(pl.col("firmware").str.split(", "))
+        parts = [
+            _facts(self.checks.lazy(), OF_CHECKS),
+            _facts(found.explode("firmware", empty_as_null=True), OF_STATES),
+        ]
+        return pl.concat(parts).unique().sort("fact", "node", "value").collect()
+
+    def of_nodes(self, nodes: Sequence[str]) -> pl.DataFrame:
+        """Return the rows of some nodes, of all kinds but requested nodes."""
+        if not nodes:
+            return self.rows.clear().collect()
+        wanted = pl.col("node").is_in(list(dict.fromkeys(nodes))), pl.col("kind") != "node"
+        return self.rows.filter(*wanted).collect(engine=STREAMING)
+
+
+def sessions(rows: pl.DataFrame) -> dict[str, list[tuple[str, str]]]:
+    """Return by node the sessions that rows are from, each with its file or folder."""
+    by_node: dict[str, list[tuple[str, str]]] = {}
+    for node, session, origin in sorted(
+        rows.select("node", "session_id", ORIGIN).unique().rows(), key=str
+    ):
+        by_node.setdefault(node, []).append((session or "", origin or ""))
+    return by_node
+
+
+def _facts(rows: pl.LazyFrame, told: dict[str, str]) -> pl.LazyFrame:
+    texts = [pl.col(name).cast(pl.String).alias(word) for name, word in told.items()]
+    long = rows.select(pl.col("node").cast(pl.String), *texts).unpivot(
+        index="node", variable_name="fact", value_name="value"
+    )
+    return long.drop_nulls().unique().select("fact", "value", "node")
+
+
+def read(names: Sequence[str], every: bool = False) -> Fleet:
+    """Return the fleet that names stand for.
+
+    :param names: tables, folders of tables or of results folders, globs, files that list names, and
+        names of results as everywhere.
+    :param every: all sessions of results folders, not only the latest.
+    :raises NotFoundError: when there is nothing of a name, or no metric in all.
+    :raises InvalidInputError: when nothing of it can be read.
+    """
+    named = list(dict.fromkeys(_expanded(names)))
+    tables = [Path(one) for one in named if Path(one).suffix in TABLES]
+    others = [one for one in named if Path(one).suffix not in TABLES]
+    told = table.Told()
+    exported: list[pl.LazyFrame] = []
+    if others or not names:
+        exported = [_exported(reading.read(others, every), told)]
+    problems: list[str] = []
+    try:
+        rows = pl.concat([*_at_once(tables), *exported])
+        partitions = _partitions(rows)
+    except (pl.exceptions.PolarsError, InvalidInputError, OSError):
+        # A file cannot be read, or has other columns than the first one: each is looked at.
+        scanned, problems = _one_by_one(tables)
+        if not scanned and not exported:
+            raise InvalidInputError("\n".join(problems)) from None
+        rows = pl.concat([*scanned, *exported])
+        partitions = _partitions(rows)
+    problems += told.problems
+    if not partitions:
+        named_all = " ".join(names) or reading.LATEST
+        raise NotFoundError(" ".join([*problems, f"{named_all} has no metric of any node."]))
+    title = " ".join(names) if 0 < len(names) <= 3 else f"{len(names)} names"
+    return Fleet(
+        title if names else reading.LATEST,
+        rows,
+        partitions,
+        tuple(problems),
+        tuple(dict.fromkeys(told.notes)),
+    )
+
+
+def _expanded(names: Sequence[str]) -> Iterator[str]:
+    """Yield tables and names of results: of globs, lists and folders what is in them."""
+    for name in names:
+        path = Path(name)
+        if not path.exists() and glob.has_magic(name):
+            # Unlike Path.glob it takes absolute patterns, too.
+            found = sorted(glob.glob(name), key=nodelists.natural)  # noqa: PTH207
+            if not found:
+                raise NotFoundError(f"No file or folder fits {name}.")
+            yield from _expanded(found)
+        elif path.is_file() and path.suffix in LISTS and not archive.is_archive(path):
+            lines = [line.partition("#")[0].strip() for line in read_text(path).splitlines()]
+            listed = [line for line in lines if line]
+            if not listed:
+                raise NotFoundError(f"{path} lists no name.")
+            yield from _expanded([one for one in listed if one != name])
+        elif path.is_dir() and not reading.holds_sessions(path):
+            yield from _inside(path)
+        else:
+            if path.suffix in TABLES and not path.is_file():
+                raise NotFoundError(f"There is no file {name}.")
+            yield name
+
+
+def _inside(folder: Path) -> Iterator[str]:
+    """Yield the tables of a folder, else the results folders in it, else the folder itself."""
+    every = sorted(folder.iterdir(), key=lambda one: nodelists.natural(one.name))
+    tables = [one for one in every if one.suffix in TABLES and one.is_file()]
+    results = [one for one in every if one.is_dir() and reading.holds_sessions(one)]
+    for one in tables or results or [folder]:
+        yield str(one)
+
+
+def _at_once(paths: Sequence[Path]) -> list[pl.LazyFrame]:
+    """Return the tables of files lazily, as if all had the columns of the first one.
+
+    :raises pl.exceptions.PolarsError: now or when they are read, where that is not so.
+    """
+    frames = []
+    for suffix, scan in ((".parquet", _scan_parquet), (".csv", _scan_csv)):
+        own = [one for one in paths if one.suffix == suffix]
+        if own:
+            frames.append(_needed(scan(own)))
+    return frames
+
+
+def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
+    """Return the tables of files lazily, and a sentence for each that cannot be read."""
+    problems: list[str] = []
+    alike: dict[tuple[str, ...], list[Path]] = {}
+    for path in paths:
+        scan = _scan_parquet if path.suffix == ".parquet" else _scan_csv
+        try:
+            names = scan([path]).collect_schema().names()
+            _needed(scan([path])).select(pl.len()).collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            said = " ".join(str(error).split()).partition("This error occurred")[0]
+            problems.append(f"{path}: cannot be read ({said[:200].rstrip('. ')}).")
+            continue
+        except InvalidInputError as error:
+            problems.append(f"{path}: {error}")
+            continue
+        alike.setdefault((path.suffix, *names), []).append(path)
+    frames = [
+        _needed((_scan_parquet if key[0] == ".parquet" else _scan_csv)(own))
+        for key, own in alike.items()
+    ]
+    return frames, problems
+
+
+def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
+    return _required(pl.scan_parquet(paths, include_file_paths=ORIGIN))
+
+
+def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
+    return _required(pl.scan_csv(paths, infer_schema=False, include_file_paths=ORIGIN))
+
+
+def _required(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return rows that have the columns of an export.
+
+    :raises InvalidInputError: when they lack one without which there is no fleet.
+    """
+    there = rows.collect_schema()
+    lacks = [one for one in _REQUIRED if one not in there]
+    if lacks:
+        raise InvalidInputError(
+            f"it is no table of `fabricheck export`: the column {lacks[0]} is missing."
+        )
+    return rows
+
+
+def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the columns that a fleet needs, with their types; null where a table lacks them."""
+    there = rows.collect_schema()
+    types = {one.name: _TYPES[one.type] for one in columns()}
+    cells = []
+    for name in _NEEDED:
+        kind = types[name]
+        if name not in there:
+            cells.append(pl.lit(None, dtype=kind).alias(name))
+        elif kind == pl.Boolean() and there[name] == pl.String():
+            cells.append(pl.col(name) == "true")
+        elif there[name] != kind:
+            cells.append(pl.col(name).cast(kind, strict=False))
+        else:
+            cells.append(pl.col(name))
+    selected = rows.select(*cells, pl.col(ORIGIN))
+    return selected.with_columns(pl.coalesce("node", "hostname").alias("node"))
+
+
+def _exported(results: reading.Results, told: table.Told) -> pl.LazyFrame:
+    """Return the table of results, kept in memory with the columns that a fleet needs."""
+    kept: list[pl.DataFrame] = []
+    for source in results.sources:
+        alone = reading.Results(
+            results.name, results.title, source.results, (source,), parts=results.parts
+        )
+        try:
+            for batch in _batches(table.stream(alone, told)):
+                origin = pl.lit(str(source.results)).alias(ORIGIN)
+                rows = writing.frame(batch).lazy().with_columns(origin)
+                kept.append(_needed(rows).collect())
+        except NotFoundError as error:
+            told.problems.append(str(error))
+    told.problems[:0] = [problem.sentence for problem in results.problems]
+    told.notes += results.notes
+    nodes = [
+        {"kind": "node", "node": name, "result": LOST}
+        for name in results.requested
+    ]  # fmt: skip
+    if nodes:
+        requested = pl.DataFrame(nodes).with_columns(pl.lit("").alias(ORIGIN)).lazy()
+        kept.append(_needed(requested).collect())
+    return pl.concat(kept).lazy() if kept else pl.LazyFrame()
+
+
+def _batches(rows: Iterable[dict[str, object]]) -> Iterator[list[dict[str, object]]]:
+    every = iter(rows)
+    while batch := list(itertools.islice(every, writing.BATCH)):
+        yield batch
+
+
+def _partitions(rows: pl.LazyFrame) -> list[Partition]:
+    metrics = rows.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
+    words = [pl.col(name).cast(_WORD) for name in (*KEY, "node")]
+    grouped = (
+        metrics.select(*words, "value")
+        .group_by(KEY, maintain_order=True)
+        .agg(pl.col("node"), pl.col("value"))
+        .collect(engine=STREAMING)
+    )
+    found = [
+        _partition(own) for _, own in grouped.group_by(PARTITION, maintain_order=True)
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one.clock != "measured", -len(one.nodes), one.title))
+
+
+def _partition(grouped: pl.DataFrame) -> Partition:
+    """Return the matrix of one partition.
+
+    :param grouped: a row for each metric, with the lists of its nodes and values.
+    """
+    texts = grouped["node"].explode(empty_as_null=True).unique().cast(pl.String)
+    nodes = sorted(texts.to_list(), key=nodelists.natural)
+    at = pl.DataFrame({"node": nodes, "at": range(len(nodes))}).with_columns(
+        pl.col("node").cast(_WORD), pl.col("at").cast(pl.UInt32)
+    )
+    wide: list[pl.Series] = []
+    metrics: dict[tuple[str | None, ...], int] = {}
+    first = grouped.row(0, named=True)
+    places = _places(at)
+    for row, node, value in zip(
+        grouped.select(KEY).iter_rows(named=True), grouped["node"], grouped["value"], strict=True
+    ):
+        check = split_checks.of_metric(row["check"] or "", row["metric"])
+        key = (row["environment"], row["experiment"], check, row["metric"], row["unit"] or "")
+        series = _column(places.gather(node.to_physical()), value, len(nodes))
+        if key in metrics:  # of a check that was split, the older part
+            own = metrics[key]
+            wide[own] = pl.select(pl.coalesce(wide[own], series)).to_series()
+            continue
+        metrics[key] = len(wide)
+        wide.append(series)
+    frame = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(wide)])
+    where = ":".join(one for one in (first["system"], first["partition"]) if one) or "(none)"
+    told = [Metric(*key) for key in metrics]  # type: ignore[arg-type]
+    return Partition(where, first["clock"] or "measured", nodes, told, frame)
+
+
+def _places(at: pl.DataFrame) -> pl.Series:
+    """Return by the code of a node its row."""
+    codes = at["node"].to_physical()
+    most = codes.max()
+    assert isinstance(most, int)
+    empty = pl.Series([0], dtype=pl.UInt32).new_from_index(0, most + 1)
+    return empty.scatter(codes, at["at"])
+
+
+def _column(rows: pl.Series, values: pl.Series, count: int) -> pl.Series:
+    """Return a value for each node: the median where it has several."""
+    if rows.n_unique() < len(rows):
+        several = pl.DataFrame({"row": rows, "value": values.fill_null(float("nan"))})
+        alone = several.group_by("row").agg(pl.col("value").median())
+        rows, values = alone["row"], alone["value"]
+    empty = pl.Series([None], dtype=pl.Float64).new_from_index(0, count)
+    return empty.scatter(rows, values.fill_null(float("nan")))

@@ -1,0 +1,87 @@
+"""The templates of pages: what values become in HTML and in Markdown, and the kinds of numbers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from fabricheck.core.amounts import number, short, size
+from fabricheck.core.text import printable
+
+#: The folder of pages in a results folder, with one folder for each session; and its page.
+PAGES, PAGE = "reports-html", "index.html"
+
+#: Kinds of numbers, each with a shape, a word and a colour, which the end of the page explains.
+KINDS: Mapping[str, str] = {
+    "measured": "timed by a clock while hardware moved the data",
+    "simulated": (
+        "computed by SimGrid from a node model, not measured on hardware: it shows how the "
+        "model behaves"
+    ),
+    "published": "taken from a document, for its machine and software",
+    "secondary": "taken from a document that cites another document, which was not checked",
+    "theoretical": "a peak that follows from clocks and widths, not from a measurement",
+    "derived": "computed from other values, such as a peak times an efficiency, or by definition",
+    "fitted": (
+        "a parameter of the simulated node, set to reproduce a published value; "
+        "agreement with that value is no evidence"
+    ),
+    "calibrated": "a reference computed from repeated sessions of the same machine",
+}
+
+
+@functools.cache
+def templates(html: bool) -> jinja2.Environment:
+    """Return the templates, which escape the markup of HTML or of Markdown in values."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("fabricheck.report"),
+        autoescape=html,
+        undefined=jinja2.StrictUndefined,
+        finalize=_printable if html else _markdown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "number": cell,
+        "size": size,
+        "cell": cell,
+        "percent": _percent,
+        "short": short,
+    }
+    return made
+
+
+def cell(value: Any) -> str:
+    """Format a value for a table: a number with five digits, an empty text for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return number(value) if isinstance(value, float) else str(value)
+    return str(value)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f} %"
+
+
+def _printable(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+#: Characters that have a meaning in Markdown, or in HTML within it.
+_MARKS = str.maketrans(
+    {mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!@$"} | {"&": "&amp;", "\n": " "}
+)
+
+
+def _markdown(value: Any) -> Any:
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value).translate(_MARKS)
+    return value

@@ -1,0 +1,87 @@
+"""The session of the network of a job: what it runs, how it ends, and what is recorded of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pytest
+
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
+from fabricheck.run.every_node import network
+
+
+def job(folder, **said):
+    """Return the requested nodes of a job, each with why it was stopped or None, in its folder."""
+    nodes = {name: RequestedNode(results=name, said=one) for name, one in said.items()}
+    requested = RequestedNodes(partition=None, started=now(), job="7", nodes=nodes)
+    requested_nodes.write(folder / requested_nodes.NAME, requested)
+    return requested
+
+
+def recorded(folder):
+    return requested_nodes.read(folder / requested_nodes.NAME).network
+
+
+def test_the_choice_of_checks_is_replaced_and_nothing_else():
+    given = ["-c", "checks", "--system=lumi", "-t", "smoke", "-x", "osu", "-S", "nodes=4"]
+    assert network.arguments(given) == [
+        *("-c", "checks", "--system=lumi", "-S", "nodes=4", "-t", "^network$"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "joined"),
+    [
+        (["--system=lumi"], True),
+        (["--system=lumi:gpu", "-t", "node"], True),
+        (["--system=amd"], False),
+        (["--system=nowhere"], False),
+    ],
+)
+def test_a_site_with_a_fabric_has_its_network_measured(given, joined):
+    assert network.is_joined(given) == joined
+
+
+def test_one_node_has_no_network(tmp_path):
+    said = []
+    requested = job(tmp_path, node1=None, node2="node2 ended without a run report.")
+    assert network.measure(tmp_path, requested, ["false"], None, said.append) is None
+    assert said == ["The network is not measured: 1 node answered, not two."]
+    assert recorded(tmp_path) is None
+
+
+def test_its_steps_are_of_the_nodes_that_answered(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-3]")
+    monkeypatch.setenv("SLURM_NTASKS", "3")
+    requested = job(tmp_path, node1=None, node2="node2 ended.", node3=None)
+    command = ["sh", "-c", 'echo "$SLURM_JOB_NODELIST $SLURM_NTASKS $FABRICHECK_RESULTS"; exit 3']
+    assert network.measure(tmp_path, requested, command, None, print) is None
+    folder = tmp_path / "network"
+    assert (folder / "session.log").read_text() == f"node[1,3]  {folder}\n"
+    found = recorded(tmp_path)
+    assert (found.results, found.status, found.said) == ("network", 3, None)
+
+
+def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
+    requested = job(tmp_path, node1=None, node2=None)
+    began = time.monotonic()
+    said = []
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert network.measure(tmp_path, requested, command, 0.2, said.append) is None
+    assert time.monotonic() - began < 30
+    found = recorded(tmp_path)
+    sentence = "The session of the network was stopped because its time had passed."
+    assert (found.status, found.said) == (None, sentence)
+    assert said[-1] == sentence
+
+
+def test_a_signal_ends_it_and_is_returned(tmp_path):
+    requested = job(tmp_path, node1=None, node2=None)
+    command = ["sh", "-c", f"kill -TERM {os.getpid()}; exec sleep 60"]
+    assert network.measure(tmp_path, requested, command, None, print) == 15
+    assert recorded(tmp_path).said == (
+        "The session of the network was stopped because SIGTERM ended the run."
+    )
