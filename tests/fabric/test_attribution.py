@@ -93,6 +93,14 @@ def test_a_bad_pair_blames_no_node():
     assert "neither node is named" in said
 
 
+def test_pairs_that_are_measured_again_do_not_outweigh_other_partners():
+    # A node that is low with six of its partners: each is measured four times.
+    faults = Faults(pairs={frozenset((2, other)): 0.8 for other in range(6, 12)})
+    found = attribute(drawn(faults))
+    assert found.named == ()
+    assert len(found.pairs) == 6
+
+
 def test_an_unsteady_nic_is_said_and_not_named():
     found = attribute(drawn(Faults(noise={(5, 3): 0.12})))
     assert found.named == ()

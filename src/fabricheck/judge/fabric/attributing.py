@@ -65,16 +65,17 @@ def attribute(measured: Measured) -> Attribution:
     apart, together = samples_of(measured)
     chosen = choosing.choose(len(measured.nodes), measured.rounds, apart, together)
     suspected = {node for node, _ in chosen.suspects}
-    of_nics, of_nodes = fit(apart, suspected), fit(together, suspected)
+    low = frozenset(chosen.low_pairs)
+    of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
     named = naming.name(measured, of_nics, of_nodes)
-    low = pairs.low_pairs(measured, of_nics, apart, named)
+    found_pairs = pairs.low_pairs(measured, of_nics, apart, named)
     return replace(
         found,
         named=named.named,
         switches=named.switches,
-        pairs=low.pairs,
-        open=(*named.open, *low.open, *_too_noisy(named.least), *measured.incomplete),
-        notes=low.notes,
+        pairs=found_pairs.pairs,
+        open=(*named.open, *found_pairs.open, *_too_noisy(named.least), *measured.incomplete),
+        notes=found_pairs.notes,
         spread=of_nics.spread,
         least=named.least,
         suspects=tuple(naming.end_name(measured, *end) for end in chosen.suspects),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from statistics import NormalDist
 
 from fabricheck.judge.fabric.samples import Samples, median
@@ -88,18 +89,21 @@ def quantile(tests: int, values: int, false: float) -> float:
     )
 
 
-def fit(samples: Samples, suspected: Container[int]) -> Fit:
+def fit(
+    samples: Samples, suspected: Container[int], low_pairs: Container[tuple[int, int]] = ()
+) -> Fit:
     """Fit the effects of ends; those of one position are compared with each other.
 
-    :param suspected: nodes that phase 2 measures again; the medians of its rounds are those of the
-        others.
+    :param suspected: nodes that phase 2 measures again, and ``low_pairs`` pairs that it does. The
+        medians of its rounds are those of all others.
     """
     positions = [position for _, position in samples.ends]
-    ys = _of_rounds(samples, suspected)
+    ys = _of_rounds(samples, suspected, low_pairs)
     # The median of a class is of good ends only where most of its rates are: once effects are
     # known, the classes are compared again.
-    ys = _of_classes(samples, ys, _polished(positions, *_by_end(samples, ys), 1))
-    partners, values = _by_end(samples, ys)
+    used = _used(samples, suspected)
+    ys = _of_classes(samples, ys, _polished(positions, *_by_end(samples, ys, used), 1))
+    partners, values = _by_end(samples, ys, used)
     scores = _polished(positions, partners, values, 2)
     sending, receiving = scores
     rests = [
@@ -110,7 +114,7 @@ def fit(samples: Samples, suspected: Container[int]) -> Fit:
     usual = max(2, counts[len(counts) // 2]) if counts else 2
     # Two effects were fitted to them: the rests are that much narrower than the noise.
     noise = robust_deviation(rests) * usual / (usual - 1)
-    again = _again(samples, ys, scores)
+    again = _again(samples, ys, scores, used)
     sent, received = (
         [
             _effect(way, end, scores, values, partners, again, noise) if values[way][end] else None
@@ -125,11 +129,37 @@ def fit(samples: Samples, suspected: Container[int]) -> Fit:
     return Fit((sent, received), rests, noise, spread, typical)
 
 
-def _by_end(samples: Samples, ys: Sequence[float]) -> tuple[Columns, Values]:
+def _used(samples: Samples, suspected: Container[int]) -> list[bool]:
+    """Return of each value whether it counts for its ends: a partner does once in a phase.
+
+    Low pairs are measured several times, and would outweigh the other partners. Of phase 2 only
+    what suspects measured counts.
+    """
+    ends = samples.ends
+    first: dict[tuple[int, int, int], int] = {}
+    counts: dict[int, bool] = {}
+    used = []
+    for sender, receiver, phase, meeting in zip(
+        samples.senders, samples.receivers, samples.phases, samples.meetings, strict=True
+    ):
+        its = counts.get(meeting)
+        if its is None:
+            one, other = ends[sender][0], ends[receiver][0]
+            key = (phase, min(one, other), max(one, other))
+            its = first.setdefault(key, meeting) == meeting and (
+                phase == 1 or one in suspected or other in suspected
+            )
+            counts[meeting] = its
+        used.append(its)
+    return used
+
+
+def _by_end(samples: Samples, ys: Sequence[float], used: list[bool]) -> tuple[Columns, Values]:
     """Return the partners and the values of each end, by sending and receiving."""
     partners: Columns = ([[] for _ in samples.ends], [[] for _ in samples.ends])
     values: Values = ([[] for _ in samples.ends], [[] for _ in samples.ends])
-    for sender, receiver, y in zip(samples.senders, samples.receivers, ys, strict=True):
+    columns = zip(samples.senders, samples.receivers, ys, strict=True)
+    for sender, receiver, y in compress(columns, used):
         partners[SENDING][sender].append(receiver)
         values[SENDING][sender].append(y)
         partners[RECEIVING][receiver].append(sender)
@@ -180,17 +210,24 @@ def _healthy_deviation(scores: list[float]) -> float:
     return max(robust_deviation(scores), tenth / NormalDist().inv_cdf(0.9))
 
 
-def _of_rounds(samples: Samples, suspected: Container[int]) -> list[float]:
+def _of_rounds(
+    samples: Samples, suspected: Container[int], low_pairs: Container[tuple[int, int]]
+) -> list[float]:
     """Return the logarithms less the medians of distance and round."""
     ends = samples.ends
     of_lot: dict[int, list[float]] = {}
     for sender, receiver, lot, phase, log in zip(
         samples.senders, samples.receivers, samples.lots, samples.phases, samples.logs, strict=True
     ):
-        if lot >= 0 and (
-            phase == 1 or not (ends[sender][0] in suspected or ends[receiver][0] in suspected)
-        ):
-            of_lot.setdefault(lot, []).append(log)
+        if lot < 0:
+            continue
+        if phase == 2:
+            one, other = ends[sender][0], ends[receiver][0]
+            if one in suspected or other in suspected:
+                continue
+            if (min(one, other), max(one, other)) in low_pairs:
+                continue
+        of_lot.setdefault(lot, []).append(log)
     shift = {lot: median(its) for lot, its in of_lot.items()}
     return [log - shift.get(lot, 0.0) for lot, log in zip(samples.lots, samples.logs, strict=True)]
 
@@ -207,12 +244,13 @@ def _centre(scores: list[float], values: Sequence[list[float]], positions: Seque
             scores[end] -= middle[position]
 
 
-def _again(samples: Samples, ys: Sequence[float], scores: Sequence[list[float]]) -> Again:
+def _again(
+    samples: Samples, ys: Sequence[float], scores: Sequence[list[float]], used: list[bool]
+) -> Again:
     """Return the partners and the values less their effects of phase 2, by end and direction."""
     found: Again = ({}, {})
-    for sender, receiver, phase, y in zip(
-        samples.senders, samples.receivers, samples.phases, ys, strict=True
-    ):
+    columns = zip(samples.senders, samples.receivers, samples.phases, ys, strict=True)
+    for sender, receiver, phase, y in compress(columns, used):
         if phase == 2:
             found[SENDING].setdefault(sender, []).append(
                 (receiver, y - scores[RECEIVING][receiver])

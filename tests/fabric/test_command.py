@@ -1,0 +1,73 @@
+"""`fabricheck fabric`: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabric import member
+from fabric.drawn import NICS, Faults, System
+from fabricheck.cli import app
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Write the document of a drawn system, and run the command on it."""
+
+    def run(faults, *arguments, nodes=16):
+        path = tmp_path / "result.json"
+        measured = System(nodes, random.Random(1)).measured(faults)
+        path.write_text(json.dumps(member.document(measured)))
+        done = CliRunner().invoke(app, ["fabric", str(path), *arguments])
+        return done.exit_code, done.stdout
+
+    return run
+
+
+def low_nics(count):
+    faults = Faults()
+    for number in range(count):
+        faults.nic(number // 2 * 4, number % 2, 0.9)
+    return faults
+
+
+def test_a_low_nic_is_in_the_table_and_ends_with_12(run):
+    code, out = run(low_nics(1))
+    assert code == 12
+    assert "16 nodes, 64 NICs, " in out
+    assert "nid000000:cxi0" in out
+    assert "Nodes: nid000000" in out
+
+
+def test_a_healthy_system_ends_with_0(run):
+    code, out = run(Faults())
+    assert code == 0
+    assert "No NIC, node or switch is slow." in out
+
+
+def test_a_low_pair_ends_with_13(run):
+    code, out = run(Faults(pairs={frozenset((2, 11)): 0.7}))
+    assert code == 13
+    assert "neither node is named" in out
+
+
+def test_much_that_is_low_fits_on_a_screen_and_json_has_all(run):
+    faults = low_nics(24)
+    faults.pairs = {frozenset((node, node + 20)): 0.6 for node in range(1, 24, 4)}
+    code, out = run(faults, nodes=48)
+    assert code == 12
+    assert len(out.splitlines()) < 40
+    assert "And 8 more." in out
+    code, out = run(faults, "--json", nodes=48)
+    (found,) = json.loads(out)
+    assert len(found["named"]) == 24
+    assert {one["nic"] for one in found["named"]} == {f"cxi{k}" for k in range(NICS // 2)}
+
+
+def test_a_document_without_rounds_ends_with_3(tmp_path):
+    path = factories.write(tmp_path / "result.json")
+    assert CliRunner().invoke(app, ["fabric", str(path)]).exit_code == 3
