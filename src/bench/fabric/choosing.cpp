@@ -16,6 +16,7 @@ constexpr double kDeviations = 3;
 constexpr int kMostNodes = 4;  // one of so many
 constexpr std::size_t kFewestPartners = 3;
 constexpr double kLowPair = 0.9;
+constexpr std::size_t kFewestOfClass = 24;
 constexpr std::size_t kMostPairs = 8;  // of a node
 constexpr unsigned kSeedOfSuspects = 2;
 
@@ -72,8 +73,39 @@ std::vector<Sample> samples_of(const std::vector<Node>& nodes,
   return samples;
 }
 
+/// Distances in order; the last is an unknown one.
+int order_of(const std::string& distance) {
+  return distance == distance::same_switch   ? 0
+         : distance == distance::same_group  ? 1
+         : distance == distance::other_group ? 2
+                                             : 3;
+}
+
+/// Puts the rates of small classes into the largest of their position, of equal ones the nearest.
+void join_classes(std::vector<Sample>& samples) {
+  std::map<int, std::map<int, std::size_t>> sizes;
+  std::map<int, std::string> words;
+  for (const auto& sample : samples) {
+    words[order_of(sample.distance)] = sample.distance;
+    if (sample.phase == 1) {
+      ++sizes[sample.position][order_of(sample.distance)];
+    }
+  }
+  for (auto& sample : samples) {
+    const auto& its = sizes[sample.position];
+    const auto own = its.find(order_of(sample.distance));
+    if (its.empty() || (own != its.end() && own->second >= kFewestOfClass)) {
+      continue;
+    }
+    const auto largest = std::max_element(
+        its.begin(), its.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    sample.distance = words[largest->first];
+  }
+}
+
 /// Subtracts from each logarithm the median of its class in phase 1.
 void relate(std::vector<Sample>& samples) {
+  join_classes(samples);
   std::map<std::pair<std::string, int>, std::vector<double>> classes;
   for (const auto& sample : samples) {
     if (sample.phase == 1) {
@@ -92,7 +124,7 @@ void relate(std::vector<Sample>& samples) {
 /// The scores of NICs by node, position and whether they send.
 using Scores = std::map<std::tuple<int, int, bool>, double>;
 
-/// The scores of phase 1, of NICs apart or of all at once.
+/// The scores of phase 1, of NICs apart or of all at once, less the median of their position.
 Scores scores_of(const std::vector<Sample>& samples, bool together) {
   std::map<std::tuple<int, int, bool>, std::vector<double>> ends;
   for (const auto& sample : samples) {
@@ -106,6 +138,13 @@ Scores scores_of(const std::vector<Sample>& samples, bool together) {
     if (values.size() >= kFewestPartners) {
       scores[end] = median(std::move(values));
     }
+  }
+  std::map<std::pair<int, bool>, std::vector<double>> positions;
+  for (const auto& [end, score] : scores) {
+    positions[{std::get<1>(end), std::get<2>(end)}].push_back(score);
+  }
+  for (auto& [end, score] : scores) {
+    score -= median(positions[{std::get<1>(end), std::get<2>(end)}]);
   }
   return scores;
 }
@@ -165,12 +204,6 @@ std::size_t free_set(const std::vector<std::set<int>>& sets, const NodePair& pai
     return set.count(pair.first) == 0 && set.count(pair.second) == 0;
   });
   return static_cast<std::size_t>(found - sets.begin());
-}
-
-/// How near another node is, for the choice of a partner.
-int nearness(const Node& one, const Node& other) {
-  const auto word = distance_of(one, other);
-  return word == distance::same_switch ? 0 : word == distance::same_group ? 1 : 2;
 }
 
 }  // namespace
@@ -239,10 +272,10 @@ std::vector<Round> plan_again(const std::vector<Node>& nodes, const Chosen& chos
     auto free = proven;
     for (const int node : suspected) {
       auto best = free.end();
-      int nearest = 3;
+      int nearest = order_of("") + 1;
       for (auto other = free.begin(); other != free.end(); ++other) {
-        const int far = nearness(nodes[static_cast<std::size_t>(node)],
-                                 nodes[static_cast<std::size_t>(*other)]);
+        const int far = order_of(distance_of(nodes[static_cast<std::size_t>(node)],
+                                             nodes[static_cast<std::size_t>(*other)]));
         if (far < nearest && met.count(std::minmax(node, *other)) == 0) {
           best = other;
           nearest = far;

@@ -28,11 +28,12 @@ struct Chosen {
 };
 
 /// Of the rounds of phase 1, the logarithm of each rate over the median of its class (distance and
-/// NIC position); the score of a NIC in a direction is the median over at least three partners.
-/// Suspects are those whose score is below zero by more than 1.5 % and by more than three median
-/// absolute deviations of all scores, of at most a quarter of the nodes, the lowest first. Low
-/// pairs have no suspect and a rate below 90 %, each node in one of them.
-/// src/fabricheck/judge/fabric/choosing.py has the same.
+/// NIC position; one of fewer than 24 rates is part of the largest of its position); the score of a
+/// NIC in a direction is the median over at least three partners, less
+/// that of the scores of its position. Suspects are those whose score is
+/// below zero by more than 1.5 % and by more than three median absolute deviations of all scores,
+/// of at most a quarter of the nodes, the lowest first. Low pairs have no suspect and a rate below
+/// 90 %, each node in one of them. src/fabricheck/judge/fabric/choosing.py has the same.
 Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& rounds);
 
 /// The rounds of phase 2: `again` of each node with a suspect and a proven one, the nearest first,

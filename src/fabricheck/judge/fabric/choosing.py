@@ -1,7 +1,9 @@
 """Which ends and pairs phase 2 measures again: the rule of the program ``fabric``, in Python.
 
-Of phase 1, the logarithm of each rate over the median of its class (distance and NIC position);
-the score of an end in a direction is the median over its partners. Suspects are ends whose score
+Of phase 1, the logarithm of each rate over the median of its class (distance and NIC position; a
+class of fewer than 24 rates is part of the largest of its position);
+the score of an end in a direction is the median over its partners, less the median of the scores of
+its position. Suspects are ends whose score
 is below zero by more than 1.5 % and by more than three median absolute deviations of all scores:
 about two standard deviations, so that some healthy ends are suspects too and no bad one is missed.
 At most a quarter of the nodes have suspects, the lowest first. Nodes of which no score is that low
@@ -56,10 +58,8 @@ def choose(nodes: int, rounds: Sequence[Round], apart: Samples, together: Sample
     seen: set[int] = set()
     of_nics: Scores = ({}, {})
     for samples in (apart, together):
-        scores: Scores = tuple(
-            {end: median(its) for end, its in enumerate(way) if len(its) >= FEWEST_PARTNERS}
-            for way in phase_one(samples)
-        )  # type: ignore[assignment]
+        sends, receives = phase_one(samples)
+        scores = (_scores(samples, sends), _scores(samples, receives))
         of_nics = scores if samples is apart else of_nics
         every = [(score, samples.ends[end]) for way in scores for end, score in way.items()]
         if not every:
@@ -78,6 +78,16 @@ def choose(nodes: int, rounds: Sequence[Round], apart: Samples, together: Sample
             suspects.append(at)
     proven = frozenset(seen - {node for node, _ in low})
     return Chosen(tuple(suspects), proven, tuple(_low_pairs(rounds, apart, of_nics)))
+
+
+def _scores(samples: Samples, values: Sequence[list[float]]) -> dict[int, float]:
+    """Return the median of each end's values, less the median of those of its position."""
+    scores = {end: median(its) for end, its in enumerate(values) if len(its) >= FEWEST_PARTNERS}
+    of_position: dict[int, list[float]] = {}
+    for end, score in scores.items():
+        of_position.setdefault(samples.ends[end][1], []).append(score)
+    middle = {position: median(its) for position, its in of_position.items()}
+    return {end: score - middle[samples.ends[end][1]] for end, score in scores.items()}
 
 
 def _low_pairs(

@@ -9,7 +9,7 @@ of an end are good. Effects are relative: what is slow everywhere is for referen
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from statistics import NormalDist
@@ -55,12 +55,14 @@ class Effect:
 class Fit:
     """The effects of ends by direction (``None`` for an end without rates), and the rests.
 
-    ``noise`` is the robust standard deviation of the rests; ``spread`` that of the effects of
-    healthy ends beyond their error.
+    ``classes`` are the logarithms of the rates of good ends by class. ``noise`` is the robust
+    standard deviation of the rests; ``spread`` that of the effects of healthy ends beyond their
+    error.
     """
 
     effects: tuple[Sequence[Effect | None], Sequence[Effect | None]]
     rests: Sequence[float]
+    classes: Mapping[int, float]
     noise: float
     spread: float
     typical_error: float
@@ -102,7 +104,8 @@ def fit(
     # The median of a class is of good ends only where most of its rates are: once effects are
     # known, the classes are compared again.
     used = _used(samples, suspected)
-    ys = _of_classes(samples, ys, _polished(positions, *_by_end(samples, ys, used), 1))
+    classes = _of_classes(samples, ys, _polished(positions, *_by_end(samples, ys, used), 1))
+    ys = [y - classes[group] for group, y in zip(samples.groups, ys, strict=True)]
     partners, values = _by_end(samples, ys, used)
     scores = _polished(positions, partners, values, 2)
     sending, receiving = scores
@@ -126,44 +129,52 @@ def fit(
     typical = median([one.error for one in known]) if known else 0.0
     whole = _healthy_deviation([one.score for one in known])
     spread = math.sqrt(max(0.0, whole**2 - typical**2))
-    return Fit((sent, received), rests, noise, spread, typical)
+    levels = {group: samples.middles[group] + middle for group, middle in classes.items()}
+    return Fit((sent, received), rests, levels, noise, spread, typical)
 
 
-def _used(samples: Samples, suspected: Container[int]) -> list[bool]:
-    """Return of each value whether it counts for its ends: a partner does once in a phase.
+def _used(samples: Samples, suspected: Container[int]) -> tuple[list[bool], list[bool]]:
+    """Return of each value whether it counts for the end that sends, and for that which receives.
 
-    Low pairs are measured several times, and would outweigh the other partners. Of phase 2 only
-    what suspects measured counts.
+    A partner counts once in a phase: low pairs are measured several times and would outweigh the
+    other partners. Phase 2 counts for suspects only, lest their partners have them twice.
     """
     ends = samples.ends
     first: dict[tuple[int, int, int], int] = {}
     counts: dict[int, bool] = {}
-    used = []
+    used: tuple[list[bool], list[bool]] = ([], [])
     for sender, receiver, phase, meeting in zip(
         samples.senders, samples.receivers, samples.phases, samples.meetings, strict=True
     ):
+        one, other = ends[sender][0], ends[receiver][0]
         its = counts.get(meeting)
         if its is None:
-            one, other = ends[sender][0], ends[receiver][0]
             key = (phase, min(one, other), max(one, other))
-            its = first.setdefault(key, meeting) == meeting and (
-                phase == 1 or one in suspected or other in suspected
-            )
-            counts[meeting] = its
-        used.append(its)
+            its = counts[meeting] = first.setdefault(key, meeting) == meeting
+        used[SENDING].append(its and (phase == 1 or one in suspected))
+        used[RECEIVING].append(its and (phase == 1 or other in suspected))
     return used
 
 
-def _by_end(samples: Samples, ys: Sequence[float], used: list[bool]) -> tuple[Columns, Values]:
+def _ways(samples: Samples) -> tuple[tuple[int, list[int], list[int]], ...]:
+    """Return the directions, each with the ends that it is an effect of and their partners."""
+    return (
+        (SENDING, samples.senders, samples.receivers),
+        (RECEIVING, samples.receivers, samples.senders),
+    )
+
+
+def _by_end(
+    samples: Samples, ys: Sequence[float], used: tuple[list[bool], list[bool]]
+) -> tuple[Columns, Values]:
     """Return the partners and the values of each end, by sending and receiving."""
     partners: Columns = ([[] for _ in samples.ends], [[] for _ in samples.ends])
     values: Values = ([[] for _ in samples.ends], [[] for _ in samples.ends])
-    columns = zip(samples.senders, samples.receivers, ys, strict=True)
-    for sender, receiver, y in compress(columns, used):
-        partners[SENDING][sender].append(receiver)
-        values[SENDING][sender].append(y)
-        partners[RECEIVING][receiver].append(sender)
-        values[RECEIVING][receiver].append(y)
+    for way, own, other in _ways(samples):
+        its_partners, its_values = partners[way], values[way]
+        for end, partner, y in compress(zip(own, other, ys, strict=True), used[way]):
+            its_partners[end].append(partner)
+            its_values[end].append(y)
     return partners, values
 
 
@@ -185,16 +196,15 @@ def _polished(
 
 def _of_classes(
     samples: Samples, ys: Sequence[float], scores: Sequence[list[float]]
-) -> list[float]:
-    """Return the values less the median of the rests of their class."""
+) -> dict[int, float]:
+    """Return the median of the rests of each class."""
     sending, receiving = scores
     of_group: dict[int, list[float]] = {}
     for group, sender, receiver, y in zip(
         samples.groups, samples.senders, samples.receivers, ys, strict=True
     ):
         of_group.setdefault(group, []).append(y - sending[sender] - receiving[receiver])
-    middle = {group: median(rests) for group, rests in of_group.items()}
-    return [y - middle[group] for group, y in zip(samples.groups, ys, strict=True)]
+    return {group: median(rests) for group, rests in of_group.items()}
 
 
 def _healthy_deviation(scores: list[float]) -> float:
@@ -245,17 +255,18 @@ def _centre(scores: list[float], values: Sequence[list[float]], positions: Seque
 
 
 def _again(
-    samples: Samples, ys: Sequence[float], scores: Sequence[list[float]], used: list[bool]
+    samples: Samples,
+    ys: Sequence[float],
+    scores: Sequence[list[float]],
+    used: tuple[list[bool], list[bool]],
 ) -> Again:
     """Return the partners and the values less their effects of phase 2, by end and direction."""
     found: Again = ({}, {})
-    columns = zip(samples.senders, samples.receivers, samples.phases, ys, strict=True)
-    for sender, receiver, phase, y in compress(columns, used):
-        if phase == 2:
-            found[SENDING].setdefault(sender, []).append(
-                (receiver, y - scores[RECEIVING][receiver])
-            )
-            found[RECEIVING].setdefault(receiver, []).append((sender, y - scores[SENDING][sender]))
+    for way, own, other in _ways(samples):
+        others, columns = scores[1 - way], zip(own, other, samples.phases, ys, strict=True)
+        for end, partner, phase, y in compress(columns, used[way]):
+            if phase == 2:
+                found[way].setdefault(end, []).append((partner, y - others[partner]))
     return found
 
 

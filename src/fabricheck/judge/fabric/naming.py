@@ -30,7 +30,9 @@ _LOW_DEVIATIONS = 2.0
 _MOST = 2 / 3
 _FEWEST_OF_SWITCH = 3
 
-#: An end is unsteady where its own noise is so many times that of all others, and such a part.
+#: An end is unsteady where its own noise, over so many partners, is so many times that of all
+#: others, and such a part of its rates.
+_FEWEST_UNSTEADY = 8
 _UNSTEADY_TIMES = 3.0
 _UNSTEADY_LEAST = 0.03
 
@@ -271,7 +273,9 @@ def _unsteady(
         noises = [
             effect.own_noise
             for way in fitted.effects
-            if (effect := way[index]) is not None and effect.own_noise is not None
+            if (effect := way[index]) is not None
+            and effect.own_noise is not None
+            and effect.partners >= _FEWEST_UNSTEADY
         ]
         own = max(noises, default=0.0)
         if end in at_fault or own < max(_UNSTEADY_LEAST, _UNSTEADY_TIMES * fitted.noise):

@@ -48,7 +48,7 @@ def _missing(rounds: RoundsMember, document: ResultDocument, measured: Measured)
     for wrong in rounds["wrong"]:
         yield _wrong(measured, wrong)
     if document["outcome"]["status"] in ("running", "interrupted", "time-limit"):
-        yield "The run did not come to its end" + (
+        yield "The run did not finish" + (
             f": {document['outcome']['message']}." if document["outcome"]["message"] else "."
         )
     done = sum(one["phase"] == 1 for one in rounds["rounds"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.judge.fabric.model import Measured, Nic
@@ -22,6 +22,10 @@ _DISTANCES = 4
 #: The fewest pairs of a class in a round that have a median of their own.
 _FEWEST_PAIRS = 5
 
+#: The fewest rates of a class in phase 1. One node is in many of fewer, and may be their median:
+#: they are compared with the largest class of their position.
+_FEWEST_OF_CLASS = 24
+
 
 @dataclass
 class Samples:
@@ -29,7 +33,7 @@ class Samples:
 
     A class is a distance and a NIC position. ``lots`` numbers a distance in a round, -1 where there
     are few pairs; ``meetings`` numbers the pairs of nodes of all rounds, in order. ``ends`` are
-    node and position of each end.
+    node and position of each end, ``middles`` the medians of the classes as logarithms.
     """
 
     ends: list[tuple[int, int]]
@@ -40,6 +44,7 @@ class Samples:
     phases: list[int] = field(default_factory=list)
     meetings: list[int] = field(default_factory=list)
     logs: list[float] = field(default_factory=list)
+    middles: dict[int, float] = field(default_factory=dict)
 
 
 def median(values: list[float]) -> float:
@@ -113,17 +118,53 @@ def _add(
 
 def _relate(samples: Samples, fewest: int) -> None:
     """Subtract from the logarithms the median of their class, and mark small lots."""
+    _join_classes(samples)
     of_group: dict[int, list[float]] = {}
     later: dict[int, list[float]] = {}
     for group, phase, log in zip(samples.groups, samples.phases, samples.logs, strict=True):
         (of_group if phase == 1 else later).setdefault(group, []).append(log)
-    # A class that only phase 2 has is compared within it.
-    base = {group: median(logs) for group, logs in (later | of_group).items()}
+    samples.middles = base = {group: median(logs) for group, logs in (later | of_group).items()}
     samples.logs = [
         log - base[group] for group, log in zip(samples.groups, samples.logs, strict=True)
     ]
     sizes = Counter(samples.lots)
     samples.lots = [lot if sizes[lot] >= fewest else -1 for lot in samples.lots]
+
+
+def _join_classes(samples: Samples) -> None:
+    """Put small classes into the largest of their position, of equal ones the nearest."""
+    sizes = Counter(
+        group for group, phase in zip(samples.groups, samples.phases, strict=True) if phase == 1
+    )
+    largest: dict[int, int] = {}
+    for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
+        largest.setdefault(group // _DISTANCES, group)
+    joined = {
+        group: group
+        if sizes[group] >= _FEWEST_OF_CLASS
+        else largest.get(group // _DISTANCES, group)
+        for group in set(samples.groups)
+    }
+    samples.groups = [joined[group] for group in samples.groups]
+
+
+def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int, float]]:
+    """Return NIC positions whose middle is lower than that of the others, and by how much.
+
+    :param classes: the logarithms of the rates of good ends.
+    :param least: of the logarithm of the ratio.
+    """
+    of_distance: dict[int, dict[int, float]] = {}
+    for group, log in classes.items():
+        position, distance = divmod(group, _DISTANCES)
+        of_distance.setdefault(distance, {})[position] = log
+    found: dict[int, float] = {}
+    for its in of_distance.values():
+        middle = median(list(its.values()))
+        for position, log in its.items():
+            if log - middle < -least:
+                found[position] = min(log - middle, found.get(position, 0.0))
+    return sorted(found.items())
 
 
 def phase_one(samples: Samples) -> tuple[Sequence[list[float]], Sequence[list[float]]]:
