@@ -44,7 +44,7 @@ def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
     assert "h200:x2, measured: INCOMPLETE;" in text
     (stream,) = (line for line in lines if line.startswith("E1 "))
     assert stream.split()[-5:] == ["4,278", "4,278", "GB/s", "no", "limit"]
-    assert "Not run: E4, E14 (fabricheck coverage)" in text
+    assert "Not run: E4, E14, E16, E17 (fabricheck coverage)" in text
     assert "- h200:x2, all (INCOMPLETE): " in text
 
 

@@ -57,7 +57,9 @@ def test_two_devices(results_folder):
     ]
     rows, text = covered(results_folder, *cases)
     found = reasons(rows)
-    assert {name for name, why in found.items() if why} == {"E3", "E4", "E6", "E7", "E9", "E14"}
+    assert {name for name, why in found.items() if why} == {
+        *("E3", "E4", "E6", "E7", "E9", "E14", "E16", "E17")
+    }
     assert found["E6"] == [
         "pingpong_in_order, pingpong_shared_domain: its node model has no such placement: where "
         "every core is near every device, none is far"
@@ -108,6 +110,6 @@ def test_features_are_those_of_real_devices():
 
 @pytest.mark.parametrize("row", experiments(), ids=lambda row: row.id)
 def test_every_word_is_one_that_some_check_asks_for(row):
-    known = {"several_devices", "several_domains", "sdma", "xnack"}
+    known = {"nics", "several_devices", "several_domains", "several_nodes", "sdma", "xnack"}
     assert set(row.not_without) <= known
     assert all(row.not_without.values())

@@ -80,7 +80,7 @@ def _recorded(file: Path, read: Any) -> Text:
 
 def _osu() -> Reader:
     def of(file: Path) -> Text:
-        program = re.match(r"osu_(?:reduce_scatter|[a-z]+)", file.name)
+        program = re.match(r"osu_(?:reduce_scatter|mbw_mr|[a-z]+)", file.name)
         assert program is not None
         sizes = [int(row) for row in re.findall(r"^(\d+) ", file.read_text(), re.MULTILINE)]
 

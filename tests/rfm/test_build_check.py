@@ -57,6 +57,7 @@ def builds(suite, tmp_path, monkeypatch):
     home.mkdir(parents=True)
     (home / "spack.lock").write_text(locks.text())
     monkeypatch.setattr(checkout, "ROOT", tmp_path / "checkout")
+    monkeypatch.setattr(checkout, "ORIGIN", tmp_path / "checkout")
     monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:/usr/bin:/bin")
     suite.own_site(SITE)
     suite.variables |= {"FAKE_SPACK_HOME": str(home), "FAKE_COMMIT": checkout.commit()}

@@ -86,6 +86,7 @@ def test_no_module_system(tree):
 def lumi(tree, tmp_path, monkeypatch):
     """The environment of the site, whose Spack environment is installed with all it needs."""
     monkeypatch.setattr(checkout, "ROOT", tmp_path / "checkout")
+    monkeypatch.setattr(checkout, "ORIGIN", tmp_path / "checkout")
     view = clusters.view("lumi")
     view.mkdir(parents=True)
     composed = locks.composed()

@@ -19,6 +19,7 @@ from fabricheck.site.software import record
 def view(tmp_path, monkeypatch):
     """The view of the Spack environment `lumi`, beside its lock."""
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "ORIGIN", tmp_path)
     folder = clusters.view("lumi")
     (folder / "bin").mkdir(parents=True)
     (folder.parent / "spack.lock").write_text(locks.text())

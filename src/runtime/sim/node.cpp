@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "harness/vocabulary.hpp"
+
 namespace fabricheck_sim {
 namespace {
 
@@ -244,9 +246,12 @@ SystemDescription parse_all(const json& content) {
   if (content.contains("system")) {
     const auto& system = content["system"];
     const auto& latency = system.at("latency_us");
-    all.network.same_switch = 1e-6 * positive(latency.at("same-switch"), "same-switch");
-    all.network.same_group = 1e-6 * positive(latency.at("same-group"), "same-group");
-    all.network.other_group = 1e-6 * positive(latency.at("other-group"), "other-group");
+    const auto seconds = [&latency](const char* distance) {
+      return 1e-6 * positive(latency.at(distance), distance);
+    };
+    all.network.same_switch = seconds(fabricheck::distance::same_switch);
+    all.network.same_group = seconds(fabricheck::distance::same_group);
+    all.network.other_group = seconds(fabricheck::distance::other_group);
     LinkNumbers numbers;
     for (std::size_t i = 0; i < content.at("links").size(); ++i) {
       numbers.add(content["links"][i].at("name"), i);
