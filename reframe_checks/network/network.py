@@ -88,7 +88,7 @@ class fabric_pairs(FabricCheck):
     descr = "Every NIC of all nodes of an allocation, in rounds, and what is at fault (E17)"
     tags = {"E17", "network"}
     ci_extras = ONE_AT_A_TIME
-    valid_prog_environs = ["+mpi"]
+    valid_prog_environs = ["+fabric"]
     env_vars = ENGINES_ON
 
     def expected_metrics(self):

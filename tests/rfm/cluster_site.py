@@ -105,7 +105,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["cluster"],
-            "features": ["affinity", "mpi"],
+            "features": ["affinity", "mpi", "fabric"],
             "env_vars": [["FABRICHECK_HOST_DEVICES", "2"]],
             "extras": {
                 "runtime": "host",
@@ -119,6 +119,7 @@ site_configuration = {
             "features": [
                 "affinity",
                 "mpi",
+                "fabric",
                 *(["osu"] if "FABRICHECK_HOST_OSU" in os.environ else []),
             ],
             "env_vars": [

@@ -28,7 +28,7 @@ FEATURES = ("devices", "several_devices", "peers", "ranks", "placements")
 AMD_FEATURES = ("sdma", "xnack")
 
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
-RANK_PROGRAMS = ("affinity", "pingpong", "mpi")
+RANK_PROGRAMS = ("affinity", "pingpong", "mpi", "fabric")
 PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
 
 #: The tests of RCCL or NCCL, by runtime.
