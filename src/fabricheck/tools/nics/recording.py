@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import fabricheck
-from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.core.vocabulary import ENV_NODE, STATUS_OF_EXIT, UNKNOWN, Runtime
-from fabricheck.core.whole_files import write_whole
+from fabricheck.core.vocabulary import ENV_NODE, Runtime
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
-from fabricheck.results import document
 from fabricheck.results.model import ResultDocument
 from fabricheck.tools.nics.comparison import (
     compare,
@@ -32,9 +25,7 @@ from fabricheck.tools.nics.loopback import loopback
 from fabricheck.tools.nics.reading import SeenNic, counters, read_nics
 from fabricheck.tools.nics.simulated import simulated_nics
 from fabricheck.tools.outputs.cxi_loopback import Loopback
-from fabricheck.tools.topology.host import describe_host
-from fabricheck.tools.topology.recording import PreventedBySetting
-from fabricheck.tools.topology.simulated import simulated_host
+from fabricheck.tools.topology.recording import PreventedBySetting, empty, fail, finish
 
 #: Seconds between both readings of the counters, at least.
 INTERVAL_S = 1.0
@@ -74,7 +65,12 @@ def record(
     :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
-    content = _empty(runtime, simulated is not None, root)
+    environment = {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(_ENVIRONMENT) or name == ENV_NODE
+    }
+    content = empty("nics", runtime, simulated is not None, root, environment)
     content["options"] = {
         "node": model,
         "devices": devices,
@@ -98,16 +94,8 @@ def record(
             end = started + limit_s
             _examine(node, network, tool, end, root, interval_s, content)
     except FabricheckError as error:
-        message = " ".join(str(error).split())
-        status = STATUS_OF_EXIT[error.exit_code]
-        content["outcome"] = {"exit_code": error.exit_code, "status": status, "message": message}
-        content["complete"] = False
-    content["finished"] = _now()
-    content["duration_s"] = time.monotonic() - started
-    text = json.dumps(content, indent=1) + "\n"
-    checked = document.parse(text, output)
-    write_whole(output, text)
-    return checked
+        fail(content, error)
+    return finish(content, started, output)
 
 
 def _examine(
@@ -179,41 +167,3 @@ def _compare(
         raise PreventedBySetting(" ".join(found.settings))
     content["notes"] += found.settings
     content["differences"] = differences
-
-
-def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
-    """Return the document of a run without results."""
-    return {
-        "schema": document.SCHEMA_NAME,
-        "schema_version": document.SCHEMA_VERSION,
-        "complete": True,
-        "program": {
-            "name": "nics",
-            "version": fabricheck.__version__,
-            "commit": checkout.commit(),
-            "runtime": runtime,
-            "compiler": "none",
-        },
-        "clock": "simulated" if simulated else "measured",
-        "node": None,
-        "started": _now(),
-        "host": simulated_host(UNKNOWN, []) if simulated else describe_host(root),
-        "devices": [],
-        "versions": {"runtime": "none", "driver": "none"},
-        "environment": {
-            name: value
-            for name, value in sorted(os.environ.items())
-            if name.startswith(_ENVIRONMENT) or name == ENV_NODE
-        },
-        "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "options": {},
-        "faults_injected": [],
-        "outcome": {"exit_code": 0, "status": "good", "message": None},
-        "series": [],
-        "differences": None,
-        "notes": [],
-    }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

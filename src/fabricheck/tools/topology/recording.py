@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -77,7 +77,10 @@ def record(
     :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
-    content = _empty(runtime, simulated is not None, root)
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    content = empty("topology", runtime, simulated is not None, root, environment)
+    if simulated is None:
+        content["versions"]["driver"] = driver_version(root)
     content["options"] = {
         "node": model,
         "devices": devices,
@@ -92,16 +95,8 @@ def record(
         content["options"] |= {"node": node.name, "digest": node.sha256}
         _compare(node, _ask(simulated, files, limit_s, content), content)
     except FabricheckError as error:
-        message = " ".join(str(error).split())
-        status = STATUS_OF_EXIT[error.exit_code]
-        content["outcome"] = {"exit_code": error.exit_code, "status": status, "message": message}
-        content["complete"] = False
-    content["finished"] = _now()
-    content["duration_s"] = time.monotonic() - started
-    text = json.dumps(content, indent=1) + "\n"
-    checked = document.parse(text, output)
-    write_whole(output, text)
-    return checked
+        fail(content, error)
+    return finish(content, started, output)
 
 
 def _ask(
@@ -158,14 +153,20 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
     content["differences"] = differences
 
 
-def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
-    """Return the document of a run without results."""
+def empty(
+    program: str, runtime: str, simulated: bool, root: Path, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the document of a run of this command line without results.
+
+    :param program: the name that the document gives it.
+    :param environment: the variables that change what it tells.
+    """
     return {
         "schema": document.SCHEMA_NAME,
         "schema_version": document.SCHEMA_VERSION,
         "complete": True,
         "program": {
-            "name": "topology",
+            "name": program,
             "version": fabricheck.__version__,
             "commit": checkout.commit(),
             "runtime": runtime,
@@ -173,14 +174,11 @@ def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
         },
         "clock": "simulated" if simulated else "measured",
         "node": None,
-        "started": _now(),
+        "started": now(),
         "host": simulated_host(UNKNOWN, []) if simulated else describe_host(root),
         "devices": [],
-        "versions": {
-            "runtime": "none",
-            "driver": "none" if simulated else driver_version(root),
-        },
-        "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        "versions": {"runtime": "none", "driver": "none"},
+        "environment": dict(environment),
         "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "options": {},
         "faults_injected": [],
@@ -189,6 +187,28 @@ def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
         "differences": None,
         "notes": [],
     }
+
+
+def fail(content: dict[str, Any], error: FabricheckError) -> None:
+    """Make an error the outcome of a document."""
+    message = " ".join(str(error).split())
+    status = STATUS_OF_EXIT[error.exit_code]
+    content["outcome"] = {"exit_code": error.exit_code, "status": status, "message": message}
+    content["complete"] = False
+
+
+def finish(content: dict[str, Any], started: float, output: Path) -> ResultDocument:
+    """Add the end of a run to its document; check and write it.
+
+    :param started: when it began on the monotonic clock, in s.
+    :raises NotFoundError: when it cannot be written.
+    """
+    content["finished"] = now()
+    content["duration_s"] = time.monotonic() - started
+    text = json.dumps(content, indent=1) + "\n"
+    checked = document.parse(text, output)
+    write_whole(output, text)
+    return checked
 
 
 def _devices(report: Reported) -> list[Device]:
@@ -209,5 +229,6 @@ def _devices(report: Reported) -> list[Device]:
     ]
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the present time in UTC, as documents have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
