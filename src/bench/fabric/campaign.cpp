@@ -306,7 +306,8 @@ void Campaign::prove() {
 
 void Campaign::take_failures(const NodePair& pair, std::size_t position, const json& first,
                              const json& second) {
-  const auto [one, other] = pair;
+  const int one = pair.first;
+  const int other = pair.second;
   if (gone_.count(one) > 0 || gone_.count(other) > 0) {
     return;
   }
