@@ -1,12 +1,8 @@
 """Messages between nodes (E17), one rank beside each NIC."""
 
-from pathlib import Path
-
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
-from fabricheck.results.document import load
-from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import Figure, Metric
 from fabricheck.rfm.network_benchmarks import OsuNodesCheck, RcclNodesCheck
 from fabricheck.rfm.nodes import ONE_AT_A_TIME, FabricCheck, MpiNodesCheck
@@ -64,21 +60,8 @@ class rccl_nodes(RcclNodesCheck):
     ci_extras = ONE_AT_A_TIME
 
 
-def at_fault(document):
-    """Return a sentence for each NIC, node and switch that the attribution names."""
-    # What judges is loaded where it is needed: sessions start without it.
-    from fabricheck.judge.fabric import attribution
-
-    found = attribution(document)
-    return [one.sentence for one in (*found.named, *found.switches)]
-
-
-class Named(Metric):
-    """The number of NICs, nodes and switches that the attribution names."""
-
-    def figure(self, document, population):
-        """Count them."""
-        return Figure(self, float(len(at_fault(document))), (), ())
+#: The number of NICs, nodes and switches that the attribution names.
+NAMED = Metric("named", over=(), unit="count")
 
 
 @rfm.simple_test
@@ -91,10 +74,23 @@ class fabric_pairs(FabricCheck):
     valid_prog_environs = ["+fabric"]
     env_vars = ENGINES_ON
 
+    #: A sentence for each NIC, node and switch that the attribution names.
+    at_fault = ()
+
     def expected_metrics(self):
         """Return the metrics of the rounds, and the number of what is at fault."""
-        return [*super().expected_metrics(), Named("named", over=(), unit="count")]
+        return [*super().expected_metrics(), NAMED]
+
+    def figure(self, document, metric):
+        """Return a metric's value; `NAMED` counts what the attribution names."""
+        if metric != NAMED:
+            return super().figure(document, metric)
+        # What judges is loaded where it is needed: sessions start without it.
+        from fabricheck.judge.fabric import attribution
+
+        found = attribution(document)
+        self.at_fault = [one.sentence for one in (*found.named, *found.switches)]
+        return Figure(metric, float(len(self.at_fault)), (), ())
 
     def _failures(self):
-        document = load(Path(self.stagedir) / RESULT)
-        return [*super()._failures(), *at_fault(document)]
+        return [*super()._failures(), *self.at_fault]

@@ -173,8 +173,8 @@ def test_versions_of_libraries(tmp_path, tools, monkeypatch):
     )
 
 
-def simulated(folder: Path, **changes) -> Path:
-    content = platform(load("mi250x")) | changes
+def simulated(folder: Path) -> Path:
+    content = platform(load("mi250x"))
     path = folder / "node.json"
     path.write_text(json.dumps(content))
     return path

@@ -150,6 +150,14 @@ std::string Campaign::nic_name(int node, std::size_t position) const {
                                      : its.nics[position]);
 }
 
+std::vector<int> Campaign::first_ranks() const {
+  std::vector<int> found;
+  for (const auto& node : nodes_) {
+    found.push_back(node.ranks.front());
+  }
+  return found;
+}
+
 std::vector<json> Campaign::order(const std::string& what, const std::vector<NodePair>& pairs,
                                   Command::Kind kind) {
   std::vector<Command> commands(nodes_.size());
@@ -169,11 +177,7 @@ std::vector<json> Campaign::order(const std::string& what, const std::vector<Nod
       }
     }
   }
-  std::vector<int> first_ranks;
-  for (const auto& node : nodes_) {
-    first_ranks.push_back(node.ranks.front());
-  }
-  auto replies = crew_.order(what, first_ranks, commands);
+  auto replies = crew_.order(what, first_ranks(), commands);
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     if (commands[node].kind == Command::Kind::none) {
       continue;
@@ -461,14 +465,12 @@ void Campaign::measure() {
     low = still_low(nodes_, measured_, rounds.size());
   }
   std::vector<Command> commands(nodes_.size());
-  std::vector<int> first_ranks;
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    first_ranks.push_back(nodes_[node].ranks.front());
     if (gone_.count(static_cast<int>(node)) == 0) {
       commands[node].kind = Command::Kind::count;
     }
   }
-  keep_counts(crew_.order("the last counters", first_ranks, commands));
+  keep_counts(crew_.order("the last counters", first_ranks(), commands));
   if (!trouble_.empty()) {
     throw Failure(Status::runtime_error, trouble_);
   }

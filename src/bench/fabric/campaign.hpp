@@ -58,6 +58,7 @@ class Campaign {
                      const nlohmann::json& second);
   void take_wrong(int from, int to, std::size_t position, const nlohmann::json& wrong);
   void write(const MeasuredRound& round);
+  [[nodiscard]] std::vector<int> first_ranks() const;
   [[nodiscard]] std::string nic_name(int node, std::size_t position) const;
 
   Run& run_;

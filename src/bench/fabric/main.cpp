@@ -10,6 +10,7 @@
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
+#include "harness/statistics.hpp"
 #include "mpi/crossing.hpp"
 
 namespace {
@@ -120,9 +121,7 @@ void measure(Options& options, RankGroup& group, Run& run) {
   }
 }
 
-std::string number(double value, const char* format = "%.2f") {
-  return value > 0 ? formatted(format, value) : "-";
-}
+std::string number(double value) { return value > 0 ? formatted("%.2f", value) : "-"; }
 
 /// The median and the lowest of each kind of rate.
 void print_rates(const json& document, std::FILE* out) {
@@ -162,7 +161,7 @@ void print_rates(const json& document, std::FILE* out) {
     for (auto& [kind, all] : its) {
       std::sort(all.begin(), all.end());
       table.rows.push_back({distance, kinds[kind].first, std::to_string(all.size()),
-                            number(all.front()), number(all[all.size() / 2]), number(all.back()),
+                            number(all.front()), number(median(all)), number(all.back()),
                             kinds[kind].first == "latency" ? "us" : "GB/s"});
     }
   }

@@ -69,6 +69,15 @@ MPI_Comm ranks_of_node(int rank) {
 
 std::string first_line(std::string text) { return text.substr(0, text.find_first_of("\r\n")); }
 
+/// Where each text begins of those that lie one after the other, and where the last one ends.
+std::vector<int> offsets_of(const std::vector<int>& lengths) {
+  std::vector<int> offsets{0};
+  for (const int length : lengths) {
+    offsets.push_back(offsets.back() + length);
+  }
+  return offsets;
+}
+
 /// The values whose texts lie one after the other.
 std::vector<json> parsed_parts(const std::string& all, const std::vector<int>& offsets,
                                const std::vector<int>& lengths) {
@@ -496,13 +505,8 @@ std::vector<json> RankGroup::gather_to_root(const json& mine) const {
   FABRICHECK_MPI(
       MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
-  std::vector<int> offsets;
-  int whole = 0;
-  for (const int part : lengths) {
-    offsets.push_back(whole);
-    whole += part;
-  }
-  std::string all(static_cast<std::size_t>(whole), ' ');
+  const auto offsets = offsets_of(lengths);
+  std::string all(static_cast<std::size_t>(offsets.back()), ' ');
   FABRICHECK_MPI(MPI_Igatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
                               offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
@@ -517,13 +521,8 @@ std::vector<json> RankGroup::gather(const json& mine) const {
   FABRICHECK_MPI(
       MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
-  std::vector<int> offsets;
-  int whole = 0;
-  for (const int part : lengths) {
-    offsets.push_back(whole);
-    whole += part;
-  }
-  std::string all(static_cast<std::size_t>(whole), ' ');
+  const auto offsets = offsets_of(lengths);
+  std::string all(static_cast<std::size_t>(offsets.back()), ' ');
   FABRICHECK_MPI(MPI_Iallgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
                                  offsets.data(), MPI_CHAR, MPI_COMM_WORLD, &request));
   wait_quietly(&request);

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.core.errors import FabricheckError, InvalidInputError, UsageError
+from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, Runtime
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
@@ -132,11 +132,5 @@ def record_command(
         tool=tool,
         limit_s=limit_s,
     )
-    for sentence in document.get("differences") or ():
-        typer.echo(sentence)
-    for note in document["notes"]:
-        typer.echo(f"note: {note}", err=True)
-    outcome = document["outcome"]
-    if outcome["message"] is not None:
-        output.say(outcome["message"])
-        raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
+    output.say_differences(document)
+    output.end_by(document)

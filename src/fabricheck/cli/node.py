@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
@@ -149,14 +149,8 @@ def record_command(
         devices=devices,
         limit_s=limit_s,
     )
-    for sentence in document["differences"] or ():
-        typer.echo(sentence)
-    for note in document["notes"]:
-        typer.echo(f"note: {note}", err=True)
-    outcome = document["outcome"]
-    if outcome["message"] is not None:
-        output.say(outcome["message"])
-        raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
+    output.say_differences(document)
+    output.end_by(document)
 
 
 @topology_app.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import printable
 from fabricheck.results.archive import naming_archives
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from fabricheck.results.model import ResultDocument
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
@@ -77,3 +80,22 @@ def write_json(value: Any) -> None:
     """Print a value to standard output as JSON."""
     json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+def say_differences(document: ResultDocument) -> None:
+    """Print a line for each difference of a document, and its notes as errors."""
+    for sentence in document.get("differences") or ():
+        typer.echo(sentence)
+    for note in document["notes"]:
+        typer.echo(f"note: {note}", err=True)
+
+
+def end_by(document: ResultDocument) -> None:
+    """End the command as the run of a document ended, unless that was well.
+
+    :raises Exit: with the exit code of the outcome, whose message is printed.
+    """
+    outcome = document["outcome"]
+    if outcome["message"] is not None:
+        say(outcome["message"])
+        raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)

@@ -9,7 +9,6 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.core import page_block
-from fabricheck.core.errors import FabricheckError
 from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
 from fabricheck.tools.rounds import record as rounds
@@ -34,10 +33,7 @@ def run_command(
     supported, 4 a launch failed or its output is unusable, 5 wrong data, 6 time limit.
     """
     found = record(read_plan(plan), target, limit_s, _note)
-    outcome = found["outcome"]
-    if outcome["message"] is not None:
-        output.say(outcome["message"])
-        raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
+    output.end_by(found)
 
 
 def _note(sentence: str) -> None:

@@ -51,30 +51,34 @@ class Findings:
         return first_of(list(self.findings(document)))
 
 
-class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[call-arg]
-    """Reads the topology with the node's own tools, and reports differences from the partition's
-    model.
-    """
-
-    program = "topology"
-    metrics = (Metric("differences", over=(), unit="count"),)
+class _ByCommand(MeasuringCheck, special=True):  # type: ignore[call-arg]
+    """Compares a node with its node model by a command of ``fabricheck``, named as the program."""
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
-        source = ("--simulated", PLATFORM) if self.simulated else ()
         model = str(self.extra("node"))
         part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
-        return ("topology", "record", model, *part, "--runtime", self.runtime, *source)
+        source = ("--simulated", PLATFORM) if self.simulated else ()
+        return (self.program, "record", model, *part, "--runtime", self.runtime, *source)
 
     def program_path(self) -> Path:
         """Return ``fabricheck`` itself."""
         return FABRICHECK
 
     def requested(self) -> Requested:
-        """Return the request with the devices that were found, because finding them is the task."""
+        """Return the request with the devices that were found: none are required here."""
         devices = load(Path(self.stagedir) / RESULT)["devices"]
         found = [device["arch"].split(":")[0] for device in devices]
         return replace(super().requested(), architectures=found)
+
+
+class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-arg]
+    """Reads the topology with the node's own tools, and reports differences from the partition's
+    model.
+    """
+
+    program = "topology"
+    metrics = (Metric("differences", over=(), unit="count"),)
 
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return the differences between the node and its model."""
@@ -85,28 +89,16 @@ class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[cal
         return [_differs(self), *super()._failures()]
 
 
-class _OfNics(MeasuringCheck, special=True):  # type: ignore[call-arg]
+class _OfNics(_ByCommand, special=True):  # type: ignore[call-arg]
     """Reads a node's NICs from its kernel."""
 
     program = "nics"
 
     def program_arguments(self) -> Sequence[str]:
-        """Return the arguments of ``fabricheck``."""
-        model, fabric = str(self.extra("node")), self.current_partition.extras.get("fabric")
-        part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
+        """Return the arguments of ``fabricheck``, with the partition's fabric if it names one."""
+        fabric = self.current_partition.extras.get("fabric")
         network = ("--fabric", str(fabric)) if fabric else ()
-        source = ("--simulated", PLATFORM) if self.simulated else ()
-        return ("nics", "record", model, *network, *part, "--runtime", self.runtime, *source)
-
-    def program_path(self) -> Path:
-        """Return ``fabricheck`` itself."""
-        return FABRICHECK
-
-    def requested(self) -> Requested:
-        """Return the request without devices: those of a simulated node are in its document."""
-        devices = load(Path(self.stagedir) / RESULT)["devices"]
-        found = [device["arch"].split(":")[0] for device in devices]
-        return replace(super().requested(), architectures=found)
+        return (*super().program_arguments(), *network)
 
 
 class NicCheck(Findings, _OfNics, special=True):  # type: ignore[call-arg]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabricheck.core.lines import doubled
+from fabricheck.core.text import first_of
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
 from fabricheck.results.model import ResultDocument
@@ -110,7 +111,7 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
-        return self.unproven_of(document)
+        return first_of(self.unproven_of(document))
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return a rate of each program at the last size, and the latency at the first."""

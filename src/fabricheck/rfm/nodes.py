@@ -11,7 +11,7 @@ import contextlib
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from pathlib import Path
@@ -54,6 +54,10 @@ ONE_AT_A_TIME = {"gitlab": {"resource_group": "fabricheck-network-$FABRICHECK_RU
 
 #: Single messages that are timed for the time that 99 % of them do not exceed.
 SINGLE_MESSAGES = 1000
+
+
+#: The number of ranks whose messages left their node by something else than required.
+UNPROVEN = Metric("unproven", over=(), unit="count")
 
 
 class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
@@ -127,10 +131,10 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
             return None
         return placement.right(node, node.nic_devices, "beside_nics")
 
-    def unproven_of(self, document: ResultDocument) -> Sequence[str]:
+    def unproven_of(self, document: ResultDocument) -> list[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
         ranks = document.get("ranks") or ()
-        return first_of([*unproven(ranks, self.fabric, self.node, self.node_devices)])
+        return list(unproven(ranks, self.fabric, self.node, self.node_devices))
 
     def predicted_s(self) -> float:
         """Refuse a prediction.
@@ -206,17 +210,6 @@ class BetweenNodes(Metric):
         return Figure(self, max(times), chosen, decisive)
 
 
-class Unproven(Metric):
-    """The number of ranks whose messages left the node by something else than required.
-
-    A document in which there is one is refused before any metric is computed.
-    """
-
-    def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Return 0: what was not proven has been reported."""
-        return Figure(self, 0.0, (), ())
-
-
 def unproven(
     ranks: Sequence[Rank], fabric: Fabric, node: NodeModel | None, devices: Sequence[int]
 ) -> Iterator[str]:
@@ -267,7 +260,46 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
     return None
 
 
-class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-arg]
+class RanksBesideNics(SeveralNodes):
+    """The part of a check whose program this suite starts, one rank beside each NIC."""
+
+    judged_metrics: Any
+    perf_variables: Any
+
+    #: Distances that no two of the measured NICs have.
+    absent: tuple[Distance, ...] = ()
+
+    placed = SeveralNodes.beside_nics
+    rank_devices = SeveralNodes.node_devices
+
+    def distances_in(self, document: ResultDocument) -> Collection[Distance | None]:
+        """Return the distances of the NICs that were measured."""
+        raise NotImplementedError
+
+    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
+        """Return a sentence for each rank whose messages left by something else than required."""
+        return first_of(self.unproven_of(document))
+
+    def figure(self, document: ResultDocument, metric: Metric) -> Figure:
+        """Return a metric's value; `UNPROVEN` counts the sentences of `wrong_settings`."""
+        if metric == UNPROVEN:
+            return Figure(metric, float(len(self.unproven_of(document))), (), ())
+        found: Figure = super().figure(document, metric)
+        return found
+
+    @run_before("sanity")  # type: ignore[untyped-decorator]
+    def _leave_out_distances(self) -> None:
+        """Leave out the metrics of distances that no two NICs of these nodes have."""
+        with contextlib.suppress(FabricheckError):  # the base judges and reports this
+            found = {*self.distances_in(load(Path(self.stagedir) / RESULT))} - {None}
+            if not found:
+                return
+            self.absent = tuple(one for one in self.fabric.distances if one not in found)
+            for name in self.perf_variables.keys() - {one.name for one in self.judged_metrics()}:
+                del self.perf_variables[name]
+
+
+class MpiNodesCheck(RanksBesideNics, MpiCheck, special=True):  # type: ignore[call-arg]
     """Messages between the ranks beside the same NIC of every two nodes, by program ``mpi``.
 
     Each NIC apart, then all NICs of two nodes together, one way and both ways, and latencies.
@@ -280,19 +312,13 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
         *("--single-messages", str(SINGLE_MESSAGES), "--collectives", "none", "--types", "none"),
     )
 
-    #: Distances that no two of the measured NICs have.
-    absent: tuple[Distance, ...] = ()
-
-    placed = SeveralNodes.beside_nics
-    rank_devices = SeveralNodes.node_devices
-
     def program_arguments(self) -> Sequence[str]:
         """Return the message size of the partition, and where places of NICs come from."""
         sizes = ("--sizes", str(self.extra("mpi_bytes")))
         return (*super().program_arguments(), *sizes, "--places", self.places)
 
     def expected_metrics(self) -> Sequence[Metric]:
-        """Return the metrics of each distance, those of all NICs together, and `unproven`."""
+        """Return the metrics of each distance, those of all NICs together, and `UNPROVEN`."""
         return [
             *(
                 metric
@@ -301,7 +327,7 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
                 for metric in self._apart(distance)
             ),
             *self._together(),
-            Unproven("unproven", over=(), unit="count"),
+            UNPROVEN,
         ]
 
     def _apart(self, distance: Distance | None) -> Iterator[Metric]:
@@ -344,21 +370,9 @@ class MpiNodesCheck(SeveralNodes, MpiCheck, special=True):  # type: ignore[call-
             name = f"{operation.replace('-', '_')}_all_nics_worst"
             yield Metric(name, where, ("ranks",), "worst", among=among)
 
-    @run_before("sanity")  # type: ignore[untyped-decorator]
-    def _leave_out_distances(self) -> None:
-        """Leave out the metrics of distances that no two NICs of these nodes have."""
-        with contextlib.suppress(FabricheckError):  # the base judges and reports this
-            document = load(Path(self.stagedir) / RESULT)
-            found = {one.get("distance") for one in document["series"] if one["role"] == "single"}
-            if not found - {None}:
-                return
-            self.absent = tuple(one for one in self.fabric.distances if one not in found)
-            for name in self.perf_variables.keys() - {one.name for one in self.judged_metrics()}:
-                del self.perf_variables[name]
-
-    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
-        """Return a sentence for each rank whose messages left by something else than required."""
-        return self.unproven_of(document)
+    def distances_in(self, document: ResultDocument) -> Collection[Distance | None]:
+        """Return the distances of the pairs of ranks."""
+        return {one.get("distance") for one in document["series"] if one["role"] == "single"}
 
 
 @dataclass(frozen=True)
@@ -402,19 +416,13 @@ def rates_by_distance(document: ResultDocument) -> dict[Distance | None, list[fl
     return found
 
 
-class FabricCheck(SeveralNodes, NearRanksCheck, special=True):  # type: ignore[call-arg]
+class FabricCheck(RanksBesideNics, NearRanksCheck, special=True):  # type: ignore[call-arg]
     """All NICs of all nodes of the allocation, in rounds of pairs of nodes, by ``fabric``."""
 
     program = "fabric"
     nodes = 0
     valid_systems = ["+devices +several_nodes +ranks -simulated"]
     seconds = 900
-
-    #: Distances that no two of the measured NICs have.
-    absent: tuple[Distance, ...] = ()
-
-    placed = SeveralNodes.beside_nics
-    rank_devices = SeveralNodes.node_devices
 
     def program_arguments(self) -> Sequence[str]:
         """Return the buffers, and where places of NICs come from."""
@@ -423,27 +431,15 @@ class FabricCheck(SeveralNodes, NearRanksCheck, special=True):  # type: ignore[c
         return (*super().program_arguments(), *buffers, "--places", self.places)
 
     def expected_metrics(self) -> Sequence[Metric]:
-        """Return the median rate of NICs at each distance, and `unproven`."""
+        """Return the median rate of NICs at each distance, and `UNPROVEN`."""
         distances = [one for one in self.fabric.distances or (None,) if one not in self.absent]
         words = [("nic", one or "", "median") for one in distances]
         names = ["_".join(filter(None, each)).replace("-", "_") for each in words]
         return [
             *(NicMedian(name, distance=one) for name, one in zip(names, distances, strict=True)),
-            Unproven("unproven", over=(), unit="count"),
+            UNPROVEN,
         ]
 
-    @run_before("sanity")  # type: ignore[untyped-decorator]
-    def _leave_out_distances(self) -> None:
-        """Leave out the metrics of distances that no two NICs of these nodes have."""
-        with contextlib.suppress(FabricheckError):  # the base judges and reports this
-            found = rates_by_distance(load(Path(self.stagedir) / RESULT)).keys() - {None}
-            if found:
-                self.absent = tuple(one for one in self.fabric.distances if one not in found)
-                for name in self.perf_variables.keys() - {
-                    one.name for one in self.judged_metrics()
-                }:
-                    del self.perf_variables[name]
-
-    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
-        """Return a sentence for each rank whose messages left by something else than required."""
-        return self.unproven_of(document)
+    def distances_in(self, document: ResultDocument) -> Collection[Distance | None]:
+        """Return the distances of the rates of phase 1."""
+        return rates_by_distance(document).keys()

@@ -20,7 +20,7 @@ OF_THE_RUN = frozenset(
 _OF_DEVICE = " of device "
 
 #: Facts of a device's state that do not depend on its load, by their member.
-_FIXED = {
+FIXED = {
     "vbios": "VBIOS",
     "compute_partition": "compute partition",
     "memory_partition": "memory partition",
@@ -139,7 +139,7 @@ def _of_state(document: ResultDocument) -> Iterator[tuple[str, str]]:
     for device in snapshot["devices"]:
         of = f"{_OF_DEVICE}{device['index']}"
         items: Mapping[str, Any] = device
-        for name, what in _FIXED.items():
+        for name, what in FIXED.items():
             if items[name] is not None:
                 yield f"{what}{of}", _text(items[name])
         for name, version in (device["firmware"] or {}).items():

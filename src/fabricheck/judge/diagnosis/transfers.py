@@ -283,7 +283,7 @@ def _kind(series: Series, routes: Routes | None) -> str:
         memories=(series["source"]["memory"], series["destination"]["memory"]),
         role=series["role"],
         direct=link_class is None or link_class.direct,
-        between_nodes=series["experiment"] == "E17",
+        between_nodes=series["experiment"] == BETWEEN_NODES,
         both=series["operation"] == "bandwidth-both",
     )
 

@@ -21,6 +21,7 @@ from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
+from fabricheck.judge.comparison.circumstances import FIXED
 from fabricheck.results import archive, reading, split_checks
 from fabricheck.results.export import table, writing
 from fabricheck.results.table import LOST, columns
@@ -45,14 +46,8 @@ OF_CHECKS = {
     "rccl": "RCCL",
 }
 OF_STATES = {
-    "vbios": "VBIOS",
+    **FIXED,
     "firmware": "firmware",
-    "compute_partition": "compute partition",
-    "memory_partition": "memory partition",
-    "power_cap_w": "power cap in W",
-    "clock_max_mhz": "highest clock in MHz",
-    "memory_clock_max_mhz": "highest memory clock in MHz",
-    "ecc": "ECC",
     "pcie_width": "PCIe lanes",
     "links_up": "links that are up",
     "governor": "frequency governor",
