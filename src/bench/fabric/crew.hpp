@@ -1,5 +1,5 @@
 // Commands of rank 0 to the nodes, and their replies: through the first rank of each node, and
-// never longer than a time limit, so that a node that dies or hangs keeps nobody.
+// never longer than a time limit, so that a node that dies or hangs delays no other.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -121,10 +121,10 @@ class LowPair:
 class Attribution:
     """Which NICs, nodes and switches are at fault, and what is low without a culprit.
 
-    ``open`` are sentences on what is low or unsteady and blames nobody, and on what is missing;
-    ``notes`` say what limits the attribution. ``spread`` is the robust standard deviation of
-    healthy NICs and ``least`` the smallest loss that is named of a NIC with all partners, both as
-    parts of the rate.
+    ``open`` are sentences on what is low or unsteady without a node at fault, and on what is
+    missing; ``notes`` say what limits the attribution. ``spread`` is the robust standard deviation
+    of healthy NICs and ``least`` the smallest loss that is named of a NIC with all partners, both
+    as parts of the rate.
     """
 
     named: tuple[Named, ...]

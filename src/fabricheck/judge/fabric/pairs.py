@@ -1,4 +1,4 @@
-"""Pairs that are low with each other only, and pairs of groups: nobody is at fault."""
+"""Pairs that are low with each other only, and pairs of groups: no node is at fault."""
 
 from __future__ import annotations
 
