@@ -39,7 +39,7 @@ def document(node: str, value: float = 10.0, **changes: Any) -> dict[str, Any]:
 
 
 def perfvalues(value: float, reference: float = 10.0, metric: str = "copy_worst") -> dict[str, Any]:
-    """Build what ReFrame records of a bandwidth in GB/s, held against a reference within 10 %."""
+    """Build what ReFrame records of a bandwidth in GB/s, compared with a reference within 10 %."""
     result = "pass" if value >= 0.9 * reference else "fail"
     return {f"{PARTITION}:{metric}": [value, reference, -0.1, None, "GB/s", result]}
 

@@ -102,7 +102,7 @@ own_programs() {
   quietly install cmake --install "$work/programs" --prefix "$bundle" --strip
 }
 
-# With the CUDA run time linked in; NCCL is the target's.
+# With the CUDA run time linked in; NCCL is the target's. With MPI, for processes on several nodes.
 nccl_tests_programs() {
   say "nccl-tests of $nccl_tests"
   install "$work/nccl" ci/bundle/pins.txt nvidia-nccl-cu13
@@ -113,9 +113,9 @@ nccl_tests_programs() {
     code+=" -gencode=arch=compute_$one,code=sm_$one"
   done
   rm -rf "$built"
-  quietly nccl-tests make -C "$nccl_tests/src" -j "$(nproc)" build BUILDDIR="$built" MPI=0 \
-    CUDA_HOME="$toolkit" CUDARTLIB=cudart_static NCCL_HOME="$nccl" NVCC_GENCODE="${code# }" \
-    BIN_FILES_LIST="reduce broadcast all_reduce reduce_scatter all_gather"
+  quietly nccl-tests make -C "$nccl_tests/src" -j "$(nproc)" build BUILDDIR="$built" \
+    MPI=1 MPI_HOME="$mpi" CUDA_HOME="$toolkit" CUDARTLIB=cudart_static NCCL_HOME="$nccl" NVCC_GENCODE="${code# }" \
+    BIN_FILES_LIST="reduce broadcast all_reduce reduce_scatter all_gather sendrecv"
   mkdir -p "$bundle/nccl-tests"
   cp "$built"/*_perf "$bundle/nccl-tests"
   strip "$bundle"/nccl-tests/*_perf

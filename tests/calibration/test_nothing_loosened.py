@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("present", ["[50, null, 0.1, us]", "[50, -0.1, null, '%']"])
 def test_another_unit_needs_to_be_accepted(folder, present):
-    """Of 50 us and 100 GB/s nobody can tell which lets pass more."""
+    """Of 50 us and 100 GB/s neither accepts more than the other."""
     require(folder, present)
     said = re.escape("copy_worst: [100, -0.02, null, GB/s] is in another unit than [50")
     with pytest.raises(UsageError, match=said):

@@ -1,4 +1,4 @@
-"""Two results folders, of one check each, to set against each other."""
+"""Two results folders, of one check each, to compare."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _until_it_measures(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 def _killed(kind: int, folder: Path, after_s: float) -> Killed | None:
-    """Kill one; None where it came to its end before."""
+    """Kill one; None where it finished before."""
     process = _start(kind, folder)
     _until_it_measures(process, folder)
     with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Sessions of the set node that were recorded on healthy machines, held against today's limits."""
+"""Sessions of the set node that were recorded on healthy machines, compared with today's limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session was held against is told with what it rests on, also when that has changed."""
+"""What a session was compared with is told with what it rests on, also when that has changed."""
 
 import pytest
 from report_sessions import judged, write

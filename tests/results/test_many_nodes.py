@@ -201,7 +201,7 @@ def wherever(results, places):
 
 
 def test_a_check_without_a_node_is_of_no_node_that_is_chosen(results_folder):
-    """Of the job that never began nobody knows which of the two it would have been."""
+    """The job that never began could have been either of the two."""
     wherever(results_folder, {"stream_local": "node1", "stream_scan": "node2", "p2p": None})
     said = run("compare", "latest@node1", "latest@node2", "--json", code=3)
     (found,) = json.loads(said.stdout)["partitions"]

@@ -179,7 +179,7 @@ def test_distribute(suite):
     outcome = suite("-r", "--distribute=all", "-t", "full")
     assert outcome.status == 0
     assert ran(outcome) == CHECKS
-    # Of the local scheduler: this machine, of whose state nobody says anything.
+    # Of the local scheduler: this machine, whose state is not told.
     (file,) = suite.results.glob(f"output/*/{requested_nodes.NAME}")
     requested = requested_nodes.read(file)
     assert (requested.partition, requested.chosen) == ("local:host", ("-t", "full"))

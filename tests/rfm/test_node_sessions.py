@@ -43,7 +43,7 @@ def test_the_predicted_set_is_the_best_measured():
     for k in (2, 3, 4):
         figure = best(k).figure(pairs(), {})
         assert figure.value == 100.0
-        # All of them are held against physics.
+        # All of them are compared with physics.
         assert len(figure.series) == 56
 
 

@@ -469,6 +469,9 @@ def test_a_site_that_recommends_none_has_no_such_check(script):
 @EVERY_SITE
 def test_a_limit_is_at_least_twice_what_is_predicted(told, partition):
     for one in told(partition):
+        if "network" in one.tags:
+            assert one.not_predicted, one.check
+            continue
         assert one.predicted_s, one.check
         assert one.limit_s >= 2 * one.predicted_s, one.check
 
@@ -491,7 +494,7 @@ def test_measurements_of_all_pairs_end_in_time_though_every_series_is_noisy(
 
 @AMD
 def test_sets_are_predicted_to_end_in_time_on_eight_devices(told, partition):
-    smoke, node, _ = set_times.listed(told(partition))[partition]
+    smoke, node, *_ = set_times.listed(told(partition))[partition]
     assert 30 < smoke.whole_s <= 60
     assert 120 < node.whole_s <= 180
 
@@ -499,7 +502,7 @@ def test_sets_are_predicted_to_end_in_time_on_eight_devices(told, partition):
 @EVERY_SITE
 def test_a_page_says_what_is_predicted_and_asks_for_more(told, partition):
     page = (ROOT / "docs" / "sites" / f"{partition.partition(':')[0]}.md").read_text()
-    smoke, node, full = set_times.listed(told(partition))[partition]
+    smoke, node, full, *_ = set_times.listed(told(partition))[partition]
     times = [f"{smoke.whole_s:.0f} s", f"{node.whole_s:.0f} s", f"{full.whole_s / 60:.0f} min"]
     sentence = "`smoke` {}, `node` {}, all checks {}".format(*times)
     row = " | ".join(times)
@@ -511,7 +514,7 @@ def test_a_page_says_what_is_predicted_and_asks_for_more(told, partition):
 
 
 def test_other_pages_ask_for_enough_time_too(told):
-    _, node, full = set_times.listed(told("lumi:gpu"))["lumi:gpu"]
+    _, node, full, *_ = set_times.listed(told("lumi:gpu"))["lumi:gpu"]
     for page, line, limit in (("run", "salloc", full), ("sets", "sbatch", node)):
         text = (ROOT / "docs" / f"{page}.md").read_text()
         (minutes,) = re.findall(rf"^{line} .*--gpus-per-node=8 --time=(\d+)", text, re.MULTILINE)

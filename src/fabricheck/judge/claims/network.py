@@ -319,7 +319,7 @@ CLAIMS = (
         id="distance-below-30-percent",
         statement="Where nodes are in the network changes the latency by less than 30 %.",
         document="de-sensi",
-        where="as a summary of the paper has it, which nobody here compared with the paper",
+        where="from a summary of the paper, not compared with the paper itself",
         rule="the medians of the latencies between devices of two or three distances differ by "
         "less than 30 % of the shortest",
         requires=_mi250x_with_nics,
