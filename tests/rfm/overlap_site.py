@@ -18,7 +18,7 @@ site_configuration = {
                     "features": ["devices", "peers", "several_domains"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": 1}],
                     "extras": {
-                        "array_bytes": host.array_bytes(),
+                        "array_bytes": 128 << 20,
                         "noise_limit": 0.75,
                         "physical_bounds": {
                             "GB/s": host.memory_bound(),
