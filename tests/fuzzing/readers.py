@@ -32,6 +32,7 @@ import verdict_sessions
 from fabricheck.core import nodelists, yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.lines import doubled
 from fabricheck.core.text import read_text
 from fabricheck.judge.fidelity import plan as fidelity
 from fabricheck.judge.verdict import documents as verdicts
@@ -109,7 +110,9 @@ def _osu() -> Reader:
 
 
 def _nccl() -> Reader:
-    def of(name: str, content: str, program: str, ranks: int, sizes: tuple[int, ...]) -> Text:
+    def of(
+        name: str, content: str, program: str, ranks: int, sizes: tuple[int, ...], nodes: int = 1
+    ) -> Text:
         addresses = re.findall(r"device +\d+ \[(\S+)\]", content)
         devices = [
             factories.device(i, pci_address=one if "." in one else f"{one}.0")
@@ -123,10 +126,12 @@ def _nccl() -> Reader:
             launch = benchmarks.Launch(
                 name=path.name, program=program, command="x", ranks=ranks,
                 devices=list(range(ranks)), sizes=list(sizes), batch=int(iterations[1]),
+                nodes=nodes,
             )  # fmt: skip
             plan = benchmarks.Plan(
                 tool="rccl-tests" if "rccl-tests" in content else "nccl-tests",
                 buffers="device", facts="x", launches=[launch],
+                network="Socket" if nodes > 1 else None,
             )  # fmt: skip
             found = benchmarks.read(plan, launch, text_of(path), facts)
             # That of the library is made of the number of its code.
@@ -145,6 +150,10 @@ def _nccl() -> Reader:
         found = re.match(r"(\w+)_perf_(\d)gpus", file.name)
         assert found is not None
         texts.append(of(file.name, file.read_text(), found[1], int(found[2]), (MIB,)))
+    for file in sorted((OUTPUTS / "nccl-tests-two-nodes").glob("*.txt")):
+        program = file.name.removesuffix("_perf.txt")
+        sizes = doubled(8 * MIB, 1024 * MIB)
+        texts.append(of(f"{program} of two nodes", file.read_text(), program, 2, sizes, nodes=2))
     scan = (MIB, 2 * MIB, 4 * MIB)
     for name in ("rccl_2024", "rccl_2025"):
         content = getattr(nccl_texts, name)(nccl_texts.SCAN)

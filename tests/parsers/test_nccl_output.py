@@ -70,6 +70,24 @@ def test_every_recorded_run(name):
     assert len(read(name).devices) == RECORDED[name][2]
 
 
+def test_what_the_tool_does_not_verify_is_left_out():
+    """sendrecv_perf has one buffer for both in its second columns, and compares nothing there."""
+    text = (OUTPUTS.parent / "nccl-tests-two-nodes" / "sendrecv_perf.txt").read_text()
+    sizes = doubled(8 * MIB, 1024 * MIB)
+    result = nccl.parse(text, "the file", "sendrecv", 2, sizes)
+    assert [row.size for row in result.rows] == list(sizes)
+    assert result.rows[0].out_of_place == Timing(6561.75, 1.28)
+    assert {row.in_place for row in result.rows} == {None}
+    apart = text.replace("1.28    1.28       0", "1.28    1.28     N/A")
+    said = str(refusal(apart, "sendrecv", 2, sizes))
+    assert "#wrong of 8388608 B is N/A, so the data were not verified (-c 1)" in said
+    # Of a collective both are verified.
+    lines = recorded("all_reduce", 2).splitlines(keepends=True)
+    (row,) = rows_of("".join(lines))
+    lines[row] = re.sub(r"0\n$", "N/A\n", lines[row])
+    assert "is N/A" in str(refusal("".join(lines), "all_reduce", 2, (MIB,)))
+
+
 @pytest.mark.parametrize("name", COMPOSED)
 def test_a_composed_scan_of_rccl_tests(name):
     result = read(name)

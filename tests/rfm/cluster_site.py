@@ -52,6 +52,9 @@ NODES = {
     },
 }
 
+#: Programs that print what was recorded on nodes of one GPU.
+RECORDED = os.environ.get("FABRICHECK_RECORDED", "/nowhere")
+
 site_configuration = {
     "systems": [
         {
@@ -98,6 +101,16 @@ site_configuration = {
                     "launcher": "srun",
                     **NODES,
                 },
+                {
+                    "name": "recorded",
+                    "scheduler": "squeue",
+                    "launcher": "srun",
+                    "access": ["--partition=test"],
+                    "sched_options": {"use_nodes_option": True},
+                    **NODES,
+                    "environs": ["recorded"],
+                    "devices": [{"type": "gpu", "arch": "sm_90", "num_devices": 1}],
+                },
             ],
         }
     ],
@@ -133,6 +146,18 @@ site_configuration = {
                 "programs": os.environ["FABRICHECK_HOST_PROGRAMS"],
                 "osu_folder": os.environ.get("FABRICHECK_HOST_OSU", ""),
                 "build_command": "make build",
+            },
+        },
+        {
+            "name": "recorded",
+            "target_systems": ["cluster"],
+            "features": ["affinity", "mpi", "nccl-tests"],
+            "extras": {
+                "runtime": "cuda",
+                "programs": RECORDED,
+                "rccl_folder": RECORDED,
+                "rccl_version": "2.28",
+                "build_command": "none",
             },
         },
         {

@@ -15,12 +15,14 @@ import pytest
 from real_slurm import make_cluster, started, tell, until, used
 from text_edit import edit
 
+import factories
 from fabricheck.results import requested_nodes
 from fabricheck.results.reading import read
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
+OUTPUTS = ROOT / "tests" / "outputs"
 BIN = Path(sys.executable).parent
 ALLOCATION = ("salloc", "--quiet", "--exclusive", "--time=10")
 BOTH = (*ALLOCATION, "--nodes=2")
@@ -138,6 +140,57 @@ def test_every_node_measures_the_network_after_the_nodes(cluster):
     report = json.loads(next(folder.glob("network/reports/run-*.json")).read_text())
     cases = {case["name"]: case["job_nodelist"] for case in report["runs"][0]["testcases"]}
     assert cases == {name: ["node1", "node2"] for name in ("mpi_nodes", "fabric_pairs")}
+
+
+#: Prints or writes a file by the first process of a step, as a program on all nodes does.
+PRINTS = '[ "$SLURM_PROCID" -gt 0 ] || cat {file}'
+WRITES = '[ "$SLURM_PROCID" -gt 0 ] || cp {file} "${{@: -1}}"'
+
+
+@pytest.fixture
+def recorded(cluster, tmp_path):
+    """The cluster with nodes of one GPU, of which it has recorded outputs of NCCL's tests."""
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    devices = [
+        factories.device(index, arch="sm_90", pci_address="0000:00:06.0") for index in (0, 1)
+    ]
+    program = factories.document()["program"] | {"runtime": "cuda"}
+    facts = factories.document(devices=devices, program=program)
+    told = {"affinity": WRITES.format(file=factories.write(folder / "facts.json", facts))}
+    for name in ("all_reduce_perf", "sendrecv_perf"):
+        told[name] = PRINTS.format(file=OUTPUTS / "nccl-tests-two-nodes" / f"{name}.txt")
+    for name, text in told.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    cluster.variables["FABRICHECK_RECORDED"] = str(folder)
+    return cluster
+
+
+def test_nccl_between_two_nodes(recorded):
+    outcome = recorded("--system=cluster:recorded", "-r", "-n", "^rccl_nodes$")
+    assert outcome.status == 0, outcome
+    found = dict(re.findall(r"P: (\w+): ([0-9.]+) GB/s", outcome.text))
+    assert found == {"allreduce_bus": "1.8600", "sendrecv_bus": "1.2200"}
+    (plan,) = recorded.results.glob("output/*/cluster/recorded/recorded/rccl_nodes/plan.json")
+    one, other = json.loads(plan.read_text())["launches"]
+    assert one["command"].startswith("srun --nodes=2 --ntasks=2 --ntasks-per-node=1 ")
+    assert " NCCL_DEBUG=INFO " in other["command"]
+    assert other["command"].endswith(
+        f"{recorded.variables['FABRICHECK_RECORDED']}/sendrecv_perf "
+        "-b 8388608 -e 1073741824 -f 2 -g 1 -n 50 -w 5 -c 1"
+    )
+
+
+def test_nccl_on_another_network_is_a_setting(recorded):
+    edit(recorded.config / "sites" / "cluster_site.py", '"rccl_version": "2.28",',
+         '"rccl_network": "AWS Libfabric",')  # fmt: skip
+    outcome = recorded("--system=cluster:recorded", "-r", "-n", "^rccl_nodes$")
+    assert outcome.status == 1
+    assert "the network must be AWS Libfabric, but the library reports Socket." in outcome
+    _, _, total = verdict(recorded)
+    (row,) = total["nodes"]
+    assert (row["status"], {one["rule"] for one in row["reasons"]}) == ("INCOMPLETE", {"setting"})
 
 
 def test_checks_of_the_network_run_one_at_a_time(cluster):

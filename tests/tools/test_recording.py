@@ -192,6 +192,24 @@ def test_every_recorded_output_of_nccl_tests(tmp_path, program, count):
 NCCL_2 = {"ranks": 2, "devices": [0, 1], "batch": 50}
 
 
+#: Recorded between two named nodes, which had one device.
+ACROSS = OUTPUTS / "nccl-tests-two-nodes"
+BETWEEN_NODES = doubled(8 * MIB, 1024 * MIB)
+TWO_NODES = {
+    "tool": "nccl-tests",
+    "buffers": "device",
+    "network": "Socket",
+    "facts_document": factories.document(
+        devices=[factories.device(index, pci_address="0000:00:06.0") for index in (0, 1)]
+    ),
+}
+
+
+def between_nodes(program: str) -> dict:
+    """Describe a launch of a recorded run of two nodes."""
+    return launch(program, ACROSS / f"{program}_perf.txt", BETWEEN_NODES, **NCCL_2, nodes=2)
+
+
 def nccl(tmp_path, text=None, **changes):
     """Return the failure of one launch of all_reduce on two devices."""
     file = tmp_path / "printed.txt"
@@ -229,23 +247,34 @@ def test_what_a_library_must_be(tmp_path):
     )
 
 
+@pytest.mark.parametrize("program", ["all_reduce", "sendrecv"])
+def test_a_recorded_run_of_two_nodes(tmp_path, program):
+    document = recorded(between_nodes(program), tmp_path=tmp_path, **TWO_NODES)
+    assert document["outcome"]["message"] is None
+    own = [one for one in document["series"] if (one["unit"], one["in_place"]) == ("GB/s", False)]
+    assert {one["experiment"] for one in own} == {"E17"}
+    assert [one["bytes"] for one in own] == list(BETWEEN_NODES)
+    assert own[-1]["median"] == {"all_reduce": 1.86, "sendrecv": 1.22}[program]
+
+
 def test_what_carries_the_data_between_nodes(tmp_path):
-    text = (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text()
-    across = text.replace("on         vm device  1", "on      other device  1")
-    assert across != text
-    assert nccl(tmp_path, across)[1] == (
-        f"{ALL_REDUCE}the ranks are on 2 nodes, but no network is required between them."
-    )
-    told = "vm:1:2 [0] NCCL INFO Using network Socket\n"
-    two = {"nodes": 2}
-    code, message = nccl(tmp_path, told + across, network="AWS Libfabric", launch=two)
-    # A setting, not a slow node.
-    assert (code, message) == (
-        8,
-        f"{ALL_REDUCE}the network must be AWS Libfabric, but the library reports Socket.",
-    )
-    assert "reports none." in nccl(tmp_path, across, network="Socket", launch=two)[1]
-    assert nccl(tmp_path, told + across, network="Socket")[1] == (
+    for required, message in (
+        ({"network": None}, "the ranks are on 2 nodes, but no network is required between them."),
+        # A setting, not a slow node.
+        (
+            {"network": "AWS Libfabric"},
+            "the network must be AWS Libfabric, but the library reports Socket.",
+        ),
+    ):
+        code, told = failure(between_nodes("all_reduce"), tmp_path=tmp_path, **TWO_NODES | required)
+        assert (code, told) == (8 if required["network"] else 4, f"{ALL_REDUCE}{message}")
+    silent = tmp_path / "silent.txt"
+    text = (ACROSS / "all_reduce_perf.txt").read_text()
+    silent.write_text("".join(re.findall(r"^(?!node\d:).*\n", text, re.MULTILINE)))
+    one = between_nodes("all_reduce") | {"command": f"cat '{silent}'"}
+    assert "reports none." in failure(one, tmp_path=tmp_path, **TWO_NODES)[1]
+    one = between_nodes("all_reduce") | {"nodes": 1}
+    assert failure(one, tmp_path=tmp_path, **TWO_NODES)[1] == (
         f"{ALL_REDUCE}the ranks are on 2 nodes, but 1 were requested."
     )
 

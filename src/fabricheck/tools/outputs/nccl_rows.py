@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fabricheck.core.lines import Line, Printed, agree, printed
 
 _GROUP = ("time", "algbw", "busbw", "#wrong")
+_NOT_VERIFIED = "N/A"
 _LEFT = ("size", "count", "type", "redop", "root")
 _WHOLE = re.compile(r"\d+")
 _ROOT = re.compile(r"-1|\d+")
@@ -30,13 +31,14 @@ class Collective:
     steps, per_rank: busbw is algbw * steps * (n - 1) / n where ``per_rank``, else algbw, for n
     ranks: see PERFORMANCE.md of nccl-tests. divided: whether the elements are divided among the
     ranks; ``count`` is then one rank's. rooted: whether one rank sends to, or receives from, all
-    others.
+    others. in_place: whether the tool verifies the data of one buffer for both.
     """
 
     steps: int
     per_rank: bool
     divided: bool
     rooted: bool = False
+    in_place: bool = True
 
     def factor(self, ranks: int) -> float:
         """Return busbw divided by algbw for a number of ranks."""
@@ -51,7 +53,7 @@ COLLECTIVES = {
     "broadcast": Collective(1, False, False, rooted=True),
     "reduce": Collective(1, False, False, rooted=True),
     # Not a collective: each rank sends to the next one.
-    "sendrecv": Collective(1, False, False),
+    "sendrecv": Collective(1, False, False, in_place=False),
 }
 
 
@@ -67,14 +69,14 @@ class Timing:
 class NcclRow:
     """One size, with data found right.
 
-    size: in bytes, as the tool counts it: of all ranks together where they share it. out_of_place:
-    ``None`` where only the other placement ran.
+    size: in bytes, as the tool counts it: of all ranks together where they share it. out_of_place,
+    in_place: ``None`` where that placement did not run, or the tool does not verify it.
     """
 
     size: int
     datatype: str
     out_of_place: Timing | None
-    in_place: Timing
+    in_place: Timing | None
 
 
 def columns_of(line: Line) -> tuple[str, ...]:
@@ -112,12 +114,12 @@ def row_of(
     size, count, datatype = int(left[0]), int(left[1]), left[2]
     _redop_and_root(left[3:], collective, ranks, line)
     _right_size(size, count, datatype, collective, ranks, requested, line)
-    timings = [
-        _timing(right[i : i + len(_GROUP)], size, collective, ranks, line)
-        for i in range(0, len(right), len(_GROUP))
-    ]
-    out_of_place = timings[0] if len(timings) > 1 else None
-    return NcclRow(size, datatype, out_of_place, timings[-1]), tuple(left[2:])
+    apart, together = right[: -len(_GROUP)], right[-len(_GROUP) :]
+    out_of_place = _timing(apart, size, collective, ranks, line) if apart else None
+    in_place = None
+    if not apart or COLLECTIVES[collective].in_place or together[-1] != _NOT_VERIFIED:
+        in_place = _timing(together, size, collective, ranks, line)
+    return NcclRow(size, datatype, out_of_place, in_place), tuple(left[2:])
 
 
 def _redop_and_root(words: list[str], collective: str, ranks: int, line: Line) -> None:
@@ -154,7 +156,7 @@ def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line
     time, algbw, busbw = (
         _number(word, name, line) for word, name in zip(words[:3], _GROUP[:3], strict=True)
     )
-    if words[3] == "N/A":
+    if words[3] == _NOT_VERIFIED:
         reason = f"#wrong of {size} B is N/A, so the data were not verified (-c 1)"
         raise line.other_run(reason)
     if words[3] != "0":
