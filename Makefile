@@ -20,9 +20,9 @@ SET := node
 CMAKE_OPTIONS :=
 # Options of a build whose output is no terminal.
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
-PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
-# Sessions of ReFrame sleep between two looks at their jobs: three workers for two cores.
-SLOW_WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+# Programs that hang and sessions of ReFrame are waited for: three workers for two cores.
+WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
 .PHONY: run report test build programs setup setup-test faults mutants fuzz docs snapshots lint format unit-tests compile-checks clean
@@ -67,7 +67,7 @@ setup-test:
 # Coverage is of the quick tests alone: tracing would double the time of whole sessions.
 test: setup-test lint unit-tests compile-checks
 	source ./env.sh; $(PYTEST) -m "not slow" --cov=fabricheck --cov-fail-under=90
-	source ./env.sh; $(PYTEST) --numprocesses=$(SLOW_WORKERS) -m slow
+	source ./env.sh; $(PYTEST) -m slow
 
 # FAULTS: options, such as --rows 4,16 or --references lumi.
 faults: setup-test
