@@ -69,26 +69,6 @@ MPI_Comm ranks_of_node(int rank) {
 
 std::string first_line(std::string text) { return text.substr(0, text.find_first_of("\r\n")); }
 
-/// Where each text begins of those that lie one after the other, and where the last one ends.
-std::vector<int> offsets_of(const std::vector<int>& lengths) {
-  std::vector<int> offsets{0};
-  for (const int length : lengths) {
-    offsets.push_back(offsets.back() + length);
-  }
-  return offsets;
-}
-
-/// The values whose texts lie one after the other.
-std::vector<json> parsed_parts(const std::string& all, const std::vector<int>& offsets,
-                               const std::vector<int>& lengths) {
-  std::vector<json> result;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const auto* first = all.data() + offsets[i];
-    result.push_back(json::parse(first, first + lengths[i]));
-  }
-  return result;
-}
-
 std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
@@ -505,28 +485,25 @@ std::vector<json> RankGroup::gather_to_root(const json& mine) const {
   FABRICHECK_MPI(
       MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
-  const auto offsets = offsets_of(lengths);
+  std::vector<int> offsets{0};  // where each text begins, and the last one ends
+  for (const int each : lengths) {
+    offsets.push_back(offsets.back() + each);
+  }
   std::string all(static_cast<std::size_t>(offsets.back()), ' ');
   FABRICHECK_MPI(MPI_Igatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
                               offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD, &request));
   wait_quietly(&request);
-  return parsed_parts(all, offsets, lengths);
+  std::vector<json> values;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    values.push_back(json::parse(all.data() + offsets[i], all.data() + offsets[i + 1]));
+  }
+  return values;
 }
 
 std::vector<json> RankGroup::gather(const json& mine) const {
-  const auto text = dumped(mine);
-  const int length = static_cast<int>(text.size());
-  std::vector<int> lengths(static_cast<std::size_t>(size_));
-  MPI_Request request = MPI_REQUEST_NULL;
-  FABRICHECK_MPI(
-      MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD, &request));
-  wait_quietly(&request);
-  const auto offsets = offsets_of(lengths);
-  std::string all(static_cast<std::size_t>(offsets.back()), ' ');
-  FABRICHECK_MPI(MPI_Iallgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
-                                 offsets.data(), MPI_CHAR, MPI_COMM_WORLD, &request));
-  wait_quietly(&request);
-  return parsed_parts(all, offsets, lengths);
+  json all = gather_to_root(mine);
+  share(all, 0);
+  return all.get<std::vector<json>>();
 }
 
 void RankGroup::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
