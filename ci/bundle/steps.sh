@@ -114,7 +114,8 @@ nccl_tests_programs() {
   done
   rm -rf "$built"
   quietly nccl-tests make -C "$nccl_tests/src" -j "$(nproc)" build BUILDDIR="$built" \
-    MPI=1 MPI_HOME="$mpi" CUDA_HOME="$toolkit" CUDARTLIB=cudart_static NCCL_HOME="$nccl" NVCC_GENCODE="${code# }" \
+    MPI=1 MPI_HOME="$mpi" CUDA_HOME="$toolkit" CUDARTLIB=cudart_static NCCL_HOME="$nccl" \
+    NVCC_GENCODE="${code# }" \
     BIN_FILES_LIST="reduce broadcast all_reduce reduce_scatter all_gather sendrecv"
   mkdir -p "$bundle/nccl-tests"
   cp "$built"/*_perf "$bundle/nccl-tests"

@@ -279,6 +279,23 @@ def test_what_carries_the_data_between_nodes(tmp_path):
     )
 
 
+def test_a_wrong_network_that_takes_too_long_is_the_reason(tmp_path):
+    """Sockets move 1 GiB for minutes; the network is named before the first row."""
+    text = (ACROSS / "all_reduce_perf.txt").read_text()
+    for name, printed, code, message in (
+        ("named", text[: text.index("   8388608")], 8, "the network must be AWS Libfabric, but "),
+        # Nothing says yet that it is another one.
+        ("unnamed", text[: text.index("node1:")], 6, "it did not end within 1 s"),
+    ):
+        (tmp_path / name).write_text(printed)
+        one = between_nodes("all_reduce") | {
+            "command": f"cat '{tmp_path / name}'; exec sleep 60",
+            "limit_s": 1,
+        }
+        found = failure(one, tmp_path=tmp_path, **TWO_NODES | {"network": "AWS Libfabric"})
+        assert found[0] == code and message in found[1], found
+
+
 def test_other_devices_and_wrong_data_of_nccl(tmp_path):
     text = (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text()
     assert nccl(tmp_path, text.replace("0000:00:07", "0000:00:09"))[1] == (

@@ -260,10 +260,8 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
     result = nccl.parse(text, launch.origin, launch.program, launch.ranks, launch.sizes)
     for reason in _of_another_run(plan, launch, result, facts):
         raise OtherRunError(launch.origin, None, reason)
-    if plan.network is not None and not any(plan.network in told for told in result.network):
-        told = " and ".join(result.network) or "none"
-        reason = f"the network must be {plan.network}, but the library reports {told}"
-        raise WrongSettingError(launch.origin, None, reason)
+    if wrong := _other_network(plan, launch, result.network):
+        raise wrong
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
@@ -281,6 +279,23 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
     versions |= {} if result.library is None else {"rccl": result.library}
     return Found(tuple(series), versions | dict(result.stack))
+
+
+def too_slow(plan: Plan, launch: Launch, text: str) -> WrongSettingError | None:
+    """Return why a launch did not finish in its time, where its output shows that.
+
+    :param text: what it printed until then.
+    """
+    networks = nccl.networks_of(text)
+    return _other_network(plan, launch, networks) if networks else None
+
+
+def _other_network(plan: Plan, launch: Launch, networks: Sequence[str]) -> WrongSettingError | None:
+    if plan.network is None or any(plan.network in told for told in networks):
+        return None
+    told = " and ".join(networks) or "none"
+    reason = f"the network must be {plan.network}, but the library reports {told}"
+    return WrongSettingError(launch.origin, None, reason)
 
 
 def _of_another_run(

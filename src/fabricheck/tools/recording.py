@@ -161,8 +161,8 @@ class _Recording:
         )
         try:
             ended.require_good(f"{launch.origin}: it", limit, err, out)
-        except TimeLimit:
-            raise
+        except TimeLimit as error:
+            raise benchmarks.too_slow(self.plan, launch, out) or error from None
         except ProgramFailed as error:
             raise self._failed(launch, out, last_words(err, out), error) from None
         if self.plan.accelerator is not None and "could not identify the local rank" in err:

@@ -94,7 +94,14 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
     reader = _Reader(collective, ranks, sizes)
     for line in ended_lines_of(text, origin):
         reader.take(line)
-    return reader.result()
+    return reader.result(networks_of(text))
+
+
+def networks_of(text: str) -> tuple[str, ...]:
+    """Return the networks between nodes that the library reports in a whole or a partial output."""
+    logs = [log[1] for line in text.splitlines() if (log := _LOG.match(line))]
+    found = [match for log in logs if (match := _NETWORK.search(log))]
+    return tuple(dict.fromkeys((match[1] or match[2]).strip() for match in found))
 
 
 class _Reader:
@@ -105,7 +112,6 @@ class _Reader:
         self.tests: str | None = None
         self.coded: str | None = None
         self.versions: dict[str, str] = {}
-        self.network: dict[str, None] = {}
         self.named = False
         self.batch: int | None = None
         self.devices_of_process = self.threads = 1
@@ -143,8 +149,6 @@ class _Reader:
                     f"the ranks have versions {self.versions[name]} and {version} of {name}"
                 )
             return True
-        if log and (match := _NETWORK.search(said)):
-            self.network[(match[1] or match[2]).strip()] = None
         return log is not None or _FOREIGN.match(line.text) is not None
 
     def _banner(self, line: Line) -> None:
@@ -262,7 +266,7 @@ class _Reader:
         if name != self.collective:
             raise self.last.other_run(f"this is {name}_perf, not {self.collective}_perf")
 
-    def result(self) -> NcclResult:
+    def result(self, network: tuple[str, ...]) -> NcclResult:
         """Return what was parsed, after its end."""
         for seen, what in (
             (
@@ -283,7 +287,7 @@ class _Reader:
             tests=self.tests,
             library=library or self.coded,
             stack=stack,
-            network=tuple(self.network),
+            network=network,
             batch=self.batch,
             threads=self.threads,
             devices=tuple(self.devices),
