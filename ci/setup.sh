@@ -81,7 +81,9 @@ wanted=$(cat "$lock" $docs pyproject.toml ci/setup.sh | sha256sum)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "setup: installing Python packages of $lock into .venv"
   .venv/bin/python -m pip --version > /dev/null 2>&1 || "$python" -m venv .venv
-  install --require-hashes -r "$lock" ${docs:+-r "$docs"}
+  # A lock has all dependencies: pip would look for newer versions of those that are asked with extras.
+  install --no-deps --require-hashes -r "$lock" ${docs:+-r "$docs"}
+  .venv/bin/python -m pip check > /dev/null || fail "$lock lacks something: .venv/bin/pip check"
   install --no-deps --no-build-isolation -e .
   # Where earlier versions of this script had it.
   [ ! -e .venv/bin/mpicxx ] || .venv/bin/python -m pip uninstall -q -y mpich
