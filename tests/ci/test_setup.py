@@ -20,6 +20,7 @@ PYTHON = """#!/bin/sh
 echo "$*" >> {calls}
 case "$*" in
   "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  "-m pip check") [ ! -e {tools}/incomplete ] ;;
   *" install "*)
     prefix=.venv lock=/dev/null
     while [ $# -gt 0 ]; do
@@ -112,6 +113,17 @@ def site_mpi(tmp_path):
 def test_the_mpi_of_a_site_is_found_first(setup, checkout, site_mpi, kind):
     assert setup(kind).returncode == 0
     assert found(checkout, site_mpi) == [site_mpi / "mpicxx", site_mpi / "mpiexec"]
+
+
+def test_locks_are_installed_as_they_are(setup, checkout, tmp_path):
+    """Without a search for dependencies, which finds newer versions; so nothing may be missing."""
+    installs = [call for call in setup("test").calls if " install " in call]
+    assert len(installs) == 3 and all(" --no-deps " in call for call in installs)
+    shutil.rmtree(checkout / ".venv")
+    (tmp_path / "tools" / "incomplete").touch()
+    ended = setup()
+    assert ended.returncode == 3
+    assert "setup: requirements.lock lacks something: .venv/bin/pip check" in ended.stderr
 
 
 def test_mpich_is_there_for_those_who_build_and_only_for_them(setup, checkout):
