@@ -49,9 +49,9 @@ site_configuration = {
                         "mpi_launcher": "mpiexec",
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
-                        "scan_sizes": f"1KiB:{host.array_bytes(least=256 << 20)}",
+                        "scan_sizes": f"1KiB:{host.scan_bytes()}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
-                        "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
+                        "copy_sizes": f"256:{host.scan_bytes()}",
                         "pingpong_bytes": 64 << 20,
                         "mpi_bytes": 16 << 20,
                         # Nothing is accepted or refused here by a reference, and other work on a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
@@ -104,10 +105,20 @@ def last_level_cache_bytes(cpus: Path = CPUS) -> int:
     return sum(size for (level, _), size in found.items() if level == last)
 
 
-def array_bytes(cpus: Path = CPUS, least: int = 128 << 20) -> int:
-    """Return a power of two of at least four times the last-level caches, in bytes, for STREAM."""
-    size = least
-    while size < 4 * last_level_cache_bytes(cpus):
+def array_bytes(cpus: Path = CPUS) -> int:
+    """Return a multiple of 128 MiB of at least four times the last-level caches, in bytes.
+
+    STREAM's rule for one array. Not the next power of two: near twice as much takes near twice the
+    time, which checks on large caches do not have.
+    """
+    step = 128 << 20
+    return max(1, math.ceil(4 * last_level_cache_bytes(cpus) / step)) * step
+
+
+def scan_bytes(cpus: Path = CPUS) -> int:
+    """Return the size at which scans end: 256 MiB, doubled until it is at least `array_bytes`."""
+    size = 256 << 20
+    while size < array_bytes(cpus):
         size *= 2
     return size
 
