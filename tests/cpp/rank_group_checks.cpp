@@ -118,7 +118,7 @@ void simulated_messages(RankGroup& group) {
   expect_seconds(message(group, even, even + 1, false), 5e-6 + gib / 4e9, 4,
                  "two messages between the same devices share the engine");
   expect_seconds(message(group, 0, 1, true), 5e-6 + gib / 5e9, 3,
-                 "a message and a copy by engine share the link");
+                 "a message and a copy-engine transfer share the link");
 }
 
 }  // namespace

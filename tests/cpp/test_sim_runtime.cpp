@@ -232,7 +232,7 @@ TEST_CASE("with the engines off, a kernel of the stream's device copies") {
   CHECK(copied() == Approx(5e-6 + 0.125).epsilon(1e-6));
 }
 
-TEST_CASE("peer copies by kernel leave copies from the host to the engine") {
+TEST_CASE("kernel copies between peers leave copies from the host to the engine") {
   const TimedStream stream(0);
   const auto host = Buffer::on_host(0, kMany);
   const auto device = Buffer::on_device(0, kMany);

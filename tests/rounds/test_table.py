@@ -72,7 +72,7 @@ def test_the_spread_is_at_least_that_inside_a_round():
         ([2.0, 2.0], [2.1, 2.1], "us", 1.0, "reached"),
         ([2.2, 2.2], [2.1, 2.1], "us", 1.0, "missed"),
         ([2.2, 2.0], [2.05, 2.05], "us", 1.0, "equal within the spread"),
-        # One round tells no spread: nobody knows whether what is short is equal within it.
+        # One round tells no spread: it is unknown whether what is short is equal within it.
         ([99.99], [100], "GB/s", 1.0, "not judged (one round)"),
         ([99, 100], [101], "GB/s", 1.0, "not judged (one round)"),
         ([100], [100], "GB/s", 1.0, "reached"),

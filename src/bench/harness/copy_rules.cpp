@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kKib = 1024;
 /// Smaller copies, in bytes, use one engine.
 constexpr std::uint64_t kLeastGanged = 4096;
-/// Before 6.3, GPU_FORCE_BLIT_COPY_SIZE makes copies by kernel only from this size in bytes on.
+/// Before 6.3, GPU_FORCE_BLIT_COPY_SIZE makes kernel copies only from this size in bytes on.
 constexpr std::uint64_t kLeastForced = 1 << 20;
 
 /// The value in effect; where a variable is set twice, the first one.

@@ -30,7 +30,7 @@ struct Options {
   int block = 1024;
 };
 
-/// Whether copies by kernel are among the requested ones, for each way in turn.
+/// Whether kernel copies are among the requested ones, for each way in turn.
 std::vector<bool> parse_ways(const std::string& text) {
   std::vector<bool> ways;
   for (const auto& item : split_list(text, "the list of what copies")) {

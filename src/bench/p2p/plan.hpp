@@ -77,7 +77,7 @@ std::vector<Lane> lanes_of(const Job& job);
 /// known; of "all" as for sixteen devices.
 int queues_needed(const std::vector<std::string>& sets);
 
-/// Each of the jobs that copy by kernel with every variant; the others once.
+/// Each job of kernel copies with every variant; the others once.
 std::vector<Job> with_variants(const std::vector<Job>& jobs,
                                const std::vector<stream::Variant>& variants);
 
