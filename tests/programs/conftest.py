@@ -133,3 +133,37 @@ def ranks(programs: Path, tmp_path: Path, environment, mpiexec: Path):
         return ran
 
     return ranks
+
+
+@pytest.fixture
+def on_nodes(programs: Path, tmp_path: Path, environment, mpiexec: Path):
+    """Run a program on some nodes, which are this machine, and return its document.
+
+    ranks: of the nodes in turn. code: the exit code that the document must have. options: of
+    mpiexec.
+    """
+
+    def on_nodes(
+        name: str, *arguments: str, nodes, ranks=(1,), code: int = 0, options=(), **variables: str
+    ):
+        target = tmp_path / "result.json"
+        program = [str(programs / name), *arguments, "--output", str(target)]
+        command = [str(mpiexec), *options]
+        for index, node in enumerate(nodes):
+            count = ranks[index % len(ranks)]
+            command += [":"] if index else []
+            command += ["-n", str(count), "-env", "SLURMD_NODENAME", node, *program]
+        done = subprocess.run(
+            command,
+            env=environment(2, **variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        document = load(target)
+        assert document["outcome"]["exit_code"] == code, done.stderr
+        return document
+
+    return on_nodes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 
 import pytest
 
@@ -13,35 +12,17 @@ from fabricheck.judge.fabric import attribution
 from fabricheck.judge.fabric.choosing import choose
 from fabricheck.judge.fabric.reading import measured_of
 from fabricheck.judge.fabric.samples import ALL, samples_of
-from fabricheck.results.document import load
 
 QUICK = ("--buffers", "host", "--size", "16KiB", "--window", "2", "--repetitions", "1",
          "--round-trips", "2", "--again", "3")  # fmt: skip
 
 
 @pytest.fixture
-def launch(programs, tmp_path, environment, mpiexec):
+def launch(on_nodes):
     """Run `fabric` with so many ranks on each of some nodes; return its document."""
 
-    def launch(*arguments, nodes=("n0", "n1", "n2"), ranks=(1,), code=0, options=()):
-        target = tmp_path / "result.json"
-        program = [str(programs / "fabric"), *QUICK, *arguments, "--output", str(target)]
-        parts = []
-        for index, node in enumerate(nodes):
-            count = ranks[index % len(ranks)]
-            parts += [":", "-n", str(count), "-env", "SLURMD_NODENAME", node, *program]
-        done = subprocess.run(
-            [str(mpiexec), *options, *parts[1:]],
-            env=environment(2),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        document = load(target)
-        assert document["outcome"]["exit_code"] == code, done.stderr
-        return document
+    def launch(*arguments, nodes=("n0", "n1", "n2"), **more):
+        return on_nodes("fabric", *QUICK, *arguments, nodes=nodes, **more)
 
     return launch
 

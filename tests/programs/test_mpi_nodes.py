@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
-
-from fabricheck.results.document import load
 
 BETWEEN = (
     "--pairs",
@@ -36,26 +32,11 @@ LOOPBACK = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
 
 
 @pytest.fixture
-def launch(programs, tmp_path, environment, mpiexec):
+def launch(on_nodes):
     """Run `mpi` with so many ranks on each of some nodes; return its document."""
 
-    def launch(*arguments, nodes=("n0", "n1"), ranks=2, code=0, **variables):
-        target = tmp_path / "result.json"
-        program = [str(programs / "mpi"), *BETWEEN, *QUICK, *arguments, "--output", str(target)]
-        part = [["-n", str(ranks), "-env", "SLURMD_NODENAME", node, *program] for node in nodes]
-        command = [word for one in part for word in [":", *one]][1:]
-        done = subprocess.run(
-            [str(mpiexec), *command],
-            env=environment(2, **variables),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        document = load(target)
-        assert document["outcome"]["exit_code"] == code, done.stderr
-        return document
+    def launch(*arguments, nodes=("n0", "n1"), ranks=2, **more):
+        return on_nodes("mpi", *BETWEEN, *QUICK, *arguments, nodes=nodes, ranks=(ranks,), **more)
 
     return launch
 
