@@ -29,7 +29,8 @@ RANKS = {
         "physical_bounds": {
             "us": {"value": 1e-6, "origin": "derived", "how": "a cycle"},
         },
-        "noise_limit": 0.75,
+        # What is tested are sessions, on a machine with other work.
+        "noise_limit": 10,
     },
 }
 

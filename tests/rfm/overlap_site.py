@@ -19,7 +19,8 @@ site_configuration = {
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": 1}],
                     "extras": {
                         "array_bytes": 128 << 20,
-                        "noise_limit": 0.75,
+                        # What is tested are sessions, on a machine with other work.
+                        "noise_limit": 10,
                         "physical_bounds": {
                             "GB/s": host.memory_bound(),
                             "us": host.latency_bound(),

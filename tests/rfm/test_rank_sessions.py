@@ -69,6 +69,8 @@ def test_a_broken_link_is_named_with_its_pair(with_mpi):
 
 
 def test_two_ranks_of_this_machine(with_mpi):
+    # Other tests use the same cores.
+    with_mpi.own_settings("local.py", '"noise_limit": 0.75,', '"noise_limit": 10,')
     names = ("affinity", "mpi_pairs", "mpi_collectives", "mpi_data")
     ended = run(with_mpi, HOST, checks=names)
     assert ended.status == 0, ended

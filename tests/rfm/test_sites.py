@@ -104,7 +104,7 @@ FAULTS = [
     ((*GBS, "how"), ..., f"{PLACE}.extras.physical_bounds.GB/s.how: this key is missing."),
     ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: this key is unknown."),
     ((*P, "extras", "scan_kernels"), ["x"], f"{PLACE}.extras.scan_kernels[0]: input should be 'c"),
-    ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: input should be less than"),
+    ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: must be less than 1, or 10"),
     *(
         (
             ("environments", 0, "extras", key),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core.text import reason_of
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
@@ -18,6 +18,16 @@ Names = Annotated[list[Name], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0)]
 Part = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+
+
+def _part_or_no_limit(value: float) -> float:
+    # 10 is the largest that programs take; what lies between is a percentage by mistake.
+    if 1 <= value != 10:
+        raise ValueError(f"must be less than 1, or 10 to end no run for its noise, not {value:g}")
+    return value
+
+
+NoiseLimit = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_part_or_no_limit)]
 Kernels = Annotated[list[StreamOperation], Field(min_length=1)]
 Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
@@ -62,8 +72,8 @@ class _PartitionExtras(_Section):
     node: Name | None = None
     fabric: Name | None = None
     references: Name | None = None
-    noise_limit: Part | None = None
-    host_noise_limit: Part | None = None
+    noise_limit: NoiseLimit | None = None
+    host_noise_limit: NoiseLimit | None = None
     array_bytes: Count | None = None
     peer_bytes: Count | None = None
     scan_kernels: Kernels | None = None
