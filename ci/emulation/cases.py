@@ -352,7 +352,7 @@ def set_bits(code):
     return case
 
 
-FLIP_BYTE = "ranks/values flip_kernel"
+FLIP_BYTE = "mpi/values flip_kernel"
 
 
 def flip_byte(device, kernel):
@@ -443,11 +443,11 @@ CASES = {
     "overlap/compute multiply_add_kernel": multiply_add,
     CYCLE: cycle,
     "p2p/chase chase_kernel": chase,
-    **{f"ranks/values fill_kernel<{name}>": fill_values(name) for name in TYPES},
-    "ranks/values set_kernel<unsigned char>": set_bits("B"),
-    "ranks/values set_kernel<unsigned long>": set_bits("Q"),
+    **{f"mpi/values fill_kernel<{name}>": fill_values(name) for name in TYPES},
+    "mpi/values set_kernel<unsigned char>": set_bits("B"),
+    "mpi/values set_kernel<unsigned long>": set_bits("Q"),
     FLIP_BYTE: flip_byte,
-    **{f"ranks/values compare_kernel<{name}>": compare_values(name) for name in TYPES},
+    **{f"mpi/values compare_kernel<{name}>": compare_values(name) for name in TYPES},
 }
 
 

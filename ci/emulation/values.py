@@ -40,7 +40,7 @@ def line_of(step, bits):
 
 
 def message_hash(i, rank, message):
-    """Return the hash of an element of a rank's message (ranks/values.cpp)."""
+    """Return the hash of an element of a rank's message (mpi/values.cpp)."""
     x = (i + 0x9E3779B97F4A7C15 * (rank + 1) + (message << 40)) & (2**64 - 1)
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & (2**64 - 1)
@@ -59,7 +59,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a message's array, as in ranks/values.hpp."""
+    """The content of a message's array, as in mpi/values.hpp."""
 
     type: str
     first_rank: int = 0

@@ -8,9 +8,9 @@
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
 #include "mpi/probe.hpp"
+#include "mpi/values.hpp"
 #include "ranks/mpi_call.hpp"
 #include "ranks/rank_group.hpp"
-#include "ranks/values.hpp"
 
 using namespace fabricheck;
 using namespace fabricheck::mpi;

@@ -7,8 +7,8 @@
 
 #include "harness/nics.hpp"
 #include "harness/status.hpp"
+#include "mpi/network.hpp"
 #include "mpi/plan.hpp"
-#include "ranks/network.hpp"
 
 using namespace fabricheck;
 namespace fs = std::filesystem;

@@ -109,7 +109,7 @@ TEST_CASE("NUMA domains are what the ranks of a machine see together") {
 
 TEST_CASE("a report survives being sent") {
   const auto sent = report("a", json::array({device(0, nullptr)}), 0);
-  const auto back = rank_report(json::parse(to_json(sent).dump()));
+  const RankReport back = json::parse(json(sent).dump());
   CHECK(back.host == sent.host);
   CHECK(back.cores == sent.cores);
   CHECK(back.memory_domain == -1);

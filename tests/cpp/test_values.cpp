@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "ranks/values.hpp"
+#include "mpi/values.hpp"
 
 using namespace fabricheck;
 

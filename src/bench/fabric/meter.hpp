@@ -10,8 +10,8 @@
 #include "harness/fault.hpp"
 #include "mpi/arrays.hpp"
 #include "mpi/messages.hpp"
-#include "ranks/network.hpp"
-#include "ranks/values.hpp"
+#include "mpi/network.hpp"
+#include "mpi/values.hpp"
 
 namespace fabricheck::fabric {
 

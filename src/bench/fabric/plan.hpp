@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ranks/network.hpp"
+#include "mpi/network.hpp"
 
 namespace fabricheck::fabric {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "harness/hip.hpp"
-#include "ranks/values.hpp"
+#include "mpi/values.hpp"
 
 namespace fabricheck::mpi {
 

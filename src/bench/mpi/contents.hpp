@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mpi/plan.hpp"
-#include "ranks/values.hpp"
+#include "mpi/values.hpp"
 
 namespace fabricheck::mpi {
 

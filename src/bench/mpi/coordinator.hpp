@@ -11,9 +11,9 @@
 #include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/sampling.hpp"
+#include "mpi/network.hpp"
 #include "mpi/plan.hpp"
 #include "mpi/worker.hpp"
-#include "ranks/network.hpp"
 
 namespace fabricheck::mpi {
 

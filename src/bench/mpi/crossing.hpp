@@ -11,10 +11,10 @@
 
 #include "harness/document.hpp"
 #include "mpi/messages.hpp"
+#include "mpi/network.hpp"
 #include "mpi/plan.hpp"
-#include "ranks/network.hpp"
+#include "mpi/values.hpp"
 #include "ranks/rank_group.hpp"
-#include "ranks/values.hpp"
 
 namespace fabricheck::mpi {
 

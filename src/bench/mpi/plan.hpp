@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ranks/values.hpp"
+#include "mpi/values.hpp"
 
 namespace fabricheck::mpi {
 

@@ -130,21 +130,6 @@ int domain_of_cores(const std::vector<int>& cores, const json& domains) {
   return found;
 }
 
-json to_json(const RankReport& report) {
-  return {{"host", report.host},
-          {"node", report.node},
-          {"devices", report.devices},
-          {"cores", report.cores},
-          {"numa_domain", report.numa_domain},
-          {"memory_domain", report.memory_domain},
-          {"device", report.device}};
-}
-
-RankReport rank_report(const json& report) {
-  return {report["host"],        report["node"],          report["devices"], report["cores"],
-          report["numa_domain"], report["memory_domain"], report["device"]};
-}
-
 Together together(const std::vector<RankReport>& reports) {
   Together result;
   result.numa_domains = reports.front().host["numa_domains"];

@@ -40,8 +40,8 @@ struct RankReport {
   int memory_domain = -1;
   int device = -1;
 };
-nlohmann::json to_json(const RankReport& report);
-RankReport rank_report(const nlohmann::json& report);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, host, node, devices, cores, numa_domain,
+                                   memory_domain, device)
 
 /// The members `devices` and `ranks` of the document, and the NUMA domains of rank 0's machine as
 /// all its ranks see them. A launcher may show each rank other devices. They are identified by
@@ -54,6 +54,7 @@ struct Together {
   nlohmann::json numa_domains;
   std::vector<std::string> nodes;  ///< of each rank
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Together, devices, ranks, numa_domains, nodes)
 Together together(const std::vector<RankReport>& reports);
 
 }  // namespace fabricheck

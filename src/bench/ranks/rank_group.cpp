@@ -114,7 +114,7 @@ struct RankGroup::State {
   Status ended = Status::good;       // of this rank, after part()
   std::optional<double> trouble_since;
 
-  json together_of(RankReport& report, const RankGroup& group) const;
+  Together together_of(RankReport& report, const RankGroup& group) const;
 
   /// Where all ranks are one process its memory is the board, else memory of the machine.
   void make(int rank, int size) {
@@ -152,7 +152,7 @@ struct RankGroup::State {
 
 /// The devices and ranks of all reports, the NUMA domains of rank 0's machine and the node of each
 /// rank. Ranks that see the devices of the first rank of their node only say so.
-json RankGroup::State::together_of(RankReport& report, const RankGroup& group) const {
+Together RankGroup::State::together_of(RankReport& report, const RankGroup& group) const {
   int leader = group.rank();  // of this node, in the launch
   if (here != MPI_COMM_NULL) {
     FABRICHECK_MPI(MPI_Bcast(&leader, 1, MPI_INT, 0, here));
@@ -173,22 +173,14 @@ json RankGroup::State::together_of(RankReport& report, const RankGroup& group) c
   }
   report.host = host;
   std::vector<RankReport> reports;
-  for (const auto& told : group.gather_to_root(to_json(report))) {
-    reports.push_back(rank_report(told));
+  for (const auto& told : group.gather_to_root(report)) {
+    reports.push_back(told);
   }
-  json all = {{"devices", json::array()},
-              {"ranks", json::array()},
-              {"numa_domains", nullptr},
-              {"nodes", json::array()}};
-  if (group.rank() == 0) {
-    auto found = together(reports);
-    all = {{"devices", std::move(found.devices)},
-           {"ranks", std::move(found.ranks)},
-           {"numa_domains", std::move(found.numa_domains)},
-           {"nodes", std::move(found.nodes)}};
-  }
+  auto all = group.rank() == 0 ? together(reports) : Together{};
   if (kSimulated || !group.root_only_) {
-    group.share(all, 0);
+    json told = all;
+    group.share(told, 0);
+    all = told;
   }
   return all;
 }
@@ -290,8 +282,8 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
   });
   node_ = report.node;
   const auto all = state_->together_of(report, *this);
-  ranks_ = all["ranks"];
-  nodes_ = all["nodes"].get<std::vector<std::string>>();
+  ranks_ = all.ranks;
+  nodes_ = all.nodes;
   ranks_here_ = state_->ranks_here;
   for (int other = 0; kSimulated && other < size_; ++other) {
     if (nodes_[static_cast<std::size_t>(other)] == report.node) {
@@ -299,13 +291,13 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
     }
   }
   auto host = document.content()["host"];
-  if (!all["numa_domains"].is_null()) {
-    host["numa_domains"] = all["numa_domains"];
+  if (!all.numa_domains.is_null()) {
+    host["numa_domains"] = all.numa_domains;
   }
   auto versions = describe_versions();
   versions["mpi"] = mpi_version();
   document.set("host", host);
-  document.set("devices", all["devices"]);
+  document.set("devices", all.devices);
   document.set("versions", versions);
   document.set("ranks", ranks_);
   steps_ = 0;

@@ -1,4 +1,4 @@
-#include "ranks/values.hpp"
+#include "mpi/values.hpp"
 
 #include <hip/hip_runtime.h>
 

@@ -1,4 +1,4 @@
-#include "ranks/network.hpp"
+#include "mpi/network.hpp"
 
 #include <algorithm>
 #include <array>
