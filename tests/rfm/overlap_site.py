@@ -18,7 +18,7 @@ site_configuration = {
                     "features": ["devices", "peers", "several_domains"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": 1}],
                     "extras": {
-                        "array_bytes": 128 << 20,
+                        "array_bytes": 64 << 20,
                         # What is tested are sessions, on a machine with other work.
                         "noise_limit": 10,
                         "physical_bounds": {

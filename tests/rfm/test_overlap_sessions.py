@@ -19,6 +19,8 @@ def node(suite):
         "RFM_SYSTEM": "node",
         "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),
         "OVERLAP_PROGRAMS": str(ROOT / "build" / "host" / "bin"),
+        # 2 MiB of cache, whatever the machine has: arrays of 64 MiB are past it.
+        "HWLOC_SYNTHETIC": "numa:1 l3:1(size=2097152) core:2 pu:1",
     }
     return suite
 
@@ -35,15 +37,8 @@ def test_shares_of_the_kernel_and_the_copies(node):
     assert "overlap_host: report only, without a limit on node:gpu: " in outcome
 
 
-@pytest.fixture
-def moderate_caches(node):
-    """The node with 16 MiB of cache, whatever the machine has: arrays of 128 MiB are past it."""
-    node.variables["HWLOC_SYNTHETIC"] = "numa:1 l3:1(size=16777216) core:2 pu:1"
-    return node
-
-
-def test_where_plain_memory_lies_is_counted(moderate_caches):
-    outcome = moderate_caches("-r", "-n", "memcpy_unplaced")
+def test_where_plain_memory_lies_is_counted(node):
+    outcome = node("-r", "-n", "memcpy_unplaced")
     assert outcome.status == 0, outcome.text
     found = dict(re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text))
     assert sorted(found) == [
@@ -53,8 +48,8 @@ def test_where_plain_memory_lies_is_counted(moderate_caches):
     assert float(found["pages_elsewhere"]) in (0, 1)
 
 
-def test_blocks_that_fill_the_memory_are_counted(moderate_caches):
-    outcome = moderate_caches("-r", "-n", "stream_blocks")
+def test_blocks_that_fill_the_memory_are_counted(node):
+    outcome = node("-r", "-n", "stream_blocks")
     assert outcome.status == 0, outcome.text
     found = {
         name: float(value) for name, value in re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text)
