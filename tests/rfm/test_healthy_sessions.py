@@ -35,6 +35,8 @@ def test_the_command_a_person_types(suite):
     assert ran(outcome) == CHECKS
     assert "These checks run only if requested by -n or -t: build." in outcome
     assert "P: triad_worst: 6.8744 GB/s" in outcome
+    # Virtual devices are one memory at two times.
+    assert "_alike" not in outcome
     assert (
         "stream_concurrent: report only, without a limit on local:host: copy_one, copy_all_sum, "
         "copy_all_share" in outcome

@@ -23,7 +23,7 @@ CONVENTION = (
 
 #: What the program does wrong, and what the failure says.
 FAULTS = {
-    "above-physics": f"Metric copy_worst, copy_median, copy_alike: {DEVICE} reported 1e+09 GB/s, "
+    "above-physics": f"Metric copy_worst, copy_median: {DEVICE} reported 1e+09 GB/s, "
     "above the derived physical bound of",
     "zero": "$.series[1].samples[0]: 0 GB/s is not positive.",
     "nan": "result.json: contains NaN, which is not a finite number.",

@@ -253,10 +253,10 @@ def _of_single(
 def kind(metric: Metric, node: NodeModel | None) -> str:
     """Return the kind of transfer of a metric, by the name of its spread in the rules file.
 
-    :param node: without a node model, devices are virtual ones of a processor.
+    :param node: without a node model, nothing tells the kind.
     """
     if node is None:
-        return "processor"
+        return "without_node_model"
     where = metric.where
     between_nodes = where.get("experiment") == "E17"
     return rules.kind(
