@@ -11,16 +11,5 @@ function(fabricheck_sanitized)
     ${PROJECT_SOURCE_DIR}/src/bench/harness/pattern.cpp)
   set_source_files_properties(${loops} DIRECTORY src/bench
     PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
-  # Reading these headers is half of the time to compile: it is done once, for all targets.
-  target_precompile_headers(fabricheck_harness PRIVATE
-    <algorithm> <filesystem> <fstream> <functional> <map> <optional> <set> <sstream> <string>
-    <vector> <nlohmann/json.hpp>)
-  foreach(folder src/bench tests/cpp)
-    get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
-    list(REMOVE_ITEM targets fabricheck_harness tests_main)
-    foreach(target ${targets})
-      target_precompile_headers(${target} REUSE_FROM fabricheck_harness)
-    endforeach()
-  endforeach()
 endfunction()
 cmake_language(DEFER CALL fabricheck_sanitized)
