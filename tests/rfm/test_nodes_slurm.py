@@ -131,7 +131,8 @@ def test_every_node_measures_the_network_after_the_nodes(cluster):
     assert "The network of node[1-2]: one session over all of them\n" in done.stdout, done
     (folder,) = (cluster.results / "every-node").iterdir()
     requested = requested_nodes.read(folder / requested_nodes.NAME)
-    assert (requested.network.results, requested.network.status) == ("network", 0), done
+    print(done.stdout, (folder / "network" / "session.log").read_text())
+    assert (requested.network.results, requested.network.status) == ("network", 0)
     total = json.loads((folder / "verdicts" / "verdict.json").read_text())
     rows = {row["node"]: row for row in total["nodes"]}
     assert rows.keys() == {"node1", "node2", "node[1-2]"}
