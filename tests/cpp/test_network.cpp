@@ -123,6 +123,7 @@ TEST_CASE("Places are of addresses, of a list of nodes, or unknown") {
   CHECK(place->network_switch == "31");
   CHECK(place->port == "42");
   CHECK(!Places("address").of("n1", "3c:ec:ef:00:00:01"));
+  CHECK(!Places("address").of("n1", "ff:ff:ff:ff:ff:ff"));
   CHECK(!Places("none").of("n1", "02:00:00:00:07:ea"));
   const Tree tree;
   write(tree.root / "places", "n1 a leaf1\nn2 a leaf2\n\nn3 b leaf3\n");
@@ -139,6 +140,11 @@ TEST_CASE("A file of places that is missing or has another line is refused") {
   CHECK_THROWS_WITH_AS(Places{file}, doctest::Contains("cannot be read"), Failure);
   write(file, "n1 a leaf1\nn2 a\n");
   CHECK_THROWS_WITH_AS(Places{file}, doctest::Contains("line 2"), Failure);
+  write(file, "n1 a leaf1\nn1 a leaf1\nn1 a leaf2\n");
+  CHECK_THROWS_WITH_AS(Places{file}, doctest::Contains("n1 is at two places"), Failure);
+  write(file, "\n");
+  CHECK_THROWS_WITH_AS(Places{file}, doctest::Contains("has no line"), Failure);
+  CHECK_THROWS_WITH_AS(Places{tree.root.string()}, doctest::Contains("has no line"), Failure);
 }
 
 TEST_CASE("Counterparts are the ranks with the same number on their nodes") {

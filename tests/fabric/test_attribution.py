@@ -13,6 +13,8 @@ from fabric import member
 from fabric.drawn import NICS, Faults, System
 from fabricheck.core.errors import InvalidDocument, NotFoundError
 from fabricheck.judge.fabric import attribute, attribution
+from fabricheck.judge.fabric.model import Nic, Node
+from fabricheck.node.fabric import Place
 from fabricheck.results.document import parse
 
 
@@ -134,7 +136,53 @@ def test_what_was_low_in_phase_one_only_is_not_named():
 def test_three_nodes_name_nobody():
     found = attribute(drawn(nic(1, 2, 0.5), nodes=3))
     assert found.named == ()
-    assert "an attribution needs 4 nodes" in found.notes[0]
+    assert "an attribution needs 4 nodes" in found.open[0]
+
+
+def in_another_group(system, nodes):
+    """Put nodes into a group of their own, each NIC at a switch of its own."""
+    for node in nodes:
+        nics = tuple(Nic(f"cxi{k}", Place("1", str(k))) for k in range(NICS))
+        system.nodes[node] = Node(system.nodes[node].name, nics)
+
+
+@pytest.mark.parametrize(("nodes", "far"), [(6, [4, 5]), (8, [7]), (12, [11])])
+def test_nodes_that_alone_are_far_are_not_named_for_their_distance(nodes, far):
+    faults = Faults(
+        pairs={
+            frozenset((one, other)): 0.95
+            for one in far
+            for other in range(nodes)
+            if other not in far
+        }
+    )
+    said: list[str] = []
+    for seed in range(5):
+        system = System(nodes, random.Random(seed))
+        in_another_group(system, far)
+        found = attribute(system.measured(faults))
+        assert found.named == ()
+        said += found.open
+    assert any("NIC and distance cannot be told apart, and it is not" in one for one in said)
+
+
+def test_a_node_that_alone_is_far_and_slow_is_said():
+    # Its rates are the only ones of their distance, and so their median.
+    faults = Faults()
+    for position in range(NICS):
+        faults.nic(15, position, 0.5)
+    system = System(16, random.Random(1))
+    in_another_group(system, [15])
+    found = attribute(system.measured(faults))
+    assert found.named == ()
+    assert any(said.startswith("nid000015:cxi2 is 49.9 % low") for said in found.open)
+
+
+def test_where_one_node_is_far_a_slow_nic_of_another_one_is_named():
+    system = System(8, random.Random(1))
+    in_another_group(system, [7])
+    found = attribute(system.measured(nic(2, 1, 0.8)))
+    assert names(found) == ["nid000002:cxi1"]
 
 
 def test_four_nodes_name_a_nic_at_half_rate():
@@ -181,13 +229,99 @@ def test_what_is_missing_from_a_document_is_said(healthy):
             if 6 in (first, second):
                 out[1] = back[1] = None
     rounds["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It is down."}]
+    content["outcome"].update(status="runtime-error", exit_code=4, message="It is down.")
+    content["complete"] = False
     found = attribution(parse(json.dumps(content)))
     assert found.named == ()
     assert found.open == (
         "nid000099: is gone.",
+        "It is down.",
         "15 of 17 rounds were measured.",
-        "nid000006:cxi1 has no rate: It is down.",
+        "nid000006:cxi1 has no rate.",
     )
+
+
+def test_messages_that_failed_are_said_although_others_arrived(healthy):
+    content = member.document(healthy)
+    content["rounds"]["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It failed."}]
+    assert attribution(parse(json.dumps(content))).open == ("It failed.",)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [
+        ("setting", 8, "The run ended with setting: MPI sends by TCP."),
+        ("time-limit", 6, "The run did not finish: MPI sends by TCP."),
+    ],
+)
+def test_a_run_that_ended_otherwise_is_said(healthy, status, code, said):
+    content = member.document(healthy)
+    content["outcome"].update(status=status, exit_code=code, message="MPI sends by TCP.")
+    content["complete"] = False
+    assert attribution(parse(json.dumps(content))).open == (said,)
+
+
+def test_a_direction_without_a_rate_is_said(healthy):
+    content = member.document(healthy)
+    for one in content["rounds"]["rounds"]:
+        for (first, second), out, back in zip(one["pairs"], one["out"], one["back"], strict=True):
+            for node, rates in ((first, out), (second, back)):
+                if node == 5:
+                    rates[1] = None
+    found = attribution(parse(json.dumps(content)))
+    assert found.open == ("nid000005:cxi1 has no rate of sending.",)
+
+
+def test_a_node_without_a_rate_of_all_its_nics_at_once_is_said(healthy):
+    content = member.document(healthy)
+    for one in content["rounds"]["rounds"]:
+        for pair, *columns in zip(
+            one["pairs"], one["together_out"], one["together_back"], strict=True
+        ):
+            for rates in columns if 5 in pair else ():
+                rates[0] = None
+    found = attribution(parse(json.dumps(content)))
+    assert found.open == ("nid000005 has no rate with all its NICs at once.",)
+
+
+def test_without_any_rate_nothing_is_said_to_be_good(healthy):
+    content = member.document(healthy)
+    for one in content["rounds"]["rounds"]:
+        for name in ("out", "back", "together_out", "together_back"):
+            one[name] = [[None] * NICS for _ in one["pairs"]]
+    found = attribution(parse(json.dumps(content)))
+    assert found.spread is None
+    assert found.open[-1] == "No rate was measured."
+
+
+@pytest.mark.parametrize(
+    ("transport", "provider", "used", "said"),
+    [
+        ("kernel", "tcp", "hsn2", "by kernel, tcp (hsn2), unlike"),
+        ("within-node", None, None, None),
+        ("within-node", "cxi", None, "by within-node, cxi, unlike"),
+    ],
+)
+def test_a_nic_is_not_named_for_messages_that_went_another_way(transport, provider, used, said):
+    content = member.document(drawn(nic(3, 2, 0.5)))
+    for one in content["ranks"]:
+        name = f"cxi{one['rank'] % NICS}"
+        one["network"] = way("nic", "cxi", name)
+    content["ranks"][14]["network"] = way(transport, provider, used)
+    found = attribution(parse(json.dumps(content)))
+    if said is None:  # the document has a note on what cannot be told
+        assert names(found) == ["nid000003:cxi2"]
+        return
+    assert found.named == ()
+    assert found.open == (
+        f"Messages of rank 14 of nid000003 left it {said} those of most ranks: its rates are left "
+        "out.",
+    )
+
+
+def way(transport, provider, name):
+    nics = [{"name": name, "part": 1.0}] if name else []
+    return {"nics": nics, "transport": transport, "provider": provider, "place": None}
 
 
 def test_a_document_without_rounds_is_refused():
@@ -204,6 +338,7 @@ def test_a_document_without_rounds_is_refused():
         (lambda r: r["rounds"][0]["pairs"][0].__setitem__(0, 99), "node 99 is not among"),
         (lambda r: r["rounds"][0]["out"].pop(), "has 7 lists for 8 pair"),
         (lambda r: r["rounds"][0]["out"][0].append(1.0), "has 5 rates"),
+        (lambda r: r["rounds"][0]["out"][0].pop(), "has 4 rates, and out has 3"),
         (lambda r: r.update(planned=3), "is 3, but phase 1 has 15 rounds"),
         (lambda r: r.update(suspects=[{"node": 3, "nic": 4}]), "is not among the nodes"),
         (lambda r: r.update(low_pairs=[[3, 16]]), "has a node that is not among"),

@@ -71,3 +71,35 @@ def test_much_that_is_low_fits_on_a_screen_and_json_has_all(run):
 def test_a_document_without_rounds_ends_with_3(tmp_path):
     path = factories.write(tmp_path / "result.json")
     assert CliRunner().invoke(app, ["fabric", str(path)]).exit_code == 3
+
+
+def test_a_damaged_document_is_said_and_ends_with_4(tmp_path):
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text(
+        json.dumps(member.document(System(4, random.Random(1)).measured(Faults())))[:-9]
+    )
+    done = CliRunner().invoke(app, ["fabric", str(damaged)])
+    assert done.exit_code == 4
+    assert "damaged.json: is not JSON, or cut off" in done.stderr
+
+
+def test_a_damaged_document_beside_a_good_one_is_said_too(tmp_path):
+    good = json.dumps(member.document(System(8, random.Random(1)).measured(Faults())))
+    for name, text in (("a", good), ("b", good[:-9])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(text)
+    done = CliRunner().invoke(app, ["fabric", str(tmp_path)])
+    assert done.exit_code == 4
+    assert "8 nodes, 32 NICs" in done.stdout
+    assert "b/result.json: is not JSON, or cut off" in done.stderr
+
+
+def test_a_run_of_fabric_without_rounds_says_why(tmp_path):
+    content = factories.document(series=[])
+    content["program"]["name"] = "fabric"
+    content["outcome"].update(status="unsupported", exit_code=3, message="fabric needs two nodes")
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({**content, "complete": False}))
+    done = CliRunner().invoke(app, ["fabric", str(path)])
+    assert done.exit_code == 3
+    assert "no rounds were measured: fabric needs two nodes." in done.stderr

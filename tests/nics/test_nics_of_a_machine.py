@@ -82,8 +82,18 @@ def test_a_nic_that_is_down_has_no_other_rate(node):
 
 
 def test_an_interface_that_is_down(node):
-    put(node / "sys/class/net/hsn1/operstate", "down")
-    assert only(node) == "nid001005:cxi1 is down."
+    for state in ("down", "lowerlayerdown", "dormant"):
+        put(node / "sys/class/net/hsn1/operstate", state)
+        assert only(node) == "nid001005:cxi1 is down."
+
+
+def test_a_rate_of_zero_is_one_that_cannot_be_read(tmp_path):
+    root = leonardo(tmp_path)
+    rate = root / "sys/class/infiniband/mlx5_2/ports/1/rate"
+    put(rate, "0 Gb/sec")
+    nics = {one.name: one for one in read_nics(root)}
+    assert nics["mlx5_2"].gbit_per_s is None
+    assert nics["mlx5_2"].absent["speed"] == f"{rate} has '0 Gb/sec'"
 
 
 def test_half_the_rate(node):
@@ -176,6 +186,8 @@ def test_a_link_that_restarts_too_often(node):
         put(folder / f"time_{index}", int(NOW) - 60 * index - 60)
     assert found(node).differences == ()
     put(folder / "time_4", int(NOW) - 3500)
+    # A clock that was set back.
+    put(folder / "time_5", int(NOW) + 500)
     assert only(node) == (
         "nid001005:cxi0 restarted its link 5 times in the last hour; fewer than 5 are accepted, "
         "as by HPE's cxi_healthcheck."

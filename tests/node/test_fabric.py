@@ -36,7 +36,8 @@ def test_the_address_of_hpes_guide_has_the_place_that_it_states():
 
 
 @pytest.mark.parametrize(
-    "address", ["3c:ec:ef:00:00:01", "02:00:00:00:07", "02:00:00:00:07:xx", ""]
+    "address",
+    ["3c:ec:ef:00:00:01", "ff:ff:ff:ff:ff:ff", "02:00:00:00:07", "02:00:00:00:07:xx", ""],
 )
 def test_an_address_that_no_fabric_manager_gave_has_no_place(address):
     assert slingshot_place(address) is None

@@ -60,7 +60,7 @@ def test_the_ranks_of_a_node_work_apart_and_together(launch):
     assert [node["ranks"] for node in document["rounds"]["nodes"]] == [[0, 1], [2, 3]]
     # 16 KiB to each rank, compared after the NICs apart and after all at once.
     assert document["rounds"]["bytes_checked"] % (4 * 2 * (16 << 10)) == 0
-    assert "an attribution needs 4 nodes" in attribution(document).notes[0]
+    assert "an attribution needs 4 nodes" in attribution(document).open[0]
 
 
 @pytest.mark.parametrize("fault", ["rank:2:hang:5", "rank:2:die:5"])

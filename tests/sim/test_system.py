@@ -262,6 +262,10 @@ def test_the_command_prints_a_system():
     [
         ({"nodes": [{"name": "node1", "gone": ["cxi4"]}]}, r"nodes\[0\]: there is no NIC cxi4"),
         ({"nodes": [{"name": "*", "nic_of": {8: "cxi0"}}]}, "mi250x has no device 8"),
+        (
+            {"nodes": [{"name": "*", "gone": ["cxi1"], "nic_of": {2: "cxi1"}}]},
+            "device 2 cannot use cxi1, which is gone",
+        ),
         ({"nodes": [{"name": "*", "gone": [f"cxi{i}" for i in range(4)]}]}, "no NIC of the node"),
         ({"nodes": [{"name": "node1"}]}, "it changes nothing"),
         ({"resources": [{"names": ["nic cxi9 of node1 out"], "bandwidth_factor": 0.5}]},

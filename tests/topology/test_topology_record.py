@@ -14,6 +14,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
+from fabricheck.node.system import system_json
 from fabricheck.results import document
 from fabricheck.tools.topology import detection, parse_files, record, recording
 from fabricheck.tools.topology.host import balancing_setting, describe_host, driver_version
@@ -303,6 +304,14 @@ def test_no_platform(tmp_path, text, code, said):
     assert result.exit_code == code and result.stderr == f"fabricheck: {path}: {said}\n"
     found = document.load(tmp_path / "result.json")
     assert found["host"]["hostname"] == "unknown (simulated)" and found["node"] is None
+
+
+def test_a_system_of_several_nodes_is_no_node(tmp_path):
+    arguments = simulated(tmp_path)
+    (tmp_path / "node.json").write_text(system_json(load("mi250x"), 3))
+    result = run("mi250x", *arguments)
+    assert result.exit_code == 4
+    assert "this is a system of 3 nodes, and one node is needed" in result.stderr
 
 
 def test_a_platform_of_an_older_model(tmp_path):

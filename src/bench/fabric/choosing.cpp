@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "harness/statistics.hpp"
@@ -84,17 +85,30 @@ int order_of(const std::string& distance) {
 /// Puts the rates of small classes into the largest of their position, of equal ones the nearest.
 void join_classes(std::vector<Sample>& samples) {
   std::map<int, std::map<int, std::size_t>> sizes;
+  std::map<std::pair<int, int>, std::map<int, std::size_t>> of_node;  // by position and distance
   std::map<int, std::string> words;
   for (const auto& sample : samples) {
-    words[order_of(sample.distance)] = sample.distance;
+    const int order = order_of(sample.distance);
+    words[order] = sample.distance;
     if (sample.phase == 1) {
-      ++sizes[sample.position][order_of(sample.distance)];
+      ++sizes[sample.position][order];
+      ++of_node[{sample.position, order}][sample.sender];
+      ++of_node[{sample.position, order}][sample.receiver];
+    }
+  }
+  std::set<std::pair<int, int>> with_a_median;
+  for (const auto& [group, nodes] : of_node) {
+    std::size_t most = 0;
+    for (const auto& [node, rates] : nodes) {
+      most = std::max(most, rates);
+    }
+    if (sizes[group.first][group.second] - most >= kFewestOfClass) {
+      with_a_median.insert(group);
     }
   }
   for (auto& sample : samples) {
     const auto& its = sizes[sample.position];
-    const auto own = its.find(order_of(sample.distance));
-    if (its.empty() || (own != its.end() && own->second >= kFewestOfClass)) {
+    if (its.empty() || with_a_median.count({sample.position, order_of(sample.distance)}) > 0) {
       continue;
     }
     const auto largest = std::max_element(

@@ -20,13 +20,14 @@ constexpr int kPortBits = 6;
 constexpr int kSwitchBits = 5;
 constexpr int kGroupBits = 9;
 
-/// The place in a Slingshot address, which is locally administered; nothing in another one.
+/// The place in a Slingshot address, which is locally administered and of one receiver; nothing in
+/// another one.
 std::optional<NetworkPlace> slingshot_place(const std::string& address) {
   std::array<unsigned, 6> part{};
   char rest = 0;
   if (std::sscanf(address.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x%c", &part[0], &part[1], &part[2],
                   &part[3], &part[4], &part[5], &rest) != 6 ||
-      (part[0] & 2U) == 0) {
+      (part[0] & 3U) != 2) {
     return std::nullopt;
   }
   unsigned low = part[3] << 16U | part[4] << 8U | part[5];
@@ -123,7 +124,14 @@ Places::Places(const std::string& text) : by_address_(text == "address") {
       throw Failure(Status::usage, "line " + std::to_string(number) + " of the file of places '" +
                                        text + "' is not NODE GROUP SWITCH: '" + line + "'");
     }
-    nodes_[node] = place;
+    const auto& first = nodes_.emplace(node, place).first->second;
+    if (first.group != place.group || first.network_switch != place.network_switch) {
+      throw Failure(Status::usage,
+                    "node " + node + " is at two places in the file of places '" + text + "'");
+    }
+  }
+  if (file.bad() || nodes_.empty()) {
+    throw Failure(Status::usage, "the file of places '" + text + "' has no line");
   }
 }
 

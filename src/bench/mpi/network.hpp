@@ -46,7 +46,7 @@ NetworkUse network_use(const std::vector<Nic>& nics,
 class Places {
  public:
   /// `text`: "none", "address", or a file with a line NODE GROUP SWITCH for each node. Throws
-  /// Failure(usage) for a file that cannot be read or has another line.
+  /// Failure(usage) for a file that cannot be read, has another line or none, or has a node twice.
   explicit Places(const std::string& text);
 
   /// The place of a NIC with an address, of a node; nothing where it is unknown.

@@ -41,18 +41,21 @@ def fabric(
 
     Reads the rounds of the program fabric. Ends with 0 when nothing is slow, 12 when a NIC, a node
     or a switch is named, 13 when something is slow without one that is at fault or is missing, 3
-    when there are no rounds.
+    when there are no rounds, 4 when a document is invalid and nothing is named in another one.
     """
+    entries = list(_entries(what))
     found = [
         (entry, entry.document)
-        for entry in _entries(what)
+        for entry in entries
         if entry.document is not None and entry.document.get("rounds") is not None
     ]
+    invalid = [one.problem for one in entries if one.document is None and one.problem is not None]
+    for problem in invalid if found else invalid[1:]:
+        output.say(str(problem))
+    if not found and invalid:
+        raise invalid[0]
     if not found:
-        raise NotFoundError(
-            f"There are no rounds between nodes in {what or 'the latest session'}: they are of the "
-            "program fabric."
-        )
+        raise NotFoundError(_no_rounds(what, entries))
     said = [(str(entry.path), attribution(document)) for entry, document in found]
     if as_json:
         output.write_json([{"document": path, **asdict(one)} for path, one in said])
@@ -61,8 +64,22 @@ def fabric(
             _show(path, one)
     if any(one.named or one.switches for _, one in said):
         raise typer.Exit(EXIT_NODE_FAILED)
+    if invalid:
+        raise typer.Exit(invalid[0].exit_code)
     if any(one.open for _, one in said):
         raise typer.Exit(EXIT_NODE_OPEN)
+
+
+def _no_rounds(what: str | None, entries: Sequence[Entry]) -> str:
+    for entry in entries:
+        document = entry.document
+        if document is not None and document["program"]["name"] == "fabric":
+            why = document["outcome"]["message"] or document["outcome"]["status"]
+            return f"{entry.path}: no rounds were measured: {why.rstrip('.')}."
+    return (
+        f"There are no rounds between nodes in {what or 'the latest session'}: they are of the "
+        "program fabric."
+    )
 
 
 def _entries(what: str | None) -> Iterator[Entry]:

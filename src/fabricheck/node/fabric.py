@@ -121,14 +121,15 @@ def distance(one: Place | None, other: Place | None) -> Distance | None:
 def slingshot_place(address: str) -> Place | None:
     """Return the place that a Slingshot address states: 02:00:00:00:07:ea is group 0, switch 31.
 
-    ``None`` for an address that no fabric manager gave: one that is not locally administered.
+    ``None`` for an address that no fabric manager gave: one that is not locally administered, or
+    of several receivers.
     """
     parts = address.split(":")
     try:
         numbers = [int(part, 16) for part in parts]
     except ValueError:
         return None
-    if len(numbers) != 6 or not numbers[0] & 2 or any(not 0 <= one < 256 for one in numbers):
+    if len(numbers) != 6 or numbers[0] & 3 != 2 or any(not 0 <= one < 256 for one in numbers):
         return None
     low = int.from_bytes(bytes(numbers), "big") & ((1 << 20) - 1)
     port = low & ((1 << _PORT_BITS) - 1)

@@ -107,6 +107,10 @@ def check(node: NodeModel, parts: OverlayFile, file: str) -> None:
         for device in change.nic_of:
             if device >= len(node.devices):
                 raise InvalidFile(file, f"{key}.nic_of", f"{node.name} has no device {device}")
+        for device, nic in change.nic_of.items():
+            if nic in change.gone:
+                reason = f"device {device} cannot use {nic}, which is gone"
+                raise InvalidFile(file, f"{key}.nic_of", reason)
         if not set(names) - set(change.gone):
             raise InvalidFile(file, f"{key}.gone", "no NIC of the node is left")
     healthy = system(replace(node, overlay=None), MOST_NODES)

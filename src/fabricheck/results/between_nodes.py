@@ -94,3 +94,7 @@ def _of_a_round(one: MeasuredRound, rounds: RoundsMember) -> Findings:
             least = min(_nics(rounds, node) for node in pair)
             if len(rates) > least:
                 yield f"{name}[{index}]", f"has {len(rates)} rates, and a node has {least} NIC(s)"
+    for name, other in (("out", "back"), ("together_out", "together_back")):
+        for index, (ways, back) in enumerate(zip(columns[name], columns[other], strict=False)):
+            if len(ways) != len(back):
+                yield f"{other}[{index}]", f"has {len(back)} rates, and {name} has {len(ways)}"

@@ -67,8 +67,10 @@ def attribute(measured: Measured) -> Attribution:
             f"{count(len(seen), 'node')} cannot show whose NIC is slow, as a rate is of both nodes "
             f"of a pair: an attribution needs {FEWEST_NODES} nodes."
         )
-        return replace(found, notes=(said,))
+        return replace(found, open=(*measured.incomplete, said))
     apart, together = samples_of(measured)
+    if not apart.logs:
+        return replace(found, open=(*measured.incomplete, "No rate was measured."))
     chosen = choosing.choose(len(measured.nodes), measured.rounds, apart, together)
     suspected = {node for node, _ in chosen.suspects}
     low = frozenset(chosen.low_pairs)
@@ -98,7 +100,7 @@ def _too_noisy(least: float) -> tuple[str, ...]:
     if least <= WANTED_LOSS:
         return ()
     return (
-        f"Rates, or healthy NICs, differ so much that a NIC is named only from {100 * least:.0f} % "
+        f"Rates, or healthy NICs, differ so much that a NIC is named only from {100 * least:.1f} % "
         f"below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: measure more rounds.",
     )
 

@@ -1,11 +1,11 @@
 """Which ends and pairs phase 2 measures again: the rule of the program ``fabric``, in Python.
 
 Of phase 1, the logarithm of each rate over the median of its class (distance and NIC position; a
-class of fewer than 24 rates is part of the largest of its position);
-the score of an end in a direction is the median over its partners, less the median of the scores of
-its position. Suspects are ends whose score
-is below zero by more than 1.5 % and by more than three median absolute deviations of all scores:
-about two standard deviations, so that some healthy ends are suspects too and no bad one is missed.
+class of fewer than 24 rates, those of one of its nodes not counted, is part of the largest of its
+position); the score of an end in a direction is the median over its partners, less the median of
+the scores of its position. Suspects are ends whose score is below zero by more than 1.5 % and by
+more than three median absolute deviations of all scores: about two standard deviations, so that
+some healthy ends are suspects too and no bad one is missed.
 At most a quarter of the nodes have suspects, the lowest first. Nodes of which no score is that low
 are proven. src/bench/fabric/choosing.cpp has the same; a test holds the two together.
 """

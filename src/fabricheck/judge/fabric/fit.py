@@ -57,7 +57,7 @@ class Fit:
 
     ``classes`` are the logarithms of the rates of good ends by class. ``noise`` is the robust
     standard deviation of the rests; ``spread`` that of the effects of healthy ends beyond their
-    error.
+    error. ``far`` are the ends whose effect may be that of their distance.
     """
 
     effects: tuple[Sequence[Effect | None], Sequence[Effect | None]]
@@ -66,6 +66,7 @@ class Fit:
     noise: float
     spread: float
     typical_error: float
+    far: frozenset[int]
 
 
 def robust_deviation(values: Sequence[float], about: float = 0.0) -> float:
@@ -130,7 +131,7 @@ def fit(
     whole = _healthy_deviation([one.score for one in known])
     spread = math.sqrt(max(0.0, whole**2 - typical**2))
     levels = {group: samples.middles[group] + middle for group, middle in classes.items()}
-    return Fit((sent, received), rests, levels, noise, spread, typical)
+    return Fit((sent, received), rests, levels, noise, spread, typical, samples.far)
 
 
 def _used(samples: Samples, suspected: Container[int]) -> tuple[list[bool], list[bool]]:

@@ -55,12 +55,16 @@ class Names:
 
 @dataclass(frozen=True)
 class _Low:
-    """An end that is low: its worse direction, and whether phase 2 saw it again."""
+    """An end that is low: its worse direction, and whether phase 2 saw it again.
+
+    ``far``: what is low may be the distance to its partners. It is then not confirmed.
+    """
 
     effect: Effect
     ways: frozenset[int]
     score: float
     confirmed: bool
+    far: bool
 
     @property
     def loss(self) -> float:
@@ -140,9 +144,10 @@ class _Rule:
             # Of what was seen again, the worse direction.
             ranked = sorted(below.values(), key=lambda one: (not self._confirmed(one), one.score))
             worst = ranked[0]
+            far = index in self._fit.far
             low[end] = _Low(
                 worst, frozenset(below), -worst.score / self.limit(worst.error),
-                self._confirmed(worst),
+                self._confirmed(worst) and not far, far,
             )  # fmt: skip
             if any(-one.score >= self.limit(one.error) for one in ranked):
                 passed[end] = low[end]
@@ -256,7 +261,12 @@ def _unconfirmed(
         effect = one.effect
         of = "with all its NICs at once" if end[1] == ALL else "with its partners"
         said = f"{end_name(measured, *end)} is {_percent(one.loss)} low {of}"
-        if effect.partners_again < FEWEST_AGAIN or effect.again is None:
+        if one.far:
+            yield (
+                f"{said}, and is far from most of them, as few other nodes are: NIC and distance "
+                "cannot be told apart, and it is not named."
+            )
+        elif effect.partners_again < FEWEST_AGAIN or effect.again is None:
             yield (
                 f"{said} and was measured again with {effect.partners_again} proven ones, where "
                 f"{FEWEST_AGAIN} are needed: it is not named."

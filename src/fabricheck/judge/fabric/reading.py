@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 
 from fabricheck.core.text import MOST_SENTENCES, count, first_of
-from fabricheck.judge.fabric.model import Measured, Nic, Node, NodePair, Round
+from fabricheck.judge.fabric.model import Measured, Nic, Node, NodePair, Rates, Round
 from fabricheck.node.fabric import Place
 from fabricheck.results.model import (
     MeasuredRound,
     NodeOfRounds,
+    RankNetwork,
     ResultDocument,
     RoundsMember,
     WrongMessage,
 )
 
+#: A node and the position of a NIC of it.
+End = tuple[int, int]
+
 
 def measured_of(rounds: RoundsMember, document: ResultDocument) -> Measured:
-    """Return the rounds of a document, and sentences on what is missing of them."""
+    """Return the rounds of a document, and sentences on what is missing of them.
+
+    Rates of a rank whose messages left its node by another way than those of most ranks say
+    nothing about a NIC, and are left out.
+    """
     nodes = [Node(one["node"], _nics(one)) for one in rounds["nodes"]]
-    measured = Measured(nodes, [_round(one) for one in rounds["rounds"]])
-    missing = first_of(list(_missing(rounds, document, measured)), 2 * MOST_SENTENCES)
-    return Measured(nodes, measured.rounds, tuple(missing))
+    elsewhere = _elsewhere(rounds, document)
+    measured = Measured(nodes, [_round(one, elsewhere) for one in rounds["rounds"]])
+    missing = [*elsewhere.values(), *_missing(rounds, document, measured, elsewhere)]
+    return Measured(nodes, measured.rounds, tuple(first_of(missing, 2 * MOST_SENTENCES)))
 
 
 def _nics(node: NodeOfRounds) -> tuple[Nic, ...]:
@@ -31,52 +41,114 @@ def _nics(node: NodeOfRounds) -> tuple[Nic, ...]:
     )
 
 
-def _round(one: MeasuredRound) -> Round:
+def _elsewhere(rounds: RoundsMember, document: ResultDocument) -> dict[End, str]:
+    """Return a sentence for each node and position whose messages left by another way than most."""
+    ranks = document.get("ranks") or []
+    used = {
+        (index, position): ranks[number].get("network")
+        for index, node in enumerate(rounds["nodes"])
+        for position, number in enumerate(node["ranks"])
+    }
+    ways = Counter((its["transport"], its["provider"]) for its in used.values() if its)
+    usual = ways.most_common(1)[0][0] if ways else None
+    found: dict[End, str] = {}
+    for (index, position), its in used.items():
+        if its is None or None in (its["transport"], its["provider"]):
+            continue  # the document has a note on it
+        if (its["transport"], its["provider"]) != usual:
+            node = rounds["nodes"][index]
+            found[index, position] = (
+                f"Messages of rank {node['ranks'][position]} of {node['node']} left it by "
+                f"{_way(its)}, unlike those of most ranks: its rates are left out."
+            )
+    return found
+
+
+def _way(its: RankNetwork) -> str:
+    by = ", ".join(str(one) for one in (its["transport"], its["provider"]) if one is not None)
+    names = " and ".join(one["name"] for one in its["nics"])
+    return f"{by} ({names})" if names else by
+
+
+def _round(one: MeasuredRound, elsewhere: Container[End]) -> Round:
     columns = (one["out"], one["back"], one["together_out"], one["together_back"])
     return Round(
         one["phase"],
         [
-            NodePair(pair[0], pair[1], *rates)
+            NodePair(pair[0], pair[1], *(_kept(pair, each, elsewhere) for each in rates))
             for pair, *rates in zip(one["pairs"], *columns, strict=True)
         ],
     )
 
 
-def _missing(rounds: RoundsMember, document: ResultDocument, measured: Measured) -> Iterator[str]:
-    nodes = measured.nodes
-    yield from (one["reason"] for one in rounds["left_out"])
+def _kept(pair: Sequence[int], rates: Rates, elsewhere: Container[End]) -> Rates:
+    if not elsewhere:
+        return rates
+    return [
+        None if any((node, position) in elsewhere for node in pair) else rate
+        for position, rate in enumerate(rates)
+    ]
+
+
+def _missing(
+    rounds: RoundsMember, document: ResultDocument, measured: Measured, elsewhere: Container[End]
+) -> Iterator[str]:
     for wrong in rounds["wrong"]:
         yield _wrong(measured, wrong)
-    if document["outcome"]["status"] in ("running", "interrupted", "time-limit"):
-        yield "The run did not finish" + (
-            f": {document['outcome']['message']}." if document["outcome"]["message"] else "."
+    reasons = list(dict.fromkeys(one["reason"] for one in (*rounds["left_out"], *rounds["failed"])))
+    yield from reasons
+    outcome = document["outcome"]
+    if outcome["status"] not in ("good", "wrong-data") and outcome["message"] not in reasons:
+        ended = outcome["status"] not in ("running", "interrupted", "time-limit")
+        yield (f"The run ended with {outcome['status']}" if ended else "The run did not finish") + (
+            f": {outcome['message'].rstrip('.')}." if outcome["message"] else "."
         )
     done = sum(one["phase"] == 1 for one in rounds["rounds"])
     if done < rounds["planned"]:
         yield f"{done} of {count(rounds['planned'], 'round')} were measured."
-    failed: dict[tuple[int, int], str] = {}
-    for one in rounds["failed"]:
-        for node in one["nodes"]:
-            failed[node, one["nic"]] = one["reason"]
-    seen = {
-        (node, position)
-        for round_ in measured.rounds
-        for pair in round_.pairs
-        for position, rates in enumerate(zip(pair.out, pair.back, strict=True))
-        if any(rates)
-        for node in (pair.one, pair.other)
-    }
-    met = {
-        node
-        for round_ in measured.rounds
-        for pair in round_.pairs
-        for node in (pair.one, pair.other)
-    }
+    yield from _without_rate(measured, elsewhere)
+
+
+def _without_rate(measured: Measured, elsewhere: Container[End]) -> Iterator[str]:
+    """Yield what met others and has no rate of a direction, or none of all NICs at once."""
+    met: set[int] = set()
+    sent: set[End] = set()
+    received: set[End] = set()
+    at_once: set[int] = set()
+    any_at_once = False
+    for round_ in measured.rounds:
+        for pair in round_.pairs:
+            met |= {pair.one, pair.other}
+            for sender, receiver, rates, together in (
+                (pair.one, pair.other, pair.out, pair.together_out),
+                (pair.other, pair.one, pair.back, pair.together_back),
+            ):
+                for position, rate in enumerate(rates):
+                    if rate:
+                        sent.add((sender, position))
+                        received.add((receiver, position))
+                any_at_once = any_at_once or bool(together)
+                if together and all(together):
+                    at_once |= {sender, receiver}
     for index in sorted(met):
-        for position, nic in enumerate(nodes[index].nics):
-            if (index, position) not in seen:
-                why = failed.get((index, position))
-                yield f"{nodes[index].name}:{nic.name} has no rate" + (f": {why}" if why else ".")
+        node = measured.nodes[index]
+        ends = [
+            (index, position)
+            for position in range(len(node.nics))
+            if (index, position) not in elsewhere
+        ]
+        for end in ends:
+            lacks = [
+                word
+                for word, seen in (("sending", sent), ("receiving", received))
+                if end not in seen
+            ]
+            if lacks:
+                what = f" of {lacks[0]}" if len(lacks) == 1 else ""
+                yield f"{node.name}:{node.nics[end[1]].name} has no rate{what}."
+        complete = all(end in sent and end in received for end in ends)
+        if any_at_once and complete and len(ends) == len(node.nics) and index not in at_once:
+            yield f"{node.name} has no rate with all its NICs at once."
 
 
 def _wrong(measured: Measured, one: WrongMessage) -> str:
@@ -85,6 +157,6 @@ def _wrong(measured: Measured, one: WrongMessage) -> str:
         for node in (one["from"], one["to"])
     )
     return (
-        f"Data from {sender} to {receiver} was wrong: {count(one['errors'], 'element')}, the first "
+        f"Data from {sender} to {receiver} was wrong: {count(one['errors'], 'byte')}, the first "
         f"at byte {one['offset_bytes']}, expected {one['expected']}, found {one['found']}."
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.judge.fabric.model import Measured, Nic
@@ -22,8 +22,8 @@ _DISTANCES = 4
 #: The fewest pairs of a class in a round that have a median of their own.
 _FEWEST_PAIRS = 5
 
-#: The fewest rates of a class in phase 1. One node is in many of fewer, and may be their median:
-#: they are compared with the largest class of their position.
+#: The fewest rates of a class in phase 1 that are not of one of its nodes. Of fewer the median may
+#: be that node's: they are compared with the largest class of their position.
 _FEWEST_OF_CLASS = 24
 
 
@@ -33,7 +33,9 @@ class Samples:
 
     A class is a distance and a NIC position. ``lots`` numbers a distance in a round, -1 where there
     are few pairs; ``meetings`` numbers the pairs of nodes of all rounds, in order. ``ends`` are
-    node and position of each end, ``middles`` the medians of the classes as logarithms.
+    node and position of each end, ``middles`` the medians of the classes as logarithms. ``far``
+    are the ends that most others do not meet at the distance that is usual for them, where few
+    others meet at it.
     """
 
     ends: list[tuple[int, int]]
@@ -45,6 +47,7 @@ class Samples:
     meetings: list[int] = field(default_factory=list)
     logs: list[float] = field(default_factory=list)
     middles: dict[int, float] = field(default_factory=dict)
+    far: frozenset[int] = frozenset()
 
 
 def median(values: list[float]) -> float:
@@ -132,20 +135,65 @@ def _relate(samples: Samples, fewest: int) -> None:
 
 
 def _join_classes(samples: Samples) -> None:
-    """Put small classes into the largest of their position, of equal ones the nearest."""
+    """Put small classes into the largest of their position, of equal ones the nearest.
+
+    What a class is compared by is then not its own: the ends that most of its rates are of, unlike
+    most ends, are ``far``.
+    """
     sizes = Counter(
         group for group, phase in zip(samples.groups, samples.phases, strict=True) if phase == 1
     )
     largest: dict[int, int] = {}
     for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
         largest.setdefault(group // _DISTANCES, group)
+    own = _with_a_median(samples, sizes)
     joined = {
-        group: group
-        if sizes[group] >= _FEWEST_OF_CLASS
-        else largest.get(group // _DISTANCES, group)
+        group: group if group in own else largest.get(group // _DISTANCES, group)
         for group in set(samples.groups)
     }
+    moved = {group for group, other in joined.items() if other != group}
+    if moved:
+        samples.far = _far(samples, moved | {joined[group] for group in moved})
     samples.groups = [joined[group] for group in samples.groups]
+
+
+def _with_a_median(samples: Samples, sizes: Mapping[int, int]) -> set[int]:
+    """Return the classes that have enough rates, whichever node is left out."""
+    # A node meets another one once in phase 1, and both send.
+    most = 2 * len({node for node, _ in samples.ends})
+    small = {group for group, size in sizes.items() if size < _FEWEST_OF_CLASS + most}
+    of_node: dict[int, Counter[int]] = {group: Counter() for group in small}
+    if small:
+        for sender, receiver, group, phase in zip(
+            samples.senders, samples.receivers, samples.groups, samples.phases, strict=True
+        ):
+            if phase == 1 and group in small:
+                of_node[group].update((samples.ends[sender][0], samples.ends[receiver][0]))
+    return {
+        group
+        for group, size in sizes.items()
+        if group not in small or size - max(of_node[group].values()) >= _FEWEST_OF_CLASS
+    }
+
+
+def _far(samples: Samples, joined: Container[int]) -> frozenset[int]:
+    """Return the ends whose usual distance is not that of most ends of their position."""
+    met: dict[int, Counter[int]] = {}
+    for sender, receiver, group in zip(
+        samples.senders, samples.receivers, samples.groups, strict=True
+    ):
+        for end in (sender, receiver):
+            met.setdefault(end, Counter())[group] += 1
+    usual = {
+        end: min((-rates, group) for group, rates in its.items())[1] for end, its in met.items()
+    }
+    ends: dict[int, Counter[int]] = {}
+    for group in usual.values():
+        ends.setdefault(group // _DISTANCES, Counter())[group] += 1
+    of_most = {its.most_common(1)[0][0] for its in ends.values()}
+    return frozenset(
+        end for end, group in usual.items() if group in joined and group not in of_most
+    )
 
 
 def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int, float]]:

@@ -5,6 +5,7 @@ It runs beside the driver, not on a node, and each of its checks is a step of se
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import signal
@@ -49,8 +50,10 @@ def is_joined(given: Sequence[str]) -> bool:
 
     :param given: ReFrame's arguments; without a system there, that of this machine.
     """
-    named = [one.partition("=")[2] for one in given if one.startswith("--system=")]
-    system, _, part = (named[-1] if named else os.environ.get("RFM_SYSTEM", "")).partition(":")
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM", ""))
+    named, _ = parser.parse_known_args(list(given))
+    system, _, part = named.system.partition(":")
     known: dict[str, list[dict[str, Any]]] = partitions.known_sites() or {}
     for one in known.get("systems", []):
         if one["name"] == system or (not system and _is_here(one)):

@@ -134,7 +134,7 @@ def _of_one(where: str, model: NodeModel, expected: Nic, nic: SeenNic, now: floa
     if wanted is not None and nic.mtu_bytes is not None and nic.mtu_bytes != wanted:
         yield f"{where} has an MTU of {nic.mtu_bytes} bytes; {model.name} has {wanted}."
     for hours, fewer in RESTARTS:
-        recent = sum(now - 3600 * hours < one for one in nic.restarts)
+        recent = sum(now - 3600 * hours < one <= now for one in nic.restarts)
         if recent >= fewer:
             since = "hour" if hours == 1 else f"{hours} hours"
             yield (

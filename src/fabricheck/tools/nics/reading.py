@@ -28,6 +28,9 @@ _TRANSFERS = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) GT/s.*")
 _RATE = re.compile(r"([0-9]{1,4}(?:\.[0-9]+)?) Gb/sec.*")
 _PORT_STATE = re.compile(r"([0-9]): [A-Z_]+")
 
+#: States of an interface that is not down; drivers that do not watch their link say unknown.
+_NOT_DOWN = (None, "up", "unknown")
+
 #: The state of a port of InfiniBand that carries messages (4: ACTIVE).
 _ACTIVE = "4"
 
@@ -165,8 +168,11 @@ class _Reading:
         return value
 
     def decimal(self, path: Path, item: str, form: re.Pattern[str]) -> float | None:
-        """Return the number at the start of a file's first line."""
+        """Return the number at the start of a file's first line; a driver writes 0 for unknown."""
         found = self.match(path, item, form)
+        if found is not None and float(found[1]) <= 0:
+            self.absent[item] = f"{path} has {found[0]!a}"
+            return None
         return None if found is None else float(found[1])
 
 
@@ -244,8 +250,7 @@ def _ethernet(folder: Path, root: Path) -> SeenNic:
         kind="net",
         interface=folder.name,
         address=reading.text(folder / "address", "address"),
-        # unknown is what drivers say that do not watch their link.
-        state="up" if state == "up" else "down" if state not in (None, "unknown") else None,
+        state="up" if state == "up" else "down" if state not in _NOT_DOWN else None,
         gbit_per_s=None if speed is None else speed / 1000,
         mtu_bytes=reading.number(folder / "mtu", "mtu", least=1),
         driver=_driver(device, reading, module),
@@ -327,9 +332,8 @@ def _address(net: Path, reading: _Reading, interface: str | None) -> str | None:
 
 def _with_interface(state: State | None, net: Path, interface: str | None) -> State | None:
     """Return the state of a NIC whose interface may be down although its link is up."""
-    if state == "up" and interface and _Reading().text(net / "operstate", "state") == "down":
-        return "down"
-    return state
+    shown = _Reading().text(net / "operstate", "state") if interface else None
+    return "down" if state == "up" and shown not in _NOT_DOWN else state
 
 
 def _driver(device: Path, reading: _Reading, version: str | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidDocument, InvalidInputError
-from fabricheck.core.text import read_text
+from fabricheck.core.text import count, read_text
 from fabricheck.core.yaml_files import validated
 from fabricheck.node import NodeModel, load
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
@@ -32,6 +32,12 @@ def ask_simulated(path: Path) -> tuple[Reported, dict[str, Any]]:
     """
     content = _read(path)
     node = _node(content["node"], path)
+    if "system" in content:
+        nodes = count(len(content["system"]["nodes"]), "node")
+        raise InvalidInputError(
+            f"{path}: this is a system of {nodes}, and one node is needed: export it without "
+            "--nodes."
+        )
     if platform(node) != content:
         raise InvalidInputError(
             f"{path}: this is not the platform of the present node model {node.name}: export it "
