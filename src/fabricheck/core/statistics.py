@@ -9,9 +9,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 #: The fewest samples whose order statistics bound the median with 95 % confidence.
 FEWEST_FOR_INTERVAL = 6
+
+#: The share of the data's worth that a median absolute deviation uses of normal values.
+MAD_EFFICIENCY = 0.37
 
 
 def median(samples: Sequence[float]) -> float:
@@ -71,3 +75,21 @@ def relative_half_width(samples: Sequence[float]) -> float | None:
     if interval is None:
         return None
     return (interval[1] - interval[0]) / 2 / median(samples)
+
+
+def quantile(tests: int, values: int, false: float) -> float:
+    """Return how many robust standard deviations a healthy value is below zero at most.
+
+    :param tests: how many values are looked at.
+    :param values: of how many the standard deviation is an estimate.
+    :param false: how many of the ``tests`` healthy ones may be below on average.
+    """
+    z = -NormalDist().inv_cdf(min(0.5, false / max(1, tests)))
+    # Student's quantile for that many degrees of freedom (Abramowitz and Stegun 26.7.5).
+    v = max(4.0, MAD_EFFICIENCY * values)
+    return (
+        z
+        + (z**3 + z) / (4 * v)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
+    )

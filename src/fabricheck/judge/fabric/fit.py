@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from itertools import compress
 from statistics import NormalDist
 
+from fabricheck.core.statistics import MAD_EFFICIENCY
 from fabricheck.judge.fabric.samples import Samples, median
 
-#: The share of the data's worth that a median absolute deviation uses of normal values; its square
-#: root's inverse is how much wider than a mean's the error of a median is.
-_MAD_EFFICIENCY = 0.37
+#: How much wider than a mean's the error of a median of normal values is.
 _MEDIAN_WIDER = math.sqrt(math.pi / 2)
 
 #: Standard deviations of normal values in a median absolute deviation.
@@ -72,24 +71,6 @@ class Fit:
 def robust_deviation(values: Sequence[float], about: float = 0.0) -> float:
     """Return the standard deviation that the median absolute deviation of normal values means."""
     return _MAD_TO_SD * median([abs(value - about) for value in values]) if values else 0.0
-
-
-def quantile(tests: int, values: int, false: float) -> float:
-    """Return how many robust standard deviations a healthy value is below zero at most.
-
-    :param tests: how many values are looked at.
-    :param values: of how many the standard deviation is an estimate.
-    :param false: how many of the ``tests`` healthy ones may be below on average.
-    """
-    z = -NormalDist().inv_cdf(min(0.5, false / max(1, tests)))
-    # Student's quantile for that many degrees of freedom (Abramowitz and Stegun 26.7.5).
-    v = max(4.0, _MAD_EFFICIENCY * values)
-    return (
-        z
-        + (z**3 + z) / (4 * v)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
-    )
 
 
 def fit(
@@ -286,7 +267,7 @@ def _effect(
     own = robust_deviation([y - others[one] - score for y, one in zip(its, with_, strict=True)])
     own *= math.sqrt(count / max(1, count - 1))
     # The standard error of a standard deviation from the median absolute deviation.
-    surely = noise * (1 + _UNSTEADY_ERRORS / math.sqrt(2 * _MAD_EFFICIENCY * count))
+    surely = noise * (1 + _UNSTEADY_ERRORS / math.sqrt(2 * MAD_EFFICIENCY * count))
     unsteady = own if own > surely else None
     second = again[way].get(end, [])
     return Effect(

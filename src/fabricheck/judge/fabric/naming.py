@@ -7,8 +7,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fabricheck.core.statistics import quantile
 from fabricheck.core.text import count
-from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, quantile
+from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit
 from fabricheck.judge.fabric.model import Measured, Named, NamedSwitch
 from fabricheck.judge.fabric.samples import ALL
 

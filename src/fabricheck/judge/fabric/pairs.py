@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fabricheck.core.statistics import quantile
 from fabricheck.core.text import MOST_SENTENCES, count, first_names
 from fabricheck.judge.fabric.choosing import LOW_PAIR
-from fabricheck.judge.fabric.fit import Fit, quantile
+from fabricheck.judge.fabric.fit import Fit
 from fabricheck.judge.fabric.model import LowPair, Measured
 from fabricheck.judge.fabric.naming import FALSE, Names
 from fabricheck.judge.fabric.samples import Samples, median
