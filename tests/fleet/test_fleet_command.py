@@ -114,7 +114,7 @@ def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys,
     assert "  worse: p2p_kernel read_quad_worst" in out and "(-7.0 %)" in out
     assert "  better: mpi_collectives bcast_8" in out and "(-50.0 %)" in out
     assert f"  worse beside the other nodes: 1 node, {SLOW}; {SLOW} by 10 % in stream_local" in out
-    assert "Disappeared: 1 node, n005\n" in out
+    assert "  disappeared: 1 node, n005\n" in out
     assert "Does not pass any more: p2p_kernel on n002\n" in out
     assert "Changed: driver: 0 on 300 -> amdgpu 7.0 on 289, 0 on 10\n" in out
     found = json.loads(

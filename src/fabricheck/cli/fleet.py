@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.core.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from fabricheck.judge.fleet.text import Findings
 
 
 @commands.command("fleet")
@@ -46,27 +50,52 @@ def fleet(
     Ends with 14 when a node stands out, 10 when something is worse after, 4 when something cannot
     be read, 11 when nodes or metrics are missing; 0 otherwise.
     """
-    from fabricheck.judge.fleet import changes, reading, text
+    from fabricheck.judge.fleet import reading, text
 
-    later = reading.read(list(after), every) if after else None
-    earlier = reading.read(list(what or []), every)
-    changed = changes.compare(earlier, later) if later is not None else None
-    found = text.findings(later or earlier, changed)
-    if page is not None:
-        from fabricheck.report import fleet as pages
-
-        page.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(page, pages.html(found, page))
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{page}: the page is HTML; the name must end with .html or .htm.")
+    try:
+        found = _found(what or [], after or [], every)
+    except reading.UNREADABLE:
+        # A column that only some questions need is damaged, or differs between tables.
+        found = _found(what or [], after or [], every, each=True)
     if as_json:
         output.write_json(text.as_json(found))
     else:
         for line in text.lines(found):
             typer.echo(printable(line))
-        if page is not None:
-            typer.echo(f"Page: {page}")
-    for sentence in (*found.fleet.problems, *(earlier.problems if later else ())):
+    earlier = found.changes.before.problems if found.changes is not None else ()
+    for sentence in dict.fromkeys((*found.fleet.problems, *earlier)):
         output.say(sentence)
     for note in found.fleet.notes:
         output.say(note)
+    if page is not None:
+        _write(page, found)
+        if not as_json:
+            typer.echo(f"Page: {page}")
     if found.exit_code != EXIT_GOOD:
         raise typer.Exit(found.exit_code)
+
+
+def _found(what: list[str], after: list[str], every: bool, each: bool = False) -> Findings:
+    """Return the findings on what the names stand for; each: look at each table by itself."""
+    from fabricheck.judge.fleet import changes, reading, text
+
+    later = reading.read(after, every, each) if after else None
+    earlier = reading.read(what, every, each)
+    changed = changes.compare(earlier, later) if later is not None else None
+    return text.findings(later or earlier, changed)
+
+
+def _write(page: Path, found: Findings) -> None:
+    """Write the page, last of all, so that no finding is lost where it cannot be written.
+
+    :raises NotFoundError: when it cannot be written.
+    """
+    from fabricheck.report import fleet as pages
+
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotFoundError(f"{page} cannot be written ({error.strerror}).") from None
+    write_whole(page, pages.html(found, page))

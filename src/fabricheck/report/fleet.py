@@ -116,12 +116,14 @@ def _maps(found: Findings) -> Iterator[Map]:
         worse = (one.node for each in found.changes.partitions for one in each.worse.odd)
         states |= dict.fromkeys(worse, "worse")
     states |= dict.fromkeys((one.node for _, one, _ in found.odd), "odd")
-    lost = [*found.fleet.lost, *(found.changes.lost if found.changes is not None else ())]
+    changed = found.changes.partitions if found.changes is not None else ()
+    lost = {one.where: one.lost for one in changed}
     for at, judged in enumerate(found.judged):
         part = judged.partition
         own = {node: states.get(node, "fine") for node in part.nodes}
+        own |= dict.fromkeys(lost.get(part.title, ()), "lost")
         if at == 0:
-            own |= dict.fromkeys(lost, "lost")
+            own |= dict.fromkeys(found.fleet.lost, "lost")
         counts = {state: 0 for state in STATES}
         for state in own.values():
             counts[state] += 1

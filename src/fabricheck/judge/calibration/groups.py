@@ -85,7 +85,9 @@ def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], 
     splits = range(max(least, MANY_IN_A_MODE), len(ordered) - max(least, MANY_IN_A_MODE) + 1)
     if not splits:
         return None
-    sums = list(itertools.accumulate(ordered, initial=0.0))
+    # In medians, so that no value is too large for the squares below.
+    middle = statistics.median(ordered) or 1.0
+    sums = list(itertools.accumulate((one / middle for one in ordered), initial=0.0))
     # The threshold that separates the means most, weighted by group sizes (Otsu's method).
     at = max(splits, key=lambda index: _between(sums, index))
     low, high = ordered[:at], ordered[at:]
@@ -98,4 +100,4 @@ def _between(sums: Sequence[float], index: int) -> float:
     """Return the variance between the first values and the rest, times their number squared."""
     count = len(sums) - 1
     apart = sums[index] / index - (sums[-1] - sums[index]) / (count - index)
-    return index * (count - index) * apart**2
+    return index * (count - index) * apart * apart

@@ -143,6 +143,19 @@ def noise_kind(
     return "devices"
 
 
+def noise_of_name(name: str, experiment: str | None, unit: str) -> str:
+    """Return the key of FLOORS by the words of a metric's name (docs/measured.md)."""
+    words = name.split("_")
+    if "pageable" in words or experiment == "E3":
+        return "moved by the host"
+    if unit == "us" or "latency" in words:
+        return "latency"
+    if experiment in ("E2", "E4", "E5", "E6"):
+        alone = experiment in ("E2", "E4") and "both" not in words
+        return "pinned" if alone else "pinned at once"
+    return "devices"
+
+
 def together(values: Sequence[Estimate]) -> Estimate:
     """Return the value of a repeated check: the median of its repetitions."""
     first = values[0]

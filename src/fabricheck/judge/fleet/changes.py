@@ -8,12 +8,14 @@ changed beside the others, by the rule of odd nodes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from fabricheck.core import nodelists
+from fabricheck.judge.calibration import groups
 from fabricheck.judge.comparison.judging import (
     FLOORS,
     SIMULATED_FLOOR,
@@ -21,6 +23,7 @@ from fabricheck.judge.comparison.judging import (
     Estimate,
     judge,
     noise_kind,
+    noise_of_name,
 )
 from fabricheck.judge.fleet import odd
 from fabricheck.judge.fleet.odd import Distribution, Judged
@@ -34,7 +37,10 @@ SAMPLES = 500
 
 @dataclass(frozen=True)
 class Changed:
-    """A metric that both times have; decision: that of compare, of the nodes' values."""
+    """A metric that both times have; decision: that of compare, of the nodes' values.
+
+    before, after: the medians, NaN without a usable value.
+    """
 
     metric: Metric
     before: float
@@ -91,11 +97,16 @@ class ChangedCheck:
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed between two fleets."""
+    """What changed between two fleets.
+
+    partitions: those that both have. only_before, only_after: those that one has.
+    """
 
     before: Fleet
     after: Fleet
     partitions: tuple[OfPartition, ...]
+    only_before: tuple[Partition, ...]
+    only_after: tuple[Partition, ...]
     facts: tuple[Fact, ...]
     checks: tuple[ChangedCheck, ...]
 
@@ -108,31 +119,21 @@ class Changes:
 
     @property
     def missing(self) -> bool:
-        """Whether nodes or metrics disappeared."""
-        return any(one.gone or one.lost for one in self.partitions) or bool(self.lost)
-
-    @property
-    def lost(self) -> list[str]:
-        """The nodes that have no value any more, in no partition."""
-        there = set(self.after.nodes)
-        return [one for one in self.before.nodes if one not in there]
-
-    @property
-    def new(self) -> list[str]:
-        """The nodes that had no value before."""
-        there = set(self.before.nodes)
-        return [one for one in self.after.nodes if one not in there]
+        """Whether nodes or metrics disappeared, of a partition that is not there any more all."""
+        return any(one.gone or one.lost for one in self.partitions) or bool(self.only_before)
 
 
 def compare(before: Fleet, after: Fleet) -> Changes:
     """Return what changed between two fleets, for the partitions that both have."""
-    theirs = {one.key: one for one in after.partitions}
-    pairs = [(one, theirs[one.key]) for one in before.partitions if one.key in theirs]
+    ours, theirs = ({one.key: one for one in each.partitions} for each in (before, after))
+    pairs = [(one, theirs[key]) for key, one in ours.items() if key in theirs]
     kinds = kinds_of(after)
     return Changes(
         before,
         after,
         tuple(_of_partition(one, other, kinds) for one, other in pairs),
+        tuple(one for key, one in ours.items() if key not in theirs),
+        tuple(one for key, one in theirs.items() if key not in ours),
         tuple(_facts(before, after)),
         tuple(_checks(before, after)),
     )
@@ -148,11 +149,7 @@ def _of_partition(before: Partition, after: Partition, floors: Mapping[Metric, s
     others = pl.Series([at[node] for node in nodes], dtype=pl.UInt32)
     ones = {one: before.values.to_series(own[one]).gather(rows) for one in both}
     twos = {one: after.values.to_series(theirs[one]).gather(others) for one in both}
-    changed = [
-        found
-        for one in both
-        if (found := _changed(one, ones[one], twos[one], before.clock, floors[one])) is not None
-    ]
+    changed = [_changed(one, ones[one], twos[one], before.clock, floors[one]) for one in both]
     # A worse median makes the percentage of the worst value better.
     rates = [one for one in both if one.unit != "%"]
     worse = _beside_others(before, nodes, both, ones, twos, floors)
@@ -169,12 +166,13 @@ def _of_partition(before: Partition, after: Partition, floors: Mapping[Metric, s
     )
 
 
-def _changed(
-    metric: Metric, before: pl.Series, after: pl.Series, clock: str, kind: str
-) -> Changed | None:
+def _changed(metric: Metric, before: pl.Series, after: pl.Series, clock: str, kind: str) -> Changed:
     one, other = _usable(before), _usable(after)
     if not len(one) or not len(other):
-        return None
+        side = "A" if not len(one) else "B"
+        said = f"{side} has no usable value"
+        decision = Decision("undetermined", None, None, None, FLOORS[kind], said)
+        return Changed(metric, _median(one), _median(other), len(other), decision)
     a, b = (_estimate(metric, each, clock, kind) for each in (one, other))
     return Changed(metric, a.median, b.median, len(other), judge(a, b))
 
@@ -184,14 +182,21 @@ def _usable(values: pl.Series) -> pl.Series:
 
 
 def _estimate(metric: Metric, values: pl.Series, clock: str, kind: str) -> Estimate:
-    """Return the nodes' values as the samples of a series."""
-    middle = values.median()
-    assert isinstance(middle, float)
+    """Return the nodes' values as the samples of a series.
+
+    An unknown unit is judged as a rate is, as for odd nodes.
+    """
     samples = tuple(values.gather_every(-(-len(values) // SAMPLES)))
     floor = SIMULATED_FLOOR if clock == "simulated" else FLOORS[kind]
     exact = metric.unit == "count"
     told = "simulated" if clock == "simulated" else "measured"
-    return Estimate(middle, metric.unit, (samples,), exact, floor, told)  # type: ignore[arg-type]
+    unit = metric.unit if exact or metric.unit in groups.FLOORS else "GB/s"
+    return Estimate(_median(values), unit, (samples,), exact, floor, told)  # type: ignore[arg-type]
+
+
+def _median(values: pl.Series) -> float:
+    middle = values.median()
+    return middle if isinstance(middle, float) else math.nan
 
 
 def _beside_others(
@@ -248,7 +253,9 @@ def kinds_of(fleet: Fleet) -> Mapping[Metric, str]:
     for part in fleet.partitions:
         kinds = _from_series(fleet, part)
         for one in part.metrics:
-            found[one] = kinds.get((one.check, one.name)) or _from_name(one)
+            found[one] = kinds.get((one.check, one.name)) or noise_of_name(
+                one.name, one.experiment, one.unit
+            )
     return found
 
 
@@ -263,7 +270,7 @@ def _from_series(fleet: Fleet, part: Partition) -> dict[tuple[str, str], str]:
     }
     kinds: dict[tuple[str, str], str] = {}
     for one in every.filter(pl.col("kind") == "metric").iter_rows(named=True):
-        indices = [int(each) for each in (one["series"] or "").strip("[]").split()]
+        indices = [int(each) for each in re.findall("[0-9]+", one["series"] or "")]
         row = series.get((one["check"], indices[0])) if indices else None
         if row is not None:
             kinds[one["check"], one["metric"]] = noise_kind(
@@ -271,19 +278,6 @@ def _from_series(fleet: Fleet, part: Partition) -> dict[tuple[str, str], str]:
                 row["unit"], row["regime"], row["role"], row["direction"],
             )  # fmt: skip
     return kinds
-
-
-def _from_name(metric: Metric) -> str:
-    """Return the kind of noise by the words of a metric's name (docs/measured.md)."""
-    words = metric.name.split("_")
-    if "pageable" in words or metric.experiment == "E3":
-        return "moved by the host"
-    if metric.unit == "us" or "latency" in words:
-        return "latency"
-    if metric.experiment in ("E2", "E4", "E5", "E6"):
-        alone = metric.experiment in ("E2", "E4") and "both" not in words
-        return "pinned" if alone else "pinned at once"
-    return "devices"
 
 
 def _facts(before: Fleet, after: Fleet) -> Iterator[Fact]:

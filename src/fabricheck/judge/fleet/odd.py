@@ -16,15 +16,17 @@ from dataclasses import dataclass
 import polars as pl
 
 from fabricheck.core import nodelists
-from fabricheck.judge.calibration.groups import FLOORS, LEAST_NODES, MOST_ASIDE, NORMAL, split
+from fabricheck.core.statistics import quantile
+from fabricheck.judge.calibration.groups import FLOORS, MOST_ASIDE, NORMAL, split
+from fabricheck.judge.comparison import judging
 from fabricheck.judge.fleet.reading import Metric, Partition
 
 #: The least limit of a metric, as a fraction: what is nearer is never named, as on the page of a
 #: job over many nodes (report/worst.py).
 BEHIND = 0.01
 
-#: The fewest nodes of which one can stand out.
-FEWEST = LEAST_NODES
+#: The fewest nodes of which one can stand out: of fewer the spread is that of two or three.
+FEWEST = 5
 
 #: The nodes that may be odd in a metric without moving its limit: this fraction, and three at
 #: least. Of fewer nodes than MANY a tenth, and one at least.
@@ -46,6 +48,9 @@ HALF, TENTH = 0.5, 0.1
 
 #: By how much a value may be better than the median and still be believed.
 BELIEVED = 2.0
+
+#: A value of more medians than this is of no group.
+ABSURD = 1000.0
 
 #: The values of a metric, in their order, in which groups are looked for: more do not show more.
 POINTS = 500
@@ -125,7 +130,7 @@ class Odd:
     @property
     def typical(self) -> float:
         """The median distance of the values that stand out, as a fraction."""
-        return _middle([one.behind for one in self.values])
+        return _middle([one.behind for one in self.values if one.metric.unit != "count"])
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ class Score:
 
 
 def judge(partition: Partition) -> Judged:
-    """Return what stands out in a partition; nothing of fewer than three nodes."""
+    """Return what stands out in a partition; nothing of fewer than five nodes."""
     tests = len(partition.metrics) + partition.values.width.bit_length()
     found, limits, behind = [], [], []
     for number, metric in enumerate(partition.metrics):
@@ -188,8 +193,7 @@ def _measured(
     count = len(values) - values.null_count()
     usable = good.drop_nulls().sort()
     if not len(usable):
-        numbers = tuple(values.is_not_null().arg_true())
-        nothing = Distribution(metric, number, count, math.nan, 0.0, math.inf, None, numbers)
+        nothing = Distribution(metric, number, count, math.nan, 0.0, math.inf, None, ())
         return nothing, good
     middle = _float(usable.median())
     slow, groups = _groups(metric, good, usable)
@@ -208,6 +212,9 @@ def _measured(
         known = fractions.drop_nulls().sort(descending=True)
     spread = NORMAL * _float((known - _float(known.median())).abs().median())
     limit = max(BEHIND, limit_of(known, tests))
+    if RARE * count < LEAST_RARE:  # so few do not show how far a healthy node can be
+        noise = judging.noise_of_name(metric.name, metric.experiment, metric.unit)
+        limit = max(limit, judging.FLOORS[noise])
     numbers = tuple(wrong.arg_true())
     return Distribution(metric, number, count, middle, spread, limit, groups, numbers), fractions
 
@@ -218,6 +225,8 @@ def _counted(metric: Metric, number: int, values: pl.Series) -> tuple[Distributi
     middle = _float(good.median() or 0.0)
     wrong = tuple((values.is_not_null() & good.is_null()).arg_true())
     nodes = len(values) - values.null_count()
+    if good.null_count() == len(good):
+        return Distribution(metric, number, nodes, math.nan, 0.0, math.inf, None, ()), good
     told = Distribution(metric, number, nodes, middle, 0.0, BEHIND, None, wrong)
     return told, (good > middle).cast(pl.Float64) * BEHIND * MOST_OF_ONE
 
@@ -227,8 +236,8 @@ def limit_of(distances: pl.Series, tests: int) -> float:
 
     Between two ranks of the nodes the number of nodes that are farther falls by some factor. The
     limit is where it falls to FALSE_NAMES, in all tests together, if it goes on like this; that of
-    normal values falls faster. Of the limits from half to a tenth of the nodes, and from there to
-    the rare ones, the larger counts.
+    normal values falls faster. Of the limits from half to a tenth of the nodes, from there to the
+    rare ones, and of normal values with the spread of the nodes, the largest counts.
 
     :param distances: of the nodes, the farthest first.
     :param tests: the number of metrics and averages.
@@ -245,7 +254,11 @@ def limit_of(distances: pl.Series, tests: int) -> float:
             further = math.log(outer * tests / FALSE_NAMES) / math.log(inner / outer)
             here = _float(distances[outer])
             limits.append(here + (here - _float(distances[inner])) * further)
-    return max(limits, default=math.inf)
+    middle = _float(distances.median())
+    spread = NORMAL * _float((distances - middle).abs().median())
+    # Few ranks may be near to each other by chance.
+    limits.append(middle + quantile(tests * count, count, FALSE_NAMES) * spread)
+    return max(limits)
 
 
 def _groups(
@@ -259,7 +272,9 @@ def _groups(
     unit = metric.unit if metric.unit in FLOORS else "GB/s"
     if len(ordered) < FEWEST_OF_GROUPS or _near(ordered, FLOORS[unit]):
         return none, None
-    points = ordered.gather_every(max(1, len(ordered) // POINTS)).to_list()
+    # One absurd value would hide all others in the sums of split.
+    kept = ordered.filter(ordered <= ABSURD * _float(ordered.median()))
+    points = kept.gather_every(max(1, len(kept) // POINTS)).to_list()
     least = max(LEAST_RARE, math.ceil(RARE * len(points)))
     two = split(points, unit, least)
     if two is None:

@@ -32,6 +32,12 @@ TABLES = (".parquet", ".csv")
 #: The suffixes of files that list names, one a line.
 LISTS = (".txt", ".list")
 
+#: The suffixes of result documents. One of another name is one if it begins as JSON does.
+DOCUMENTS = (".json", ".partial")
+
+#: What is raised about a table that cannot be read; a panic of polars is no Exception.
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
 #: The columns that tell a metric from others, and those of its partition.
 PARTITION = ("system", "partition", "clock")
 KEY = (*PARTITION, "environment", "experiment", "check", "metric", "unit")
@@ -209,34 +215,36 @@ def _facts(rows: pl.LazyFrame, told: dict[str, str]) -> pl.LazyFrame:
     return long.drop_nulls().unique().select("fact", "value", "node")
 
 
-def read(names: Sequence[str], every: bool = False) -> Fleet:
+def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet:
     """Return the fleet that names stand for.
 
     :param names: tables, folders of tables or of results folders, globs, files that list names, and
         names of results as everywhere.
     :param every: all sessions of results folders, not only the latest.
+    :param each: look at each table by itself first, as when they cannot be read at once.
     :raises NotFoundError: when there is nothing of a name, or no metric in all.
     :raises InvalidInputError: when nothing of it can be read.
     """
-    named = list(dict.fromkeys(_expanded(names)))
-    tables = [Path(one) for one in named if Path(one).suffix in TABLES]
-    others = [one for one in named if Path(one).suffix not in TABLES]
-    told = table.Told()
+    named = list(dict.fromkeys(_expanded(names, set())))
+    if names and not named:
+        raise NotFoundError(f"{' '.join(names)} lists no name.")
+    tables = [Path(one) for one in named if _suffix(one) in TABLES]
+    others = [one for one in named if _suffix(one) not in TABLES]
+    strange = [one for one in others if _is_strange(Path(one))]
+    results = [one for one in others if one not in strange]
+    told = table.Told(problems=[f"{one} is neither a table nor a result." for one in strange])
     exported: list[pl.LazyFrame] = []
-    if others or not names:
-        exported = [_exported(reading.read(others, every), told)]
-    problems: list[str] = []
-    try:
-        rows = pl.concat([*_at_once(tables), *exported])
-        partitions = _partitions(rows)
-    except (pl.exceptions.PolarsError, InvalidInputError, OSError):
-        # A file cannot be read, or has other columns than the first one: each is looked at.
-        scanned, problems = _one_by_one(tables)
-        if not scanned and not exported:
-            raise InvalidInputError("\n".join(problems)) from None
-        rows = pl.concat([*scanned, *exported])
-        partitions = _partitions(rows)
-    problems += told.problems
+    if results or not names:
+        try:
+            exported = _exported(reading.read(results, every), told)
+        except InvalidInputError as error:
+            if not tables:
+                raise
+            told.problems.append(str(error))
+    rows, partitions, problems = _rows(tables, exported, each)
+    problems = list(dict.fromkeys([*problems, *told.problems]))
+    if rows is None:
+        raise InvalidInputError("\n".join(problems))
     if not partitions:
         named_all = " ".join(names) or reading.LATEST
         raise NotFoundError(" ".join([*problems, f"{named_all} has no metric of any node."]))
@@ -250,8 +258,46 @@ def read(names: Sequence[str], every: bool = False) -> Fleet:
     )
 
 
-def _expanded(names: Sequence[str]) -> Iterator[str]:
-    """Yield tables and names of results: of globs, lists and folders what is in them."""
+def _suffix(name: str) -> str:
+    return Path(name).suffix.lower()
+
+
+def _is_strange(path: Path) -> bool:
+    """Whether a path is a file that is neither a table, nor results, nor a document."""
+    if not path.is_file() or archive.is_archive(path) or path.suffix.lower() in DOCUMENTS:
+        return False
+    try:
+        with path.open("rb") as file:
+            return not file.read(100).lstrip().startswith(b"{")
+    except OSError:
+        return False  # its reader says why it cannot be read
+
+
+def _rows(
+    tables: Sequence[Path], exported: Sequence[pl.LazyFrame], each: bool
+) -> tuple[pl.LazyFrame | None, list[Partition], list[str]]:
+    """Return the rows of tables and results, their partitions, and sentences on unreadable tables.
+
+    Without anything that can be read there are no rows.
+    """
+    if not each:
+        try:
+            frames = [*_at_once(tables), *exported]
+            rows = pl.concat(frames) if frames else None
+            return rows, _partitions(rows) if rows is not None else [], []
+        except (*UNREADABLE, InvalidInputError):
+            pass  # A file cannot be read, or has other columns than the first one.
+    scanned, problems = _one_by_one(tables)
+    frames = [*scanned, *exported]
+    rows = pl.concat(frames) if frames else None
+    return rows, _partitions(rows) if rows is not None else [], problems
+
+
+def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
+    """Yield tables and names of results: of globs, lists and folders what is in them.
+
+    :param seen: the lists that were read before, and are not read again; they are added to it.
+    """
     for name in names:
         path = Path(name)
         if not path.exists() and glob.has_magic(name):
@@ -259,17 +305,20 @@ def _expanded(names: Sequence[str]) -> Iterator[str]:
             found = sorted(glob.glob(name), key=nodelists.natural)  # noqa: PTH207
             if not found:
                 raise NotFoundError(f"No file or folder fits {name}.")
-            yield from _expanded(found)
-        elif path.is_file() and path.suffix in LISTS and not archive.is_archive(path):
+            yield from _expanded(found, seen)
+        elif path.is_file() and _suffix(name) in LISTS and not archive.is_archive(path):
+            if path.resolve() in seen:
+                continue
+            seen.add(path.resolve())
             lines = [line.partition("#")[0].strip() for line in read_text(path).splitlines()]
             listed = [line for line in lines if line]
             if not listed:
                 raise NotFoundError(f"{path} lists no name.")
-            yield from _expanded([one for one in listed if one != name])
+            yield from _expanded(listed, seen)
         elif path.is_dir() and not reading.holds_sessions(path):
             yield from _inside(path)
         else:
-            if path.suffix in TABLES and not path.is_file():
+            if _suffix(name) in TABLES and not path.is_file():
                 raise NotFoundError(f"There is no file {name}.")
             yield name
 
@@ -277,7 +326,7 @@ def _expanded(names: Sequence[str]) -> Iterator[str]:
 def _inside(folder: Path) -> Iterator[str]:
     """Yield the tables of a folder, else the results folders in it, else the folder itself."""
     every = sorted(folder.iterdir(), key=lambda one: nodelists.natural(one.name))
-    tables = [one for one in every if one.suffix in TABLES and one.is_file()]
+    tables = [one for one in every if one.suffix.lower() in TABLES and one.is_file()]
     results = [one for one in every if one.is_dir() and reading.holds_sessions(one)]
     for one in tables or results or [folder]:
         yield str(one)
@@ -289,56 +338,52 @@ def _at_once(paths: Sequence[Path]) -> list[pl.LazyFrame]:
     :raises pl.exceptions.PolarsError: now or when they are read, where that is not so.
     """
     frames = []
-    for suffix, scan in ((".parquet", _scan_parquet), (".csv", _scan_csv)):
-        own = [one for one in paths if one.suffix == suffix]
+    for suffix in TABLES:
+        own = [one for one in paths if one.suffix.lower() == suffix]
         if own:
-            frames.append(_needed(scan(own)))
+            frames.append(_needed(_scan(own)))
     return frames
 
 
 def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
     """Return the tables of files lazily, and a sentence for each that cannot be read."""
     problems: list[str] = []
-    alike: dict[tuple[str, ...], list[Path]] = {}
+    alike: dict[object, list[Path]] = {}
     for path in paths:
-        scan = _scan_parquet if path.suffix == ".parquet" else _scan_csv
         try:
-            names = scan([path]).collect_schema().names()
-            _needed(scan([path])).select(pl.len()).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+            columns = tuple(_scan([path]).collect_schema().items())
+            # Damage shows only when cells are read: the greatest of a column needs all of them.
+            _needed(_scan([path])).select(pl.all().max()).collect(engine=STREAMING)
+        except UNREADABLE as error:
             said = " ".join(str(error).split()).partition("This error occurred")[0]
             problems.append(f"{path}: cannot be read ({said[:200].rstrip('. ')}).")
             continue
         except InvalidInputError as error:
             problems.append(f"{path}: {error}")
             continue
-        alike.setdefault((path.suffix, *names), []).append(path)
-    frames = [
-        _needed((_scan_parquet if key[0] == ".parquet" else _scan_csv)(own))
-        for key, own in alike.items()
-    ]
-    return frames, problems
+        alike.setdefault((path.suffix.lower(), columns), []).append(path)
+    return [_needed(_scan(own)) for own in alike.values()], problems
 
 
-def _scan_parquet(paths: list[Path]) -> pl.LazyFrame:
-    return _required(pl.scan_parquet(paths, include_file_paths=ORIGIN))
-
-
-def _scan_csv(paths: list[Path]) -> pl.LazyFrame:
-    return _required(pl.scan_csv(paths, infer_schema=False, include_file_paths=ORIGIN))
+def _scan(paths: list[Path]) -> pl.LazyFrame:
+    """Return the tables of files of one suffix lazily; a bracket in a path is no glob."""
+    if paths[0].suffix.lower() == ".parquet":
+        return _required(pl.scan_parquet(paths, include_file_paths=ORIGIN, glob=False))
+    return _required(pl.scan_csv(paths, infer_schema=False, include_file_paths=ORIGIN, glob=False))
 
 
 def _required(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return rows that have the columns of an export.
 
-    :raises InvalidInputError: when they lack one without which there is no fleet.
+    :raises InvalidInputError: when they lack one without which there is no fleet, or a cell of one
+        that is needed may have several values.
     """
     there = rows.collect_schema()
-    lacks = [one for one in _REQUIRED if one not in there]
-    if lacks:
-        raise InvalidInputError(
-            f"it is no table of `fabricheck export`: the column {lacks[0]} is missing."
-        )
+    lacks = [f"{one} is missing" for one in _REQUIRED if one not in there]
+    nested = [name for name, kind in there.items() if name in _NEEDED and kind.is_nested()]
+    if lacks or nested:
+        said = [*lacks, *(f"{one} has cells of several values" for one in nested)][0]
+        raise InvalidInputError(f"it is no table of `fabricheck export`: the column {said}.")
     return rows
 
 
@@ -361,8 +406,11 @@ def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
     return selected.with_columns(pl.coalesce("node", "hostname").alias("node"))
 
 
-def _exported(results: reading.Results, told: table.Told) -> pl.LazyFrame:
-    """Return the table of results, kept in memory with the columns that a fleet needs."""
+def _exported(results: reading.Results, told: table.Told) -> list[pl.LazyFrame]:
+    """Return the table of results, kept in memory with the columns that a fleet needs.
+
+    There is none of documents that cannot be read.
+    """
     kept: list[pl.DataFrame] = []
     for source in results.sources:
         alone = reading.Results(
@@ -384,7 +432,7 @@ def _exported(results: reading.Results, told: table.Told) -> pl.LazyFrame:
     if nodes:
         requested = pl.DataFrame(nodes).with_columns(pl.lit("").alias(ORIGIN)).lazy()
         kept.append(_needed(requested).collect())
-    return pl.concat(kept).lazy() if kept else pl.LazyFrame()
+    return [pl.concat(kept).lazy()] if kept else []
 
 
 def _batches(rows: Iterable[dict[str, object]]) -> Iterator[list[dict[str, object]]]:

@@ -127,7 +127,9 @@ def _dice(one: set[int], other: set[int]) -> float:
 def _of_series(judged: Judged, rows: pl.DataFrame) -> Iterator[tuple[str, Shape]]:
     """Yield the shapes of the odd nodes that have series, and are not alone to have them."""
     clock = judged.partition.clock
-    series = rows.filter(pl.col("kind") == "series", pl.col("clock") == clock)
+    series = rows.filter(
+        pl.col("kind") == "series", pl.col("clock") == clock, pl.col("value").is_finite()
+    )
     odd = [one for one in judged.odd if one.values][:MOST]
     others = others_of(judged)
     if not len(series) or not odd:

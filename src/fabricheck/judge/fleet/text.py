@@ -30,6 +30,12 @@ MOST_CHANGES = 5
 MOST_FACTS = 4
 LONGEST = 60
 
+#: From here on a value is printed with an exponent.
+MOST_DIGITS = 1e9
+
+#: What is said of two fleets without a common partition.
+NOTHING_COMPARED = "No partition is in both, so no metric was compared."
+
 #: Groups of nodes are the same ones if so many of their slow nodes are.
 THE_SAME = 0.8
 
@@ -97,6 +103,17 @@ class Findings:
         return {node: own for judged in self.judged for node, own in judged.fewer.items()}
 
     @property
+    def useless(self) -> list[Distribution]:
+        """The metrics without one usable value, of partitions in which a node can stand out."""
+        return [
+            one
+            for judged in self.judged
+            if len(judged.partition.nodes) >= odd.FEWEST
+            for one in judged.distributions
+            if one.nodes and math.isnan(one.median)
+        ]
+
+    @property
     def exit_code(self) -> int:
         """The exit code: worse, unread, odd, missing, good."""
         if self.changes is not None and (self.changes.worse or self.moved):
@@ -106,7 +123,8 @@ class Findings:
         if any(judged.odd for judged in self.judged) or any(one.counts for one in self.splits):
             return EXIT_ODD
         gone = self.changes is not None and self.changes.missing
-        return EXIT_MISSING if self.fleet.lost or self.fewer or gone else EXIT_GOOD
+        missing = self.fleet.lost or self.fewer or self.useless or gone
+        return EXIT_MISSING if missing else EXIT_GOOD
 
 
 def findings(fleet: Fleet, changes: Changes | None = None) -> Findings:
@@ -194,6 +212,9 @@ def lines(found: Findings) -> Iterator[str]:
             f"Metrics missing on {count(len(found.fewer), 'node')} that nine in ten others have: "
             f"{shortened(found.fewer)}"
         )
+    if found.useless:
+        named = first_names([one.metric.title for one in found.useless], 3)
+        yield f"No node has a usable value of {named}"
     if fleet.lost:
         yield f"Requested without any result: {shortened(fleet.lost)}"
 
@@ -220,26 +241,43 @@ def sentence(one: Odd, shape: Shape, metrics: int) -> str:
     """Return by how much a node stands out, in how many metrics, and what they have in common."""
     told = []
     if one.values:
-        told.append(
-            f"{behind(one)} behind in {len(one.values)} of {metrics} metrics: {shape.sentence}"
-        )
-        if shape.what != f"one metric, {one.values[0].metric.title}":
+        far = f"{behind(one)} behind" if behind(one) else "more faults"
+        told.append(f"{far} in {len(one.values)} of {metrics} metrics: {shape.sentence}")
+        first = one.values[0].metric
+        if shape.what != f"one metric, {first.title}" or first.unit == "count":
             told.append(f"farthest {value_of(one.values[0])}")
     if one.unbelieved:
-        told.append(f"not believed: {value_of(one.unbelieved[0])}")
+        told.append(f"not believed: {unbelieved(one)}")
     return "; ".join(told)
 
 
+def unbelieved(one: Odd) -> str:
+    """Return the first value of a node that cannot be, and how many more there are."""
+    more = len(one.unbelieved) - 1
+    return value_of(one.unbelieved[0]) + (f" and {more} more" if more else "")
+
+
 def behind(one: Odd) -> str:
-    """Return how far behind the values of a node are, from the least to the most."""
-    least, most = (percent(f(each.behind for each in one.values)) for f in (min, max))
+    """Return how far behind the values of a node are, from the least to the most.
+
+    Counts of faults are not behind by a fraction; of them alone it is empty.
+    """
+    every = [each.behind for each in one.values if each.metric.unit != "count"]
+    if not every:
+        return ""
+    least, most = (percent(f(every)) for f in (min, max))
     return most if least == most else f"{least} to {most}"
 
 
 def value_of(far: Far) -> str:
     """Return a value beside the median of the nodes."""
+    if far.value is None or not math.isfinite(far.value):
+        value = "no number"
+    elif far.metric.unit == "count" or abs(far.value) >= MOST_DIGITS:
+        value = f"{far.value:g}"
+    else:
+        value = number(far.value)
     unit = "" if far.metric.unit == "count" else f" {far.metric.unit}"
-    value = number(far.value) if far.value is not None and math.isfinite(far.value) else "no number"
     return f"{far.metric.title} {value}{unit} (median {number(far.median)})"
 
 
@@ -291,11 +329,13 @@ def _of_changes(found: Findings, changes: Changes) -> Iterator[str]:
     yield f"Before: {changes.before.title}. After: {changes.after.title}."
     for part in changes.partitions:
         yield from _of_partition(part)
+    if not changes.partitions:
+        yield NOTHING_COMPARED
+    for when, parts in (("before", changes.only_before), ("after", changes.only_after)):
+        for only in parts:
+            yield f"Only {when}: {only.title}, {count(len(only.nodes), 'node')}"
     for one in found.moved[:MOST_GROUPS]:
         yield f"  worse than before together: {of_moved(one)}"
-    for said, nodes in (("Disappeared", changes.lost), ("New", changes.new)):
-        if nodes:
-            yield f"{said}: {count(len(nodes), 'node')}, {shortened(nodes)}"
     for check in [one for one in changes.checks if one.worse][:MOST_CHANGES]:
         yield f"Does not pass any more: {check.check} on {shortened(check.worse)}"
     for fact in changes.facts[:MOST_FACTS]:
@@ -333,13 +373,21 @@ def _of_partition(part: OfPartition) -> Iterator[str]:
             yield f"  {word}: {change(one)}"
     for word, nodes in (("worse", part.worse), ("better", part.better)):
         if nodes.odd:
-            names = shortened(one.node for one in nodes.odd)
+            who = shortened(one.node for one in nodes.odd)
             first = nodes.odd[0]
             far = first.values[0]
             yield (
-                f"  {word} beside the other nodes: {count(len(nodes.odd), 'node')}, {names}; "
-                f"{first.node} by {percent(far.behind)} in {far.metric.title}"
+                f"  {word} beside the other nodes: {count(len(nodes.odd), 'node')}, {who}; "
+                f"{first.node} by {moved_by(far)} in {far.metric.title}"
             )
+    for word, names in (("disappeared", part.lost), ("new", part.new)):
+        if names:
+            yield f"  {word}: {count(len(names), 'node')}, {shortened(names)}"
+
+
+def moved_by(far: Far) -> str:
+    """Return by how much a value changed beside the others; a count, by how many faults."""
+    return f"{far.value:g}" if far.metric.unit == "count" else percent(far.behind)
 
 
 def change(one: Changed) -> str:
@@ -416,7 +464,8 @@ def _far_json(far: Far) -> dict[str, Any]:
     return {
         "check": far.metric.check, "metric": far.metric.name, "unit": far.metric.unit,
         "value": _finite(far.value), "median": _finite(far.median),
-        "behind": _finite(far.behind), "limits": _finite(far.limits),
+        "behind": None if far.metric.unit == "count" else _finite(far.behind),
+        "limits": _finite(far.limits),
     }  # fmt: skip
 
 
@@ -433,7 +482,8 @@ def _changes_json(changes: Changes) -> dict[str, Any]:
                 "metrics": [
                     {
                         "check": one.metric.check, "metric": one.metric.name,
-                        "unit": one.metric.unit, "before": one.before, "after": one.after,
+                        "unit": one.metric.unit,
+                        "before": _finite(one.before), "after": _finite(one.after),
                         "ratio": one.decision.ratio, "judgement": one.decision.judgement,
                         "floor": _finite(one.decision.floor), "why": one.decision.why,
                     }
@@ -453,6 +503,12 @@ def _changes_json(changes: Changes) -> dict[str, Any]:
             }
             for part in changes.partitions
         ],
+        **{
+            word: [{"partition": one.title, "nodes": one.nodes} for one in parts]
+            for word, parts in (
+                ("only_before", changes.only_before), ("only_after", changes.only_after)
+            )
+        },
         "facts": [
             {
                 "what": one.what, "before": dict(one.before), "after": dict(one.after),
