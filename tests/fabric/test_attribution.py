@@ -298,7 +298,9 @@ def test_without_any_rate_nothing_is_said_to_be_good(healthy):
     ("transport", "provider", "used", "said"),
     [
         ("kernel", "tcp", "hsn2", "by kernel, tcp (hsn2), unlike"),
-        ("within-node", None, None, None),
+        ("within-node", None, None, "by within-node, unlike"),
+        (None, None, None, None),
+        ("nic", None, "cxi2", None),
         ("within-node", "cxi", None, "by within-node, cxi, unlike"),
     ],
 )
@@ -317,6 +319,16 @@ def test_a_nic_is_not_named_for_messages_that_went_another_way(transport, provid
         f"Messages of rank 14 of nid000003 left it {said} those of most ranks: its rates are left "
         "out.",
     )
+
+
+def test_ways_that_cannot_be_told_are_not_those_of_most_ranks():
+    content = member.document(drawn(nic(3, 2, 0.5)))
+    for one in content["ranks"]:
+        known = one["rank"] < 2 * NICS
+        one["network"] = way("nic", "cxi" if known else None, f"cxi{one['rank'] % NICS}")
+    found = attribution(parse(json.dumps(content)))
+    assert names(found) == ["nid000003:cxi2"]
+    assert found.open == ()
 
 
 def way(transport, provider, name):

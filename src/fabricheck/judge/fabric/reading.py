@@ -49,13 +49,20 @@ def _elsewhere(rounds: RoundsMember, document: ResultDocument) -> dict[End, str]
         for index, node in enumerate(rounds["nodes"])
         for position, number in enumerate(node["ranks"])
     }
-    ways = Counter((its["transport"], its["provider"]) for its in used.values() if its)
-    usual = ways.most_common(1)[0][0] if ways else None
+    # What cannot be told has a note in the document, and is compared with nothing.
+    ways = Counter(
+        (its["transport"], its["provider"])
+        for its in used.values()
+        if its and its["transport"] and its["provider"]
+    )
+    if not ways:
+        return {}
+    transport, provider = ways.most_common(1)[0][0]
     found: dict[End, str] = {}
     for (index, position), its in used.items():
-        if its is None or None in (its["transport"], its["provider"]):
-            continue  # the document has a note on it
-        if (its["transport"], its["provider"]) != usual:
+        if its is None or its["transport"] is None:
+            continue
+        if its["transport"] != transport or its["provider"] not in (provider, None):
             node = rounds["nodes"][index]
             found[index, position] = (
                 f"Messages of rank {node['ranks'][position]} of {node['node']} left it by "
