@@ -78,7 +78,7 @@ def test_without_peer_access_a_kernel_cannot_copy(overlap):
     ran = overlap(*QUICK, "--pairs", "0-1", "--devices", "none", "--by", "kernel",
                   FABRICHECK_HOST_NO_PEER_ACCESS="0-1")  # fmt: skip
     assert ran.code == 3
-    assert "which a kernel beside copies by kernel from device 0 to device 1 needs" in ran.err
+    assert "which a kernel beside kernel copies from device 0 to device 1 needs" in ran.err
 
 
 def test_launches_that_wait_are_a_setting(overlap):

@@ -100,7 +100,7 @@ def failures() -> None:
 
 
 def older() -> None:
-    """Documents that earlier programs wrote, one of another version, one cut short."""
+    """Documents that earlier programs wrote, one of another version, one cut off."""
     RESULTS.mkdir()
     for name in ("two-devices/p2p_pair", "two-devices/stream_host", "one-device/memcpy_round_1",
                  "one-device/managed_fault", "two-devices-mpi/affinity_bound",
@@ -129,7 +129,7 @@ def named() -> None:
 
 
 def pairs() -> None:
-    """Results folders to set against each other: composed ones, and recorded ones of H200."""
+    """Results folders to compare: composed ones, and recorded ones of H200."""
     slow = [compared.pair(0, 1, compared.spread(40)), compared.pair(1, 0, compared.spread(55))]
     slow.append(compared.latency(0, 1, [9.0, 9.1]))
     simulated = [compared.pair(0, 1, [50.0]), compared.pair(1, 0, [50.0])]

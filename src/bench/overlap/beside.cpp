@@ -51,7 +51,7 @@ std::string percent(double part) {
 }
 
 std::string Copy::text() const {
-  return std::string("a kernel beside copies by ") + (by_kernel ? "kernel" : "engine") +
+  return std::string("a kernel beside ") + (by_kernel ? "kernel copies" : "copy-engine transfers") +
          " from device " + std::to_string(device) + " to " +
          (peer < 0 ? std::string("the host") : "device " + std::to_string(peer));
 }
