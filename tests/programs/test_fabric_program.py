@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -78,6 +80,39 @@ def test_a_node_that_is_lost_between_rounds_is_named_and_the_rest_measured(launc
     assert len(rounds) == 3 and len(rounds[0]) == 2
     assert not any(2 in pair for pair in rounds[2])
     assert lost["reason"] in attribution(document).open
+
+
+#: Runs a program beside one that never gives up the core that both have.
+BESIDE_ANOTHER = """#!/bin/bash
+while :; do :; done &
+"$@"
+status=$?
+kill %1
+exit "$status"
+"""
+
+
+@pytest.mark.slow
+def test_a_core_that_others_keep_makes_no_node_silent(programs, environment, mpiexec, tmp_path):
+    # As beside the other tests: ranks that gave it up at each look took minutes for a round.
+    beside = tmp_path / "beside"
+    beside.write_text(BESIDE_ANOTHER)
+    beside.chmod(0o755)
+    target = tmp_path / "result.json"
+    command = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0))), str(mpiexec), "-n", "2",
+               str(beside), str(programs / "fabric"), "--buffers", "host", "--places", "none",
+               "--output", str(target)]  # fmt: skip
+    done = subprocess.run(
+        command,
+        env=environment(2, MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self"),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    document = json.loads(target.read_text())
+    assert document["complete"], done.stderr
+    assert document["rounds"]["failed"] == document["rounds"]["left_out"] == []
 
 
 def test_wrong_data_ends_the_run_and_names_both_nics(launch, invoke, tmp_path):

@@ -451,7 +451,8 @@ void Campaign::measure() {
     rounds["low_pairs"] = low_pairs;
   });
   const auto again = plan_again(nodes_, chosen, options_.again, gone_);
-  run_.plan(plan.size() + 1 + again.size());
+  auto planned = plan.size() + 1 + again.size();
+  run_.plan(planned);
   for (std::size_t i = 0; i < again.size(); ++i) {
     do_round(again[i], "round " + std::to_string(i + 1) + " of " + std::to_string(again.size()) +
                            " with suspects");
@@ -459,6 +460,8 @@ void Campaign::measure() {
   auto low = chosen.low_pairs;
   for (int time = 0; time < kPairsAgain && !low.empty(); ++time) {
     const auto rounds = plan_pairs(low, gone_);
+    planned += rounds.size();
+    run_.plan(planned);
     for (const auto& round : rounds) {
       do_round(round, "a round of pairs that were low");
     }
