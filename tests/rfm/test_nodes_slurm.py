@@ -94,9 +94,9 @@ def test_an_allocation_of_one_node_skips_it_with_a_sentence(cluster):
 
 
 def test_messages_that_do_not_leave_a_node_are_a_setting_and_judge_no_rate(cluster):
-    # MPICH sends through shared memory between what it takes for one node.
-    edit(cluster.config / "sites" / "cluster_site.py", '["MPIR_CVAR_NOLOCAL", "1"],', "")
-    edit(cluster.config / "sites" / "cluster_site.py", '["UCX_TLS", "tcp,self"],', "")
+    # libfabric sends through shared memory if told to, as both nodes are this machine.
+    edit(cluster.config / "sites" / "cluster_site.py", '["FI_PROVIDER", "tcp"]',
+         '["FI_PROVIDER", "shm"]')  # fmt: skip
     run = cluster.start("--system=cluster:nodes-allocation", "-r", *CHOSEN, inside=BOTH)
     outcome = cluster.ended(run)
     assert outcome.status == 1
