@@ -86,7 +86,7 @@ def test_a_node_that_is_lost_between_rounds_is_named_and_the_rest_measured(launc
 
 #: Runs a program beside one that never gives up the core that both have.
 BESIDE_ANOTHER = """#!/bin/bash
-while :; do :; done &
+timeout 120 bash -c 'while :; do :; done' &
 "$@"
 status=$?
 kill %1
