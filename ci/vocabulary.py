@@ -135,7 +135,7 @@ def header(kinds):
     out += ["inline const char* status_word(Status status) {", "  switch (status) {"]
     for name in (identifier(word, one) for word, one in coded.items()):
         out += [f"    case Status::{name}:", f"      return status::{name};"]
-    out += ["  }", "  return status::runtime_error;", "}"]
+    out += ["  }", "  return status::software;", "}"]
     return "\n".join([*out, "", "}  // namespace fabricheck"]) + "\n"
 
 

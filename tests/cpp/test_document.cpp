@@ -162,7 +162,7 @@ TEST_CASE("a full disk is named") {
     write_whole("/dev/full", "{}");
     FAIL("no failure");
   } catch (const Failure& failure) {
-    CHECK(failure.status() == Status::runtime_error);
+    CHECK(failure.status() == Status::software);
     CHECK(std::string(failure.what()).find("/dev/full") != std::string::npos);
     CHECK(std::string(failure.what()).find("No space left on device") != std::string::npos);
   }

@@ -170,7 +170,7 @@ TEST_CASE("work at once starts together, and each has its own time") {
 
 TEST_CASE("what work at once throws is thrown when all have ended") {
   bool ended = false;
-  const auto fail = [] { throw Failure(Status::runtime_error, "broken"); };
+  const auto fail = [] { throw Failure(Status::software, "broken"); };
   CHECK_THROWS_WITH_AS((void)run_at_once({fail, [&ended] { ended = true; }}), "broken", Failure);
   CHECK(ended);
 }

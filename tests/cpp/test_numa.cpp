@@ -89,7 +89,7 @@ TEST_CASE("a domain that a thread cannot be brought to is an error") {
     const CoreBinding binding(4711);
     FAIL("no error");
   } catch (const Failure& failure) {
-    CHECK(failure.status() == Status::runtime_error);
+    CHECK(failure.status() == Status::software);
     CHECK(std::string(failure.what()).find("NUMA domain 4711") != std::string::npos);
   }
   CHECK(cores_of_this_thread() == before);

@@ -125,12 +125,12 @@ TEST_CASE("wrong data of the kernel and of the copies are found, alone and besid
 }
 
 TEST_CASE("what does not start together is no measurement") {
-  CHECK(failure_of([] { require_together(0.0501); }, Status::runtime_error) ==
+  CHECK(failure_of([] { require_together(0.0501); }, Status::software) ==
         "the kernel and the copies started 5.01 % of their time apart, and at the same time is at "
         "most 5 %: a longer --batch-time makes it less");
   require_together(0.05);
   Overlap overlap({0, 1, false}, kBytes, 128, nullptr);
-  CHECK_FALSE(failure_of([&] { overlap.measure(quick(), {}, -1); }, Status::runtime_error).empty());
+  CHECK_FALSE(failure_of([&] { overlap.measure(quick(), {}, -1); }, Status::software).empty());
 }
 
 TEST_CASE("copies that are too small for their queue are refused") {

@@ -142,7 +142,7 @@ TEST_CASE("the board tells who failed, with a sentence of any length") {
   REQUIRE(found);
   CHECK(found->sentence == "rank 1: no such core");
   CHECK(found->status == Status::unsupported);
-  fail(zero, {Status::runtime_error, std::string(5000, 'x'), false});
+  fail(zero, {Status::software, std::string(5000, 'x'), false});
   CHECK(trouble_on(board, true)->sentence.rfind("rank 0: xxx", 0) == 0);
 }
 

@@ -27,7 +27,7 @@ class OneOfTwo : public Launch {
   void barrier() const override {}
   Outcome agree(const Outcome& mine) override { return mine; }
   std::optional<Outcome> trouble(bool now) override {
-    return now && other_died_ ? std::optional(Outcome{Status::runtime_error, "rank 1 died", false})
+    return now && other_died_ ? std::optional(Outcome{Status::software, "rank 1 died", false})
                               : std::nullopt;
   }
   [[nodiscard]] bool is_abandoned() const override { return rank_ != 0 && other_died_; }

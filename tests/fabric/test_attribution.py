@@ -229,7 +229,7 @@ def test_what_is_missing_from_a_document_is_said(healthy):
             if 6 in (first, second):
                 out[1] = back[1] = None
     rounds["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It is down."}]
-    content["outcome"].update(status="runtime-error", exit_code=4, message="It is down.")
+    content["outcome"].update(status="software", exit_code=4, message="It is down.")
     content["complete"] = False
     found = attribution(parse(json.dumps(content)))
     assert found.named == ()

@@ -142,7 +142,7 @@ def test_a_speed_that_cannot_be_read_is_no_pass(tmp_path):
     put(nic(root, "cxi2") / "properties/speed", "fast")
     put(root / "sys/class/net/hsn2/speed", "fast")
     found = recorded(root)
-    assert (found["outcome"]["exit_code"], found["differences"]) == (4, None)
+    assert (found["outcome"]["exit_code"], found["differences"]) == (10, None)
     assert found["outcome"]["message"].startswith("The speed of nid001005:cxi2 cannot be read (")
     assert [one["name"] for one in found["nics"]] == ["cxi0", "cxi1", "cxi2", "cxi3"]
 
@@ -258,7 +258,7 @@ def test_a_loopback_of_each_nic(tmp_path, tools):
     assert found["notes"][-1] == "the loopback compares no data"
     tools("cxi_gpu_loopback_bw", 'echo "Failed to allocate LNI: No space left" >&2; exit 1')
     found = recorded(tmp_path, tool="cxi_gpu_loopback_bw")
-    assert (found["outcome"]["exit_code"], found["differences"]) == (4, None)
+    assert (found["outcome"]["exit_code"], found["differences"]) == (10, None)
     assert found["outcome"]["message"] == (
         "cxi_gpu_loopback_bw of cxi0: it ended with exit code 1: Failed to allocate LNI: No space "
         "left."

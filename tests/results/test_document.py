@@ -59,13 +59,21 @@ def test_every_outcome_of_the_programs_loads():
     for content in (
         with_outcome("usage", 2, complete=False, series=[]),
         with_outcome("unsupported", 3, complete=False, series=[]),
-        with_outcome("runtime-error", 4, complete=False),
+        with_outcome("software", 4, complete=False),
+        with_outcome("device-error", 9, complete=False),
+        with_outcome("tool", 10, complete=False),
         with_outcome("wrong-data", 5, series=wrong),
         with_outcome("time-limit", 6, complete=False),
         with_outcome("too-noisy", 7, series=noisy),
         with_outcome("interrupted", 143, complete=False),
     ):
         document.parse(json.dumps(content))
+
+
+def test_an_older_document_with_an_error_has_the_present_word():
+    content = with_outcome("software", 4, complete=False)
+    older = json.dumps(content).replace('"software"', '"runtime-error"')
+    assert document.parse(older)["outcome"] == content["outcome"]
 
 
 def test_a_simulated_document_loads():

@@ -123,7 +123,7 @@ def test_texts_of_a_report_do_not_control_a_terminal(results_folder):
 
 
 def test_texts_of_a_document_do_not_control_a_terminal(one_session):
-    outcome = {"exit_code": 4, "status": "runtime-error", "message": "bad \x1b[2J\x9b2J <i>"}
+    outcome = {"exit_code": 4, "status": "software", "message": "bad \x1b[2J\x9b2J <i>"}
     factories.write(
         factories.case_folder(one_session, "stream_local") / "result.json",
         factories.document(outcome=outcome, complete=False, notes=["note \x1b[2J"]),

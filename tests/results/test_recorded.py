@@ -27,8 +27,8 @@ ENDS = {
     "unwritten": ("wrong-data", True),
     "fault": ("wrong-data", True),
     "trial": ("unsupported", False),
-    "crashed": ("runtime-error", False),
-    "died": ("runtime-error", False),
+    "crashed": ("software", False),
+    "died": ("software", False),
     "hung": ("time-limit", False),
 }
 

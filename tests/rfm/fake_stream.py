@@ -23,11 +23,12 @@ ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 STATUS = {
     3: "unsupported",
-    4: "runtime-error",
+    4: "software",
     5: "wrong-data",
     6: "time-limit",
     7: "too-noisy",
     8: "setting",
+    9: "device-error",
 }
 FAULT = os.environ.get("FAKE_STREAM", "")
 RUNTIME = os.environ.get("FAKE_RUNTIME", "host")

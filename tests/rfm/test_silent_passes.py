@@ -59,7 +59,7 @@ FAULTS = {
     "fault-injected": f"stream on node {NODE} ran with injected faults: flip-bit.",
     "exit-5": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset "
     "4096",
-    "good-document-exit-4": "stream ended with exit code 4 (a runtime error).",
+    "good-document-exit-4": "stream ended with exit code 4 (an error that names no hardware).",
     "killed": "stream was ended by signal 9 (exit code 137).",
 }
 

@@ -205,9 +205,9 @@ def test_collectives_of_nccl(node):
             "osu_device_0",
             "crash",
             "0,2",
-            "osu ended with exit code 4 (a runtime error): Node node1: osu_bw-0-2.out "
-            "(osu_bw on devices 0 and 2): it was ended by signal 11: mpiexec: a process ended by "
-            "signal 11",
+            "osu ended with exit code 10 (another program that it ran failed): Node node1: "
+            "osu_bw-0-2.out (osu_bw on devices 0 and 2): it was ended by signal 11: mpiexec: a "
+            "process ended by signal 11",
         ),
         (
             "osu_device_0",
@@ -221,8 +221,9 @@ def test_collectives_of_nccl(node):
             "rccl_scaling",
             "other-device",
             "0,1",
-            "nccl-tests ended with exit code 4 (a runtime error): Node node1: reduce-0-1.out "
-            "(reduce on devices 0 and 1): rank 0 is on 0000:c7:00, but device 0 is 0000:c0:00.0.",
+            "nccl-tests ended with exit code 10 (another program that it ran failed): Node node1: "
+            "reduce-0-1.out (reduce on devices 0 and 1): rank 0 is on 0000:c7:00, but device 0 is "
+            "0000:c0:00.0.",
         ),
     ],
 )

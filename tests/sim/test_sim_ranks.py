@@ -96,7 +96,7 @@ def test_a_rank_that_goes_no_further_is_named(ranks, fault, said):
     ran = ranks("affinity", DEVICES[:3], "--inject-fault", f"rank:1:{fault}", "--time-limit", "30")
     assert ran.code == 4
     outcome = ran.document["outcome"]
-    assert outcome["status"] == "runtime-error" and said in outcome["message"]
+    assert outcome["status"] == "software" and said in outcome["message"]
 
 
 def test_a_simulation_that_dies_leaves_a_partial_document(ranks):

@@ -82,7 +82,7 @@ def failures() -> None:
     ended = [
         ("stream_local", judged.missed(), factories.document()),
         ("stream_scan", sanity, judged.ended("wrong-data", 5, "a word differs", series=[wrong])),
-        ("p2p_engine", sanity, judged.ended("runtime-error", 4, "device 3: ECC error", series=[])),
+        ("p2p_engine", sanity, judged.ended("device-error", 9, "device 3: ECC error", series=[])),
         ("p2p_kernel", sanity, judged.ended("too-noisy", 7, "30 % wide", series=[noisy])),
         ("memcpy_near", sanity, judged.ended("time-limit", 6, "120 s were over")),
         ("memcpy_numa", sanity, judged.ended("setting", 8, "NUMA balancing is on", series=[])),

@@ -22,6 +22,8 @@ from typing import Any
 
 import polars as pl
 
+from fabricheck.results.document import load
+
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Lines are set to so many characters where they can be broken.
@@ -60,13 +62,13 @@ def json_text(text: str) -> str:
 
 
 def _named(value: Any) -> Any:
-    """Replace the result documents that are in files by a word."""
+    """Replace the result documents that are read from files by a word."""
     if isinstance(value, list):
         return [_named(one) for one in value]
     if not isinstance(value, dict):
         return value
     path, document = value.get("path"), value.get("document")
-    if path and document and json.loads(Path(path).read_text()) == document:
+    if path and document and load(Path(path)) == document:
         return value | {"document": "(what is in the file)"}
     return {key: _named(one) for key, one in value.items()}
 

@@ -28,7 +28,7 @@ KINDS = {
     "pass": (case(), "good"),
     "skip": (case("skip"), None),
     "wrong-data": (case("fail", "sanity", code=5), "wrong-data"),
-    "runtime-error": (case("fail", "sanity", code=4), "runtime-error"),
+    "device-error": (case("fail", "sanity", code=9), "device-error"),
     "devices": (case("fail", "sanity", "OtherDevicesError"), "good"),
     "reference": (case("fail", "performance", judged=SLOW), "good"),
     "too-noisy": (case("fail", "sanity", code=7), "too-noisy"),
@@ -66,8 +66,8 @@ def test_each_kind_is_what_it_says(kind):
 @pytest.mark.parametrize(
     ("kinds", "word"),
     [
-        (["runtime-error", "wrong-data"], "DATA-FAIL"),
-        (["reference", "runtime-error"], "HW-FAIL"),
+        (["device-error", "wrong-data"], "DATA-FAIL"),
+        (["reference", "device-error"], "HW-FAIL"),
         (["too-noisy", "reference"], "PERF-FAIL"),
         (["time-limit", "too-noisy"], "UNSTABLE"),
         (["pass", "time-limit"], "INCOMPLETE"),

@@ -35,10 +35,15 @@ OF_A_CHECK = {
         made.ended("wrong-data", 5, series=[WRONG]),
         "by device 0 of node node1 left 1 wrong words, first at offset 4096 of device 0",
     ),
-    "runtime-error": (
+    "device-error": (
+        made.failed("sanity", job_exitcode=9),
+        made.ended("device-error", 9, "device 3: uncorrectable ECC error", series=[]),
+        "stream_local: stream on node node1 ended with device-error: device 3: uncorrectable",
+    ),
+    "software": (
         made.failed("sanity", job_exitcode=4),
-        made.ended("runtime-error", 4, "device 3: uncorrectable ECC error", series=[]),
-        "stream_local: stream on node node1 ended with runtime-error: device 3: uncorrectable",
+        made.ended("software", 4, "MPI_Init failed: no provider", series=[]),
+        "stream_local: stream on node node1 ended with software: MPI_Init failed: no provider",
     ),
     "memory-errors": (
         {},
@@ -104,11 +109,9 @@ OF_A_CHECK = {
         "no such option",
     ),
     "tool": (
-        made.failed("sanity", job_exitcode=4),
-        made.ended(
-            "runtime-error", 4, "cut output", program=OSU, options={"tool": "osu"}, series=[]
-        ),
-        "osu on node node1 ended with runtime-error: cut output",
+        made.failed("sanity", job_exitcode=10),
+        made.ended("tool", 10, "cut output", program=OSU, options={"tool": "osu"}, series=[]),
+        "osu on node node1 ended with tool: cut output",
     ),
     "not-believed": (
         made.failed("sanity", "device 0 reported 9000 GB/s, above the derived physical bound"),
@@ -144,7 +147,7 @@ def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
 
 @pytest.mark.parametrize(
     ("status", "code", "rule"),
-    [("setting", 8, "setting"), ("unsupported", 3, "usage"), ("runtime-error", 4, "tool")],
+    [("setting", 8, "setting"), ("unsupported", 3, "usage"), ("tool", 10, "tool")],
 )
 def test_what_is_no_fault_of_a_nic(tmp_path, monkeypatch, status, code, rule):
     """A provider that is missing, a model without NICs, a file that cannot be read."""

@@ -149,9 +149,9 @@ def test_doubted_value_on_a_quiet_node_is_not_believed(tmp_path):
     assert (found.status, made.rules(found)) == ("INCOMPLETE", {"not-believed"})
 
 
-@pytest.mark.parametrize("status", ["wrong-data", "runtime-error"])
+@pytest.mark.parametrize("status", ["wrong-data", "device-error"])
 def test_wrong_data_and_errors_are_not_excused(tmp_path, status):
-    code = {"wrong-data": 5, "runtime-error": 4}[status]
+    code = {"wrong-data": 5, "device-error": 9}[status]
     series = [factories.series(verification=factories.mismatched())] if code == 5 else []
     outcome = {"exit_code": code, "status": status, "message": "it broke"}
     own = document(IN_USE[0], series=series, complete=code == 5, outcome=outcome)

@@ -475,7 +475,7 @@ void Campaign::measure() {
   }
   keep_counts(crew_.order("the last counters", first_ranks(), commands));
   if (!trouble_.empty()) {
-    throw Failure(Status::runtime_error, trouble_);
+    throw Failure(Status::software, trouble_);
   }
 }
 

@@ -37,7 +37,7 @@ class Campaign {
   Campaign(Run& run, Crew& crew, const CampaignOptions& options,
            const std::vector<Member>& members);
 
-  /// Throws Failure(runtime_error) at the end when nodes were lost or messages failed.
+  /// Throws Failure(software) at the end when nodes were lost or messages failed.
   void measure();
 
   /// The first ranks of the nodes that answer, and whether one does not.

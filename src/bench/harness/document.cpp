@@ -185,7 +185,7 @@ void write_whole(const std::string& path, const std::string& text) {
     if (!direct) {
       (void)unlink(target.c_str());
     }
-    throw Failure(Status::runtime_error,
+    throw Failure(Status::software,
                   "cannot write the result document to '" + path + "': " + std::strerror(error));
   }
 }

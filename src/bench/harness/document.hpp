@@ -86,7 +86,7 @@ std::string dumped(const nlohmann::json& value, int indent = -1);
 
 /// Writes `text` so that `path` never holds half a document: into `path`.new first, synced, then
 /// renamed. A path that is not a regular file (a pipe, a device) is written directly; "-" is
-/// standard output. Throws Failure(runtime_error) naming the file and the system's reason.
+/// standard output. Throws Failure(software) naming the file and the system's reason.
 void write_whole(const std::string& path, const std::string& text);
 
 /// The document of a run. All members may be called from the program and from the watchdog.

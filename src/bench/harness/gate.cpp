@@ -81,7 +81,7 @@ void StartGate::open() { write_flag(&flags_[0], 1); }
 
 void StartGate::check() const {
   if (read_flag(&flags_[1]) != 0) {
-    throw Failure(Status::runtime_error,
+    throw Failure(Status::software,
                   "a device gave up waiting for the start of what was queued; that happens where a "
                   "launch blocks until the device is done, as under some profilers");
   }

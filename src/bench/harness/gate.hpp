@@ -23,7 +23,7 @@ class StartGate {
   /// Queues the wait on the stream. Queue little after it: a full queue blocks the host.
   void wait_on(const TimedStream& stream);
   void open();
-  /// Call this when the streams have finished. Throws Failure(runtime_error) when a device gave up
+  /// Call this when the streams have finished. Throws Failure(software) when a device gave up
   /// waiting, because the start was then not common.
   void check() const;
 

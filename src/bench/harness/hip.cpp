@@ -15,13 +15,26 @@ double seconds_between(hipEvent_t first, hipEvent_t second) {
 
 }  // namespace
 
+bool names_hardware(hipError_t error) {
+  // By their numbers: HIP has names for the first only, and CUDA 11 and 12 none for the third.
+  switch (static_cast<int>(error)) {
+    case 214:  // hipErrorECCNotCorrectable, cudaErrorECCUncorrectable
+    case 220:  // cudaErrorNvlinkUncorrectable
+    case 226:  // cudaErrorContained
+    case 714:  // cudaErrorHardwareStackError
+      return true;
+    default:
+      return false;
+  }
+}
+
 void check_hip(hipError_t error, const char* call) {
   if (error == hipSuccess) {
     return;
   }
   int device = -1;
   const bool known = hipGetDevice(&device) == hipSuccess;
-  throw Failure(Status::runtime_error,
+  throw Failure(names_hardware(error) ? Status::device_error : Status::software,
                 std::string(call) + (known ? " on device " + std::to_string(device) : "") +
                     " failed: " + hipGetErrorString(error) + " (" + hipGetErrorName(error) + ")");
 }

@@ -17,7 +17,12 @@ namespace fabricheck {
 
 struct PagePlaces;
 
-/// Throws Failure(runtime_error), naming the call and the device, unless `error` is hipSuccess.
+/// Whether an error names hardware as its cause: uncorrected ECC or NVLink errors, one contained on
+/// the device, or one of its call stack. Every other error can be that of a program or a driver.
+bool names_hardware(hipError_t error);
+
+/// Throws Failure(device_error) if `error` names hardware, else Failure(software), naming the call
+/// and the device; nothing on hipSuccess.
 void check_hip(hipError_t error, const char* call);
 
 #define FABRICHECK_HIP(call) ::fabricheck::check_hip((call), #call)
@@ -41,7 +46,7 @@ class Buffer {
   /// Host memory of whole pages, on `numa_domain` if that is not negative; without a domain,
   /// page-locked memory is near the current device. The pages are touched, located, and moved if
   /// the runtime put them on other domains. If they stay there, throws Failure(setting) with the
-  /// free memory of each domain if the requested one has too little, else Failure(runtime_error).
+  /// free memory of each domain if the requested one has too little, else Failure(software).
   /// Throws Failure(unsupported) for memory that is not coherent, on a runtime without it.
   /// `pages_on` is an injected fault: a domain that replaces the requested one.
   static Buffer on_host(int numa_domain, std::size_t bytes, HostMemory kind = HostMemory::pinned,

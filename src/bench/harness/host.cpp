@@ -30,7 +30,7 @@ hwloc_topology_t topology() {
   static const hwloc_topology_t loaded = [] {
     hwloc_topology_t fresh = nullptr;
     if (hwloc_topology_init(&fresh) != 0 || hwloc_topology_load(fresh) != 0) {
-      throw Failure(Status::runtime_error, "hwloc cannot read the topology of this host");
+      throw Failure(Status::software, "hwloc cannot read the topology of this host");
     }
     return fresh;
   }();

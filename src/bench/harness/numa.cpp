@@ -15,7 +15,7 @@ hwloc_topology_t whole_topology() {
     if (hwloc_topology_init(&fresh) != 0 ||
         hwloc_topology_set_flags(fresh, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         hwloc_topology_load(fresh) != 0) {
-      throw Failure(Status::runtime_error, "hwloc cannot read the topology of this host");
+      throw Failure(Status::software, "hwloc cannot read the topology of this host");
     }
     return fresh;
   }();
@@ -136,7 +136,7 @@ CoreBinding::CoreBinding(int numa_domain) {
   hwloc_bitmap_free(cores);
   if (!known || !bound) {
     hwloc_bitmap_free(before_);
-    throw Failure(Status::runtime_error,
+    throw Failure(Status::software,
                   "the host's thread cannot be bound to the cores of NUMA "
                   "domain " +
                       std::to_string(numa_domain));

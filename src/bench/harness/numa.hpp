@@ -34,7 +34,7 @@ void bind_to_core(int core);
 /// lifetime of this object; negative: no binding.
 class CoreBinding {
  public:
-  /// Throws Failure(runtime_error) naming the domain when the thread cannot be bound.
+  /// Throws Failure(software) naming the domain when the thread cannot be bound.
   explicit CoreBinding(int numa_domain);
   CoreBinding(const CoreBinding&) = delete;
   CoreBinding& operator=(const CoreBinding&) = delete;

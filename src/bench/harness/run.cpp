@@ -149,7 +149,7 @@ Outcome outcome_of(const std::function<Outcome()>& work) {
   } catch (const std::invalid_argument& error) {
     return {Status::usage, error.what(), false};  // a setting of a runtime, in the environment
   } catch (const std::exception& error) {
-    return {Status::runtime_error, error.what(), false};
+    return {Status::software, error.what(), false};
   }
 }
 
@@ -292,9 +292,9 @@ std::optional<int> parse(const Program& program, CommandLine& line, const Common
                          int argc, char** argv, bool speaks) {
   const auto ended = line.parse(
       argc, argv,
-      "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
+      "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 another error,\n"
       "5 wrong data, 6 time limit, 7 too noisy to judge, 8 prevented by a setting of the node or\n"
-      "the job, 128 + n ended by signal n.\n"
+      "the job, 9 an error of the runtime that names hardware, 128 + n ended by signal n.\n"
       "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
       "docs/result-document.md.",
       speaks);
@@ -402,7 +402,7 @@ int run_program(const Program& program, int argc, char** argv) {
   } catch (const std::exception& error) {
     say(program.name, error.what());  // the simulation itself ended, and the program with it
   }
-  _exit(static_cast<int>(Status::runtime_error));
+  _exit(static_cast<int>(Status::software));
 }
 
 }  // namespace fabricheck

@@ -14,8 +14,8 @@ BatchTimes checked(const RunBatch& run, int batch) {
   for (std::size_t i = 0; i < times.device.size(); ++i) {
     // Event times of tiny kernels can be zero or negative on some drivers: no rate follows.
     if (!(times.device[i] > 0) || !std::isfinite(times.device[i])) {
-      throw Failure(Status::runtime_error, "device events of member " + std::to_string(i) +
-                                               " of the set gave a time that is not positive");
+      throw Failure(Status::software, "device events of member " + std::to_string(i) +
+                                          " of the set gave a time that is not positive");
     }
   }
   return times;

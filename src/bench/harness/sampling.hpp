@@ -44,7 +44,7 @@ inline double wall_seconds() {
 }
 
 /// The number of operations that make a batch last rules.batch_seconds. `at_least` is the minimum
-/// time of operations in seconds (warm-up). Throws Failure(runtime_error) when a time is not
+/// time of operations in seconds (warm-up). Throws Failure(software) when a time is not
 /// positive.
 int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
               const Clock& clock = host_seconds);

@@ -11,11 +11,13 @@ enum class Status {
   good = 0,
   usage = 2,
   unsupported = 3,
-  runtime_error = 4,
+  software = 4,
   wrong_data = 5,
   time_limit = 6,
   too_noisy = 7,
   setting = 8,
+  device_error = 9,
+  tool = 10,
 };
 
 /// Where every time in this document comes from.
@@ -46,8 +48,8 @@ inline constexpr const char* good = "good";
 inline constexpr const char* usage = "usage";
 /// no such device, or not supported
 inline constexpr const char* unsupported = "unsupported";
-/// a runtime error
-inline constexpr const char* runtime_error = "runtime-error";
+/// an error that names no hardware
+inline constexpr const char* software = "software";
 /// wrong data
 inline constexpr const char* wrong_data = "wrong-data";
 /// the time limit
@@ -56,6 +58,10 @@ inline constexpr const char* time_limit = "time-limit";
 inline constexpr const char* too_noisy = "too-noisy";
 /// prevented by a setting of the node or the job
 inline constexpr const char* setting = "setting";
+/// an error of the runtime that names hardware
+inline constexpr const char* device_error = "device-error";
+/// another program that it ran failed
+inline constexpr const char* tool = "tool";
 /// ended by a signal
 inline constexpr const char* interrupted = "interrupted";
 /// still going on, or killed
@@ -384,8 +390,8 @@ inline const char* status_word(Status status) {
       return status::usage;
     case Status::unsupported:
       return status::unsupported;
-    case Status::runtime_error:
-      return status::runtime_error;
+    case Status::software:
+      return status::software;
     case Status::wrong_data:
       return status::wrong_data;
     case Status::time_limit:
@@ -394,8 +400,12 @@ inline const char* status_word(Status status) {
       return status::too_noisy;
     case Status::setting:
       return status::setting;
+    case Status::device_error:
+      return status::device_error;
+    case Status::tool:
+      return status::tool;
   }
-  return status::runtime_error;
+  return status::software;
 }
 
 }  // namespace fabricheck

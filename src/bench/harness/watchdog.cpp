@@ -57,8 +57,8 @@ Watchdog::Watchdog(std::string name, double seconds, Document& document, Launch*
   if (kSimulated && launch != nullptr) {
     forget_halt_ = on_simulated_halt([this] {
       const auto trouble = launch_->trouble(true);  // nothing goes on: there is nothing to wait for
-      end(status_word(trouble ? trouble->status : Status::runtime_error),
-          static_cast<int>(trouble ? trouble->status : Status::runtime_error),
+      end(status_word(trouble ? trouble->status : Status::software),
+          static_cast<int>(trouble ? trouble->status : Status::software),
           trouble ? trouble->sentence
                   : "the simulation came to a halt: every rank waits" + launch_->waited_for());
     });

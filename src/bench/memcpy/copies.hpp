@@ -39,7 +39,7 @@ class HostSide {
   [[nodiscard]] Place destination_place() const {
     return place_of(destination_, destination_huge_);
   }
-  /// Locates the pages again. Throws Failure(runtime_error) when they have moved.
+  /// Locates the pages again. Throws Failure(software) when they have moved.
   void prove_pages();
 
  private:

@@ -117,7 +117,7 @@ void Patience::wait(std::vector<MPI_Request>& requests, std::size_t receives, bo
       (void)MPI_Request_free(&requests[i]);
     }
   }
-  throw NoAnswer(Status::runtime_error, "the other rank does not answer");
+  throw NoAnswer(Status::software, "the other rank does not answer");
 }
 
 double windows(const Exchange& exchange, bool both, int window, int batch,

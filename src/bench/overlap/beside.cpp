@@ -58,10 +58,9 @@ std::string Copy::text() const {
 
 void require_together(double skew, double most) {
   if (skew > most) {
-    throw Failure(Status::runtime_error,
-                  "the kernel and the copies started " + percent(skew) +
-                      " of their time apart, and at the same time is at most " + percent(most) +
-                      ": a longer --batch-time makes it less");
+    throw Failure(Status::software, "the kernel and the copies started " + percent(skew) +
+                                        " of their time apart, and at the same time is at most " +
+                                        percent(most) + ": a longer --batch-time makes it less");
   }
 }
 

@@ -40,7 +40,7 @@ struct Proof {
 /// "2.5 %" of 0.025.
 std::string percent(double part);
 
-/// Throws Failure(runtime_error) if both started too far apart.
+/// Throws Failure(software) if both started too far apart.
 void require_together(double skew, double most = kMostSkew);
 
 class Overlap {
@@ -51,7 +51,7 @@ class Overlap {
 
   /// The series of the kernel alone, the copies alone, and of each beside the other. Each sample
   /// measures all four in turn, so that all of them have the same clocks. Throws
-  /// Failure(runtime_error) if both start more than `most_skew` apart each time, and Failure(usage)
+  /// Failure(software) if both start more than `most_skew` apart each time, and Failure(usage)
   /// if no queue takes the copies of a whole batch.
   std::vector<Series> measure(const SamplingRules& rules, const std::vector<Fault>& faults,
                               double most_skew = kMostSkew);

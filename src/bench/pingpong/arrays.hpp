@@ -39,7 +39,7 @@ class ExchangeArrays {
   [[nodiscard]] double run(const ExchangeJob& job) const;
   /// Compares the destinations, after faults were injected into the last of them.
   [[nodiscard]] Verification check(const ExchangeJob& job, const std::vector<Fault>& faults) const;
-  /// Locates the pages again. Throws Failure(runtime_error) when they have moved.
+  /// Locates the pages again. Throws Failure(software) when they have moved.
   void prove_pages();
 
   /// The sources of the job's copies, and their destinations.

@@ -70,7 +70,7 @@ std::vector<double> take_samples_together(const RankGroup& group, const Exchange
     group.barrier();
     seconds.push_back(arrays.run(job));
     if (!(seconds.back() > 0)) {
-      throw Failure(Status::runtime_error, "the clock gave a time that is not positive");
+      throw Failure(Status::software, "the clock gave a time that is not positive");
     }
     rates.push_back(1 / seconds.back());
     const auto taken = static_cast<int>(seconds.size());

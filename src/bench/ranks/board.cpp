@@ -42,7 +42,7 @@ std::optional<Outcome> trouble_on(const std::vector<const Notice*>& board, bool 
         is_dead(notice->process)) {
       const auto where =
           notice->entered > 0 ? std::string(", after it came to: ") + notice->step : std::string();
-      return Outcome{Status::runtime_error, name + " died" + where, false};
+      return Outcome{Status::software, name + " died" + where, false};
     }
   }
   return std::nullopt;

@@ -51,7 +51,7 @@ void inject_rank_faults(const std::vector<RankFault>& faults, int rank, int step
       continue;
     }
     if (fault.kind == RankFault::Kind::fail) {
-      throw Failure(Status::runtime_error, "injected failure");
+      throw Failure(Status::software, "injected failure");
     }
     if (fault.kind == RankFault::Kind::die) {
       (void)raise(SIGKILL);

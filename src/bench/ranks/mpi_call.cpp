@@ -17,7 +17,7 @@ void check_mpi(int code, const char* call) {
   int length = 0;
   (void)MPI_Error_string(code, text, &length);
   const std::string name(call);
-  throw MpiError(Status::runtime_error,
+  throw MpiError(Status::software,
                  name.substr(0, name.find('(')) + " failed: " +
                      std::string(text).substr(0, std::string(text).find_first_of("\r\n")));
 }

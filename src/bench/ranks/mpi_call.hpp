@@ -13,7 +13,7 @@ class MpiError : public Failure {
   using Failure::Failure;
 };
 
-/// Throws MpiError (runtime_error), naming the call and MPI's message, unless `code` is
+/// Throws MpiError (software), naming the call and MPI's message, unless `code` is
 /// MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 

@@ -365,7 +365,7 @@ void RankGroup::step(const std::string& what, const std::function<void()>& work)
   } catch (const std::invalid_argument& error) {
     mine = {Status::usage, error.what(), false};
   } catch (const std::exception& error) {
-    mine = {Status::runtime_error, error.what(), false};
+    mine = {Status::software, error.what(), false};
   }
   if (mine.status != Status::good) {
     fail(*state_->own, mine);

@@ -75,8 +75,9 @@ def rounds_command(
     """Run our programs and third-party benchmarks alternately, and keep all their output.
 
     A failed launch is recorded and the others go on. The worst failure decides the exit code: 5
-    wrong data, 6 time limit, 3 not supported, 8 a setting of the node, 7 too noisy, 4 otherwise. 3
-    also when the record cannot be written, and 128 + n when signal n ended the rounds.
+    wrong data, 9 a device error, 6 time limit, 3 not supported, 8 a setting of the node, 7 too
+    noisy, 4 otherwise. 3 also when the record cannot be written, and 128 + n when signal n ended
+    the rounds.
     """
     given = {
         "nvbandwidth": nvbandwidth,

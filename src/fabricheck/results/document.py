@@ -75,6 +75,7 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
     """
     value = strict_json.parse(text, path)
     _check_version(value, path)
+    _rename_status(value)
     if not _quick_validator().is_valid(value):
         error = next(iter(sorted(_errors(value), key=_place_in_document)), None)
         if error is not None:
@@ -125,6 +126,13 @@ def _check_version(value: Any, path: Path | str) -> None:
             f"read it with {other}",
             "$.schema_version",
         )
+
+
+def _rename_status(value: dict[str, Any]) -> None:
+    """Replace the status of documents up to version 0.2 that did not tell errors apart."""
+    outcome = value.get("outcome")
+    if isinstance(outcome, dict) and outcome.get("status") == "runtime-error":
+        outcome["status"] = "software"
 
 
 def _place_in_document(error: SchemaError) -> list[tuple[bool, str, int]]:

@@ -31,6 +31,7 @@ from fabricheck.tools.runner import (
     ProgramFailed,
     TimeLimit,
     last_words,
+    recorded_code,
     run,
     signals,
     start,
@@ -341,8 +342,8 @@ def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) 
         return {"exit_code": signalled, "status": "interrupted", "message": message}
     if not failures:
         return {"exit_code": 0, "status": "good", "message": None}
-    code = worst(one.exit_code for one in failures)
-    ordered = sorted(failures, key=lambda one: one.exit_code != code)
+    code = worst(map(recorded_code, failures))
+    ordered = sorted(failures, key=lambda one: recorded_code(one) != code)
     sentences = [" ".join(str(one).split()) for one in ordered]
     message = f"Node {node}: {' '.join(first_of(sentences, MOST_SENTENCES))}"
     return {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}

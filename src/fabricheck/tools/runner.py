@@ -18,14 +18,15 @@ from pathlib import Path
 from types import FrameType
 
 from fabricheck.core import ending_signals
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import FabricheckError, InvalidDocument, InvalidFile, InvalidInputError
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT
 
 #: Seconds between asking a launcher to end and killing it: it ends the ranks that it started.
 PATIENCE_S = 5.0
 
 #: Of several failures, the first of these exit codes is the exit code of all.
-SEVERITY = (5, 6, 3, 8, 7, 4, 2)
+SEVERITY = (5, 9, 6, 3, 8, 7, 10, 4, 2)
 
 #: Characters quoted of a program's last output.
 _LONGEST = 200
@@ -208,6 +209,18 @@ def last_words(*texts: str) -> str:
         first = above[-1] + 1 if above else len(lines) - 1
         return printable(" ".join(lines[first:]).rstrip("."))[:_LONGEST]
     return "it printed nothing"
+
+
+def recorded_code(error: FabricheckError) -> int:
+    """Return the exit code of a recorded run that an error ended.
+
+    What a command line calls an invalid input is another program's output here, unless it is a file
+    of this suite or of the kernel.
+    """
+    of_file = isinstance(error, InvalidFile | InvalidDocument)
+    if error.exit_code == EXIT_INVALID_INPUT and not of_file:
+        return EXIT_CODE["tool"]
+    return error.exit_code
 
 
 def worst(codes: Iterable[int]) -> int:

@@ -12,7 +12,6 @@ from fabricheck.judge.verdict.rules import Finding, finding, in_order
 from fabricheck.results import failures, killed, made_of, settings, state
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.other_tools import of_another_tool
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.rfm.run_match import verification_faults
@@ -42,7 +41,9 @@ _ABORTED_BY = {
 #: The rule of a program's status. A killed program leaves the status running.
 _RULE_OF_STATUS = {
     "wrong-data": "wrong-data",
-    "runtime-error": "runtime-error",
+    "device-error": "device-error",
+    "software": "software",
+    "tool": "tool",
     "too-noisy": "too-noisy",
     "time-limit": "time-limit",
     "usage": "usage",
@@ -186,8 +187,9 @@ class Attempt:
         if document is None:
             code = self.case.exit_code if self.case is not None else None
             status = STATUS_OF_EXIT.get(code or 0, "good")
-            # Without a document, exit code 4 means nothing: any command may return it.
-            if status not in ("good", "runtime-error") and self.case is not None:
+            # Without a document these mean nothing: any command may return their exit codes.
+            meaningless = ("good", "software", "device-error", "tool")
+            if status not in meaningless and self.case is not None:
                 yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
             return
         outcome = document["outcome"]
@@ -204,8 +206,6 @@ class Attempt:
         rule = _RULE_OF_STATUS[status]
         # `fabricheck nics` uses no device: it reads the kernel's files, and runs others' loopback.
         nics = document["program"]["name"] == "nics"
-        if status == "runtime-error" and (nics or of_another_tool(document)):
-            rule = "tool"
         said = self._outcome(document)
         if status == "unsupported" and not nics and self._lacks_devices(document):
             hidden = settings.hiding_devices(document)

@@ -57,10 +57,10 @@ _OF_A_CHECK = (
     ),
     # Hardware
     Rule(
-        "runtime-error",
+        "device-error",
         "HW-FAIL",
-        "A program of this suite ended with `runtime-error`: the driver or a device refused "
-        "(for example after an ECC error or an Xid). Its sentence tells whose fault that is.",
+        "A program of this suite ended with `device-error`: the runtime's error named hardware, "
+        "such as an uncorrected ECC or NVLink error.",
     ),
     Rule(
         "memory-errors",
@@ -168,6 +168,12 @@ _OF_A_CHECK = (
         "disabled engines or made launches wait, or a setting hides devices. The sentence names "
         "what to change. Nothing is proven against the hardware.",
         None,
+    ),
+    Rule(
+        "software",
+        "INCOMPLETE",
+        "A program of this suite ended with `software`: an error of the program, the runtime, MPI, "
+        "a file or the system that names no hardware.",
     ),
     Rule(
         "tool",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidFile
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
@@ -114,7 +114,7 @@ def _cores(path: Path) -> list[int]:
     try:
         return list(parse_cores(_line(path)))
     except ValueError as error:
-        raise InvalidInputError(f"{path}: {error}.") from None
+        raise InvalidFile(path, None, str(error)) from None
 
 
 def _last_level_cache_bytes(root: Path) -> int:

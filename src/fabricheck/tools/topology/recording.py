@@ -19,6 +19,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
 from fabricheck.results.model import Device, ResultDocument
+from fabricheck.tools.runner import recorded_code
 from fabricheck.tools.topology.comparison import compare
 from fabricheck.tools.topology.detection import Detection, detect, parse_files
 from fabricheck.tools.topology.host import (
@@ -192,8 +193,8 @@ def empty(
 def fail(content: dict[str, Any], error: FabricheckError) -> None:
     """Make an error the outcome of a document."""
     message = " ".join(str(error).split())
-    status = STATUS_OF_EXIT[error.exit_code]
-    content["outcome"] = {"exit_code": error.exit_code, "status": status, "message": message}
+    code = recorded_code(error)
+    content["outcome"] = {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
     content["complete"] = False
 
 

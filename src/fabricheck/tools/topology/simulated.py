@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fabricheck.core import strict_json
-from fabricheck.core.errors import InvalidDocument, InvalidInputError
+from fabricheck.core.errors import InvalidDocument, InvalidFile
 from fabricheck.core.text import count, read_text
 from fabricheck.core.yaml_files import validated
 from fabricheck.node import NodeModel, load
@@ -28,21 +28,17 @@ def ask_simulated(path: Path) -> tuple[Reported, dict[str, Any]]:
 
     :param path: what ``fabricheck topology export`` wrote.
     :raises NotFoundError: when there is no such file, or no such node model.
-    :raises InvalidInputError: when it is not a platform, or not that of the model it names.
+    :raises InvalidFile: when it is not a platform, or not that of the model it names.
     """
     content = _read(path)
     node = _node(content["node"], path)
     if "system" in content:
         nodes = count(len(content["system"]["nodes"]), "node")
-        raise InvalidInputError(
-            f"{path}: this is a system of {nodes}, and one node is needed: export it without "
-            "--nodes."
-        )
+        reason = f"this is a system of {nodes}, and one node is needed: export it without --nodes"
+        raise InvalidFile(path, None, reason)
     if platform(node) != content:
-        raise InvalidInputError(
-            f"{path}: this is not the platform of the present node model {node.name}: export it "
-            "again."
-        )
+        reason = f"this is not the platform of the present node model {node.name}: export it again"
+        raise InvalidFile(path, None, reason)
     overlay = content["node"]["overlay"]
     changed = f" with the overlay '{overlay['name']}'" if overlay else ""
     report = Reported(
@@ -94,7 +90,7 @@ def _read(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = strict_json.parse(text, path)
         content["node"]["name"], content["node"]["overlay"]
     except (InvalidDocument, KeyError, TypeError):
-        raise InvalidInputError(f"{path}: this is not the platform of a simulated node.") from None
+        raise InvalidFile(path, None, "this is not the platform of a simulated node") from None
     return content
 
 
