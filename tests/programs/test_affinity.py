@@ -70,7 +70,7 @@ def test_what_the_launcher_bound_is_told(programs, mpiexec, environment, tmp_pat
         (["--map", "0"], 2, "rank 1: --map names the devices of 1 rank(s), and there are more"),
         (["--map", "0,7"], 3, "rank 1: device 7 does not exist: the rank sees 2, 0 to 1"),
         (["--bind", "CORE"], 2, "rank 1: --bind names the cores of 1 rank(s), and there are more"),
-        (["--bind", "CORE,4096"], 3, "rank 1: core 4096 is not open to this process"),
+        (["--bind", "CORE,4096"], 8, "rank 1: core 4096 is not open to this process"),
         (["--map", "0,x"], 2, "the device"),
         (["--inject-fault", "rank:3:die"], 2, "a fault of a rank that does not exist"),
         (["--inject-fault", "rank:1:sleep"], 2, "is not a fault of a rank"),

@@ -196,7 +196,7 @@ def test_a_copy_that_never_came_is_found(pingpong, memory):
         (["--sizes", "100TiB"], 3, "100 TiB more are needed"),
         (["--map", "0,7"], 3, "rank 1: device 7 does not exist: the rank sees 2, 0 to 1"),
         (["--map", "0"], 2, "rank 1: --map names the devices of 1 rank(s), and there are more"),
-        (["--bind", "CORE,4096"], 3, "rank 1: core 4096 is not open to this process"),
+        (["--bind", "CORE,4096"], 8, "rank 1: core 4096 is not open to this process"),
         (["--inject-fault", "rank:1:pages-on:DOMAIN"], 2, "rank 1: the fault pages-on:"),
         (["--inject-fault", "rank:1:pages-on:4711"], 3, "rank 1: NUMA domain 4711 is not open"),
         (["--inject-fault", "rank:1:pages-on:x"], 2, "the NUMA domain 'x' is not a whole number"),

@@ -12,6 +12,7 @@ from fabricheck.core.errors import InvalidFile, InvalidInputError
 from fabricheck.node import load, node_directory
 from fabricheck.node.loading import to_fill
 from fabricheck.tools.topology import compare, merge, parse_text, write_draft
+from fabricheck.tools.topology.reported import Reported
 
 MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
 
@@ -99,13 +100,43 @@ def test_another_number_of_devices_or_vendor():
     )
 
 
-def test_another_peak_of_a_link():
+def test_another_peak_of_a_link_is_what_a_driver_states():
     text = texts.shownodesbw(MAP_A).replace("50000-", "64000-")
     text = text.replace("-50000", "-64000").replace("-100000", "-128000")
     text = text.replace("-200000", "-256000")
-    assert compare(MAP_A, report(text)).differences == (
-        "One link has 50 GB/s in mi250x, 64 in the tools.",
-    )
+    outcome = compare(MAP_A, report(text))
+    assert outcome.differences == ()
+    assert "the driver states 64 GB/s as the peak of a link" in outcome.notes
+
+
+def without(a, b, links):
+    """Return a report of map A with other links of one pair."""
+    matrix = [[*row] for row in MAP_A.link_matrix]
+    matrix[a][b] = matrix[b][a] = links
+    return Reported("the tools", "amd", 8, links=tuple(map(tuple, matrix)))
+
+
+def test_a_link_that_is_gone_is_lost_and_other_cables_are_not():
+    gone = compare(MAP_A, without(0, 6, 0))
+    assert gone.lost == gone.differences != ()
+    more = compare(MAP_A, without(0, 2, 2))
+    assert more.differences and not more.lost
+
+
+def test_fewer_devices_are_lost_and_more_are_not():
+    assert compare(MAP_A, Reported("the tools", "amd", 7)).lost
+    assert not compare(MAP_A, Reported("the tools", "amd", 64)).lost
+
+
+def test_links_that_are_assumed_and_domains_of_another_host_are_notes():
+    """What mi210 assumes, and the one domain of the machine that h200 was measured on."""
+    of_links = compare(load("mi210"), Reported("the tools", "amd", 8, links=8 * ((0,) * 8,)))
+    assert of_links.differences == ()
+    assert any(note.startswith("differs from what is assumed: Pair 0-1") for note in of_links.notes)
+    two_sockets = Reported("the tools", "nvidia", 8, numa=(0, 0, 0, 0, 1, 1, 1, 1))
+    of_domains = compare(load("h200"), two_sockets)
+    assert of_domains.differences == ()
+    assert any(note.startswith("differs from another host: Device 4") for note in of_domains.notes)
 
 
 def test_devices_are_matched_by_pci_address():

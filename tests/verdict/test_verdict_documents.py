@@ -12,7 +12,7 @@ import factories
 import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.verdict import documents, model, rules, scheduler
+from fabricheck.judge.verdict import documents, evidence, model, rules, scheduler
 from full_disk import files_of_at_most
 
 
@@ -123,7 +123,8 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     bad = "a \"b\" 'c' $(touch x) `d` \\ \x1b[31m\n! ; ü" + "e" * 300
     slow = made.good() | made.failed("sanity", bad, "OtherDevicesError")
     (found,) = made.judge(made.write(tmp_path, [(slow, factories.document())])).values()
-    (line,) = scheduler.drain_lines(documents.whole("x", [found]).nodes)
+    live = found.model_copy(update={"drain": model.Drain(live=True, doubts=[])})
+    (line,) = scheduler.drain_lines(documents.whole("x", [live]).nodes)
     words = shlex.split(line)
     assert words[:4] == ["scontrol", "update", "NodeName=node1", "State=DRAIN"]
     assert len(words) == 5 and words[4].startswith("Reason=fabricheck HW-FAIL: stream_local: a b c")
@@ -134,15 +135,16 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
-        ({"kind": "simulated", "simulated": "a:b"}, "# simulated: scontrol"),
-        ({"kind": "nothing"}, "# no document tells what was measured: scontrol"),
-        ({"scheduled": False}, "# no scheduler named this node: scontrol"),
-        ({"faults_injected": ["flip-bit"]}, "# injected faults: scontrol"),
+        ({"kind": "simulated", "simulated": "a:b"}, "# simulated; "),
+        ({"kind": "nothing"}, "# no document shows what was measured; "),
+        ({"scheduled": False}, "# no scheduler named this node; "),
+        ({"faults_injected": ["flip-bit"]}, "# injected faults; "),
         ({"node": "a b;c"}, "# no name of a node of Slurm: a b;c"),
     ],
 )
 def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
-    verdict = two_nodes(tmp_path)["node2"].model_copy(update=change)
+    changed = two_nodes(tmp_path)["node2"].model_copy(update=change)
+    (verdict,) = evidence.decided([evidence.Judged(changed, [])])
     (line,) = scheduler.drain_lines(documents.whole("x", [verdict]).nodes)
     assert line.startswith(doubt)
 

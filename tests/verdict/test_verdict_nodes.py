@@ -321,7 +321,8 @@ def test_a_recorded_fault_is_wrong_data_and_named_as_faults_injected(tmp_path, n
     shutil.copy(H200 / "faults-x2" / f"{name}.json", target / "result.json")
     (found,) = judging.judge(reading.read([str(tmp_path)]))
     assert found.status == "DATA-FAIL" and found.faults_injected
-    assert found.reasons[0].rule == "wrong-data" and "(0000:" in found.reasons[0].sentence
+    rule = "wrong-data-twice" if name == "p2p_flip" else "wrong-data"
+    assert found.reasons[0].rule == rule and "(0000:" in found.reasons[0].sentence
 
 
 def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):

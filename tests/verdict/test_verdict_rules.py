@@ -28,12 +28,32 @@ AT_TIMES = factories.series([9.8, *[7.0] * 9])
 USED = factories.device_state(processes=[factories.process()])
 BROKEN = factories.device_state(memory_errors={"corrected": 0, "uncorrected": 2})
 
+LANES = {"width": 8, "width_max": 16, "width_max_port": 16}
+NARROW = factories.device_state(pcie=LANES | {"gt_per_s": 16.0, "gt_per_s_max": 16.0, "replays": 0})
+
 #: By rule: what changes the good case, its document, and words of the sentence.
 OF_A_CHECK = {
     "wrong-data": (
         made.failed("sanity", job_exitcode=5),
         made.ended("wrong-data", 5, series=[WRONG]),
         "by device 0 of node node1 left 1 wrong words, first at offset 4096 of device 0",
+    ),
+    "wrong-data-twice": (
+        made.failed("sanity", job_exitcode=5),
+        made.ended("wrong-data", 5, series=[WRONG, WRONG | {"operation": "scale"}]),
+        "by device 0 of node node1 left 1 wrong words, first at offset 4096 of device 0",
+    ),
+    "lost": (
+        made.missed("differences", "count", tags=["E13", "smoke"]),
+        factories.document(
+            series=[], program=TOPOLOGY, differences=["link 0-6 is gone"], lost=["link 0-6 is gone"]
+        ),
+        "node_topology: link 0-6 is gone",
+    ),
+    "pcie-lanes": (
+        {},
+        factories.on_h200(state=factories.state([NARROW], [NARROW])),
+        "The PCIe link of device 0 (0000:41:00.0) has 8 of 16 lanes.",
     ),
     "device-error": (
         made.failed("sanity", job_exitcode=9),
@@ -137,7 +157,9 @@ OF_A_CHECK = {
 @pytest.mark.parametrize("rule", OF_A_CHECK)
 def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
     changes, document, words = OF_A_CHECK[rule]
-    check = {"topology": "node_topology", "nics": "nic_inventory"}.get(rule, "stream_local")
+    check = {"topology": "node_topology", "lost": "node_topology", "nics": "nic_inventory"}.get(
+        rule, "stream_local"
+    )
     found = made.only(tmp_path, made.good(check) | changes, document)
     assert made.rules(found) == {rule}
     assert found.status == RULES[rule].status
@@ -425,7 +447,8 @@ def test_without_a_node_model_the_misses_stand_alone(tmp_path):
 
 
 def test_every_rule_is_reached_in_this_file():
-    assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed"}
+    of_all_nodes = {"isolated", "peers"}  # test_verdict_evidence.py
+    assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed", *of_all_nodes}
 
 
 def test_names_of_exceptions_are_those_of_the_checks():

@@ -363,7 +363,7 @@ HostBinding::HostBinding(int numa_domain) {
       hwloc_bitmap_isincluded(nodes, hwloc_topology_get_allowed_nodeset(topology())) != 0;
   hwloc_bitmap_free(nodes);
   if (!open) {
-    throw Failure(Status::unsupported,
+    throw Failure(Status::setting,
                   "NUMA domain " + std::to_string(numa_domain) + " is not open to this process");
   }
   // Not by hwloc: what numactl or a launcher has set comes back from it as another policy.

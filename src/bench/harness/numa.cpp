@@ -106,8 +106,7 @@ void bind_to_core(int core) {
   hwloc_bitmap_free(wanted);
   hwloc_bitmap_free(present);
   if (!bound) {
-    throw Failure(Status::unsupported,
-                  "core " + std::to_string(core) + " is not open to this process");
+    throw Failure(Status::setting, "core " + std::to_string(core) + " is not open to this process");
   }
 }
 

@@ -232,7 +232,7 @@ HostBinding::HostBinding(int numa_domain) {
     }
   }
   if (!bound_) {
-    throw Failure(Status::unsupported,
+    throw Failure(Status::setting,
                   "NUMA domain " + std::to_string(numa_domain) + " is not open to this process");
   }
 }

@@ -14,7 +14,7 @@ from fabricheck.cli import commands, output
 from fabricheck.core import nodelists
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.judge.verdict import documents, facts, judging, scheduler
+from fabricheck.judge.verdict import alike, documents, facts, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.results import reading
@@ -97,6 +97,8 @@ def verdict(
 
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
     told = [f"{len(own)} {label}" for label, own in _by_label(total.nodes).items()]
+    for sentence in alike.software_first(total.nodes):
+        _say(sentence)
     _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
@@ -146,11 +148,11 @@ def _short(sentence: str, longest: int) -> str:
 
 def _show_reasons(rows: Sequence[Row]) -> None:
     """Show why nodes did not pass, if the table does not; equal reasons once."""
-    alike: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
+    same: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
     for row in rows:
         if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):
-            alike.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
-    for (simulated, reasons), own in alike.items():
+            same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
+    for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
         _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].told}")
         for reason in reasons[:MOST_REASONS]:
@@ -170,9 +172,9 @@ def _show_caveats(passed: Sequence[Row]) -> None:
 
 
 def _show_lists(rows: Sequence[Row]) -> None:
-    for label, alike in _by_label(rows).items():
+    for label, labelled in _by_label(rows).items():
         for simulated in (False, True):
-            own = [row.node for row in alike if (row.simulated is not None) == simulated]
+            own = [row.node for row in labelled if (row.simulated is not None) == simulated]
             if own:
                 shown = f"{label}, simulated" if simulated else label
                 _say(f"{shown} ({len(own)}): {nodelists.folded(own)}")

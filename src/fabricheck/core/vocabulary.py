@@ -267,7 +267,6 @@ CXI_RETRIES: tuple[str, ...] = (
 )
 NIC_FAILURES: tuple[str, ...] = (
     "device/properties/pcie_uncorr_err",
-    "device/link_restarts",
     "counters/link_error_recovery",
     "counters/link_downed",
 )

@@ -13,7 +13,7 @@ from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
-from fabricheck.judge.verdict import provisional
+from fabricheck.judge.verdict import alike, provisional
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
@@ -194,6 +194,12 @@ class Contents:
     def provisional(self) -> str:
         """The advice on partitions without a calibration; empty if there are none."""
         return provisional.sentence(where for one in self._judged for where in one.provisional)
+
+    @property
+    def software_first(self) -> tuple[str, ...]:
+        """What all nodes failed alike, which is to be read before anything else."""
+        rows = self.nodes.rows if self.nodes is not None else ()
+        return tuple(alike.software_first(row.verdict for row in rows))
 
     @property
     def _judged(self) -> Sequence[NodeVerdict | verdict.Verdict]:

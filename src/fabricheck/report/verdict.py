@@ -91,7 +91,7 @@ def of(observed: Observed) -> Verdict:
     here = [observed.where] if observed.where and not observed.simulated else []
     return Verdict(
         status,
-        tuple(provisional.partitions_of(status, here, here)),
+        tuple(provisional.partitions_of(status, here, here, {one.rule.name for one in reasons})),
         observed.simulated,
         _says(observed, missing, limits),
         tuple(_failures(reasons)),

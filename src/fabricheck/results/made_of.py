@@ -49,7 +49,7 @@ class MadeOf(BaseModel):
     series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
     their medians, by the series' own ``better``, or their ``median``; None where the value is
     computed from them, or is a count. decided: the series that decided a computed value, as of the
-    member that is behind.
+    member that is behind. of_peers: whether the value is a member in percent of its peers.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +57,7 @@ class MadeOf(BaseModel):
     series: tuple[int, ...]
     reduce: Reduction | None
     decided: tuple[int, ...] = ()
+    of_peers: bool = False
 
     def decisive(self, document: ResultDocument, value: float) -> list[Series]:
         """Return the series that gave the value: for worst and best not all of them."""

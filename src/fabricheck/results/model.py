@@ -108,6 +108,7 @@ class Outcome(TypedDict):
     exit_code: int | None
     status: Status
     message: str | None
+    runtime_error: NotRequired[str]
 
 
 class Place(TypedDict):
@@ -428,6 +429,7 @@ class Pcie(TypedDict):
 
     width: int | None
     width_max: int | None
+    width_max_port: NotRequired[int | None]
     gt_per_s: float | None
     gt_per_s_max: float | None
     replays: int | None
@@ -537,5 +539,6 @@ class ResultDocument(TypedDict):
     rounds: NotRequired[RoundsMember | None]
     skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
+    lost: NotRequired[list[str]]
     nics: NotRequired[list[NodeNic] | None]
     notes: list[str]

@@ -343,11 +343,16 @@ class Errors:
 
 @dataclass(frozen=True)
 class NarrowPcie:
-    """A device whose link to the host uses fewer lanes than it supports."""
+    """A device whose link to the host uses fewer lanes than it supports.
+
+    both_ends: whether the port at its other end is known to support more, too, and the link was
+    read after the run's load.
+    """
 
     device: Named
     width: int
     most: int
+    both_ends: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -543,8 +548,10 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
     for index, before, after in _pairs(document, devices):
         pcie = (after or before)["pcie"]
         width, most = (pcie["width"], pcie["width_max"]) if pcie is not None else (None, None)
-        if width and most and width < most:
-            found.append(NarrowPcie(_named(document, index), width, most))
+        if pcie is not None and width and most and width < most:
+            port = pcie.get("width_max_port")
+            both = after is not None and port is not None and width < port
+            found.append(NarrowPcie(_named(document, index), width, most, both))
     return found
 
 

@@ -33,6 +33,7 @@ from fabricheck.node.loading import find
 from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
 from fabricheck.results import failures, made_of, settings, state
+from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.rfm import bounds, exceptions, predictions, relative, run_match, slurm, steps
@@ -398,19 +399,29 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
         :param doubts: the faults that concern measured values only.
         """
+        wrong_runtime = list(run_match.runtime_faults(document, self.requested()))
+        if wrong_runtime:
+            # Another folder of programs than meant: its devices say nothing about the node's.
+            raise SanityError("\n".join(wrong_runtime))
         other_devices = list(run_match.device_faults(document, self.requested().architectures))
-        fewer = len(document["devices"]) < self.device_count * self.node_count
-        hidden = settings.hiding_devices(document) if fewer else None
+        stated = self.device_count if other_devices else None
+        why = (
+            other_devices_of.explained(document, stated, self.node)
+            if self.node_count == 1
+            else None
+        )
+        hidden = why.sentence if why is not None and why.kind == "setting" else None
         wheres = [metric.where for metric in self.expected_metrics()]
         found = [
-            *filter(None, [hidden]),
             *self.wrong_settings(document),
             *settings.disturbing(document, self.env_vars, wheres),
         ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
         said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
-        if other_devices and not hidden:
+        if hidden:
+            raise exceptions.SettingError(hidden)
+        if other_devices:
             raise exceptions.OtherDevicesError(said)
         if said:
             kind = exceptions.DoubtedValueError if only_doubts else SanityError

@@ -67,6 +67,11 @@ class Metric:
         """Whether it is of the medians of its series; overridden where it is not."""
         return True
 
+    @property
+    def of_peers(self) -> bool:
+        """Whether it compares a member with its peers; overridden where it does."""
+        return False
+
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Compute the figure; overridden where it is not the value of one of the series.
 
@@ -109,6 +114,7 @@ class Figure:
             series=tuple(index[id(one)] for one in self.series),
             reduce=self.metric.reduce if reduced else None,
             decided=() if reduced else tuple(index[id(one)] for one in self.decisive),
+            of_peers=self.metric.of_peers,
         )
 
 

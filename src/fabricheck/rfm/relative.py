@@ -51,6 +51,11 @@ class Alike(Metric):
     of: Metric = field(kw_only=True)
     groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
 
+    @property
+    def of_peers(self) -> bool:
+        """It compares a member with its peers."""
+        return True
+
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Compute the figure; the series of the worst member decide it.
 

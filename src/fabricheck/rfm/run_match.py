@@ -87,8 +87,7 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
 
 
 def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
-    program, runtime = requested.program, requested.runtime
-    node = document["host"]["hostname"]
+    program, node = requested.program, document["host"]["hostname"]
     if not document["complete"]:
         yield f"The result of {program} on node {node} is incomplete: the run did not finish."
     outcome = document["outcome"]
@@ -98,20 +97,27 @@ def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[
     found = document["program"]
     if found["name"] != program:
         yield f"The result on node {node} is from {found['name']}, but the check ran {program}."
-    if found["runtime"] != runtime:
+    yield from runtime_faults(document, requested)
+    if document["faults_injected"]:
         yield (
-            f"{program} on node {node} ran with runtime {found['runtime']}; the environment "
-            f"requires {runtime}."
+            f"{program} on node {node} ran with injected faults: "
+            f"{', '.join(document['faults_injected'])}."
+        )
+
+
+def runtime_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
+    """Yield one sentence if a program ran with another runtime or clock than requested."""
+    program, runtime = requested.program, requested.runtime
+    node, ran_with = document["host"]["hostname"], document["program"]["runtime"]
+    if ran_with != runtime:
+        yield (
+            f"{program} on node {node} ran with runtime {ran_with}; the environment requires "
+            f"{runtime}."
         )
     if (document["clock"] == "simulated") != (runtime == "sim"):
         yield (
             f"The times of {program} on node {node} are {document['clock']}, which runtime "
             f"{runtime} cannot produce."
-        )
-    if document["faults_injected"]:
-        yield (
-            f"{program} on node {node} ran with injected faults: "
-            f"{', '.join(document['faults_injected'])}."
         )
 
 

@@ -64,6 +64,21 @@ def extras(where: str) -> Mapping[str, Any]:
     return found
 
 
+def runtime_of(where: str, environment: str) -> str | None:
+    """Return the runtime of an environment of a partition; None if no site defines it.
+
+    :param where: ``system:partition``.
+    """
+    partition = known(where)
+    if not partition:
+        return None
+    for one in _environments(known_sites() or {}, where.partition(":")[0], partition):
+        if one["name"] == environment:
+            runtime: str | None = one.get("extras", {}).get("runtime")
+            return runtime
+    return None
+
+
 def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the content of the site files, as ReFrame's settings gather it.
 

@@ -1,14 +1,14 @@
-"""Uniformity of the nodes of one verdict: their kernel, driver, VBIOS and firmware."""
+"""What the nodes of one verdict have in common: failures, kernel, driver, VBIOS and firmware."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core import nodelists
-from fabricheck.core.text import count
-from fabricheck.judge.verdict.model import NodeVerdict, Versions
+from fabricheck.core.text import count, first_names
+from fabricheck.judge.verdict.model import NodeVerdict, Row, Versions
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,19 @@ class Difference:
             if other != value
         ]
         return f"Its {self.what} is {value}; that of others is {', '.join(others)}."
+
+
+def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
+    """Return what to say before anything else where all nodes that ran checks failed them alike."""
+    checks: dict[int, dict[str, None]] = defaultdict(dict)
+    for one in verdicts:
+        for alike in one.all_alike:
+            checks[alike.nodes][alike.check] = None
+    return [
+        f"Software and settings first: all {nodes} nodes that ran {first_names([*names], 3)} "
+        "failed alike, with the same programs, runtime and driver."
+        for nodes, names in checks.items()
+    ]
 
 
 def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:

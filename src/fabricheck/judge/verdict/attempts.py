@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
-from fabricheck.judge.verdict.rules import Finding, finding, in_order
-from fabricheck.results import failures, killed, made_of, settings, state
-from fabricheck.results.entry import Entry
+from fabricheck.judge.verdict.rules import RULES, Finding, finding, in_order
+from fabricheck.results import failures, killed, made_of, observed, state
+from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.other_devices import explained
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.rfm.run_match import verification_faults
@@ -26,6 +28,23 @@ SETTING, DOUBTED = "SettingError", "DoubtedValueError"
 
 #: Phases of ReFrame in which a result existed and was judged.
 JUDGING = frozenset({"sanity", "performance"})
+
+#: The rules that are a fault of a node where the same software does not show it elsewhere.
+ISOLATING = frozenset({"time-limit", "ended", "software"})
+
+#: Programs of this suite that do not use the runtime.
+_WITHOUT_RUNTIME = frozenset({"topology", "nics"})
+
+#: Signals by which a program ends through its own fault or its device's (128 + n as an exit code):
+#: illegal instruction, abort, bus error, arithmetic, invalid address. Others come from outside.
+CRASHES = frozenset({128 + n for n in (4, 6, 7, 8, 11)})
+
+#: The attempts that must fail in the same way before it counts as how the node is.
+TIMES = 2
+
+#: A member whose value is less than this part of its peers', in percent, is behind them for sure: a
+#: link that trained at half its width has 50.
+FAR_BEHIND_PEERS = 80.0
 
 #: The result of a case that ReFrame stopped (Ctrl-C, --duration, --maxfail).
 ABORTED = "abort"
@@ -102,13 +121,19 @@ class Attempt:
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
             return
+        other = self._other_devices
+        if other is not None:
+            # What it measured is of other devices than its limits: only wrong data counts.
+            yield other
+            yield from self._of_data()
+            yield from self._of_counters()
+            return
         by_program = list(self._of_program())
         if self._cancelled:
             # The output of a program that was stopped with its job adds nothing.
             by_program = [one for one in by_program if one.rule.name != "ended"]
         yield from by_program
-        for errors in state.uncorrected_errors(self.document) if self.document else ():
-            yield self._say("memory-errors", state.sentence(errors))
+        yield from self._of_counters()
         case = self.case
         if case is None or case.result == killed.RESULT:
             if not by_program:
@@ -118,13 +143,63 @@ class Attempt:
         elif self._problem() and case.experiments:
             yield self._say("no-document", self._problem() or "")
 
+    def _of_counters(self) -> Iterator[Finding]:
+        """Yield what the driver and the kernel say of hardware, whatever the program measured."""
+        document = self.document
+        if document is None:
+            return
+        for errors in state.uncorrected_errors(document):
+            yield self._say("memory-errors", state.sentence(errors))
+        for narrow in state.narrow_pcie(document):
+            if narrow.both_ends:
+                yield self._say("pcie-lanes", state.sentence(narrow))
+        for sentence in document.get("lost") or ():
+            yield self._say("lost", sentence)
+
+    @cached_property
+    def _other_devices(self) -> Finding | None:
+        """The finding on devices that are not those of the partition; None if they are."""
+        document, case = self.document, self.case
+        if document is None or case is None or document["program"]["name"] in _WITHOUT_RUNTIME:
+            return None
+        name, ran_with = document["program"]["name"], document["program"]["runtime"]
+        runtime = partitions.runtime_of(case.where, case.environ)
+        if runtime is not None and ran_with != runtime:
+            return self._say(
+                "not-believed",
+                f"{name} ran with runtime {ran_with}; environment {case.environ} states "
+                f"{runtime}: its folder of programs is that of another runtime.",
+            )
+        if is_several(scheduled_node(document) or ""):
+            return None
+        # A benchmark's document has the devices that it used.
+        counted = document["outcome"]["status"] == "unsupported" or case.error == OTHER_DEVICES
+        devices = partitions.known(case.where).get("devices", ())
+        stated = sum(one.get("num_devices", 0) for one in devices) if counted else None
+        why = explained(document, stated, observed.node_of(case.where, [document]))
+        rules = {"setting": "setting", "lost": "lost", "unexplained": "devices"}
+        return None if why is None else self._say(rules[why.kind], why.sentence)
+
     @property
     def _cancelled(self) -> bool:
         case = self.case
         return case is not None and (case.result == ABORTED or case.error == ENDED_BY_SCHEDULER)
 
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
-        return finding(rule, because, self.check, metric)
+        found = finding(rule, because, self.check, metric)
+        return replace(found, isolates=rule in ISOLATING and self._crashed(rule))
+
+    def _crashed(self, rule: str) -> bool:
+        """Whether it hung, crashed, or had a call of the runtime refused: what a device can cause.
+
+        A file, a quota or another end from outside is none of these.
+        """
+        if rule == "ended":
+            return self.case is not None and self.case.exit_code in CRASHES
+        if rule == "software":
+            outcome = self.document["outcome"] if self.document is not None else None
+            return outcome is not None and outcome.get("runtime_error") is not None
+        return True
 
     def _measured(
         self, rule: str, because: str, metric: str | None, devices: state.Devices
@@ -141,6 +216,17 @@ class Attempt:
             rule = "device-in-use" if isinstance(others[0], state.Use) else "host-busy"
             because = state.in_front(because, others)
         return self._say(rule, because, metric)
+
+    def is_far_behind_peers(self, metric: str) -> bool:
+        """Whether a metric missed its reference by a member far behind its peers, and the state
+        shows that nobody else used node or device.
+        """
+        made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
+        if made is None or not made.of_peers or self.case is None or self.document is None:
+            return False
+        missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
+        watched = "state" in self.document or self.document["clock"] == "simulated"
+        return missed and watched and self.case.values[metric][0] < FAR_BEHIND_PEERS
 
     def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
@@ -181,6 +267,18 @@ class Attempt:
     def _problem(self) -> str | None:
         return str(self.entry.problem) if self.entry and self.entry.problem else None
 
+    def _of_data(self) -> Iterator[Finding]:
+        """Yield a finding for each series with wrong data."""
+        document = self.document
+        if document is None:
+            return
+        wrong = [one for one in document["series"] if one["verification"]["errors"]]
+        moved_by_us = all(one["engine"] not in ("mpi", "rccl") for one in wrong)
+        rule = "wrong-data-twice" if len(wrong) > 1 and moved_by_us else "wrong-data"
+        for series in wrong:
+            for sentence in verification_faults(document, series):
+                yield self._say(rule, sentence)
+
     def _of_program(self) -> Iterator[Finding]:
         """Yield the errors that the program itself reports."""
         document = self.document
@@ -192,24 +290,13 @@ class Attempt:
             if status not in meaningless and self.case is not None:
                 yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
             return
-        outcome = document["outcome"]
-        status = outcome["status"]
-        wrong = [
-            self._say("wrong-data", sentence)
-            for series in document["series"]
-            if series["verification"]["errors"]
-            for sentence in verification_faults(document, series)
-        ]
+        status = document["outcome"]["status"]
+        wrong = list(self._of_data())
         yield from wrong
         if status == "good" or (status == "wrong-data" and wrong):
             return
         rule = _RULE_OF_STATUS[status]
-        # `fabricheck nics` uses no device: it reads the kernel's files, and runs others' loopback.
-        nics = document["program"]["name"] == "nics"
         said = self._outcome(document)
-        if status == "unsupported" and not nics and self._lacks_devices(document):
-            hidden = settings.hiding_devices(document)
-            rule, said = ("setting", f"{hidden} {said}") if hidden else ("devices", said)
         if rule == "too-noisy":
             noisy = [one for one in document["series"] if one["noisy"]]
             yield self._measured(rule, said, None, state.devices_of(noisy, document))
@@ -227,15 +314,6 @@ class Attempt:
                 "incomplete"
             )
         return f"{program} on node {node} ended with {status}: {said or 'no message'}"
-
-    def _lacks_devices(self, document: ResultDocument) -> bool:
-        """Whether there are fewer devices than the site states; False if it states none."""
-        # A simulated node without devices is a file that could not be read.
-        if self.case is None or (document["clock"] == "simulated" and not document["devices"]):
-            return False
-        stated: Sequence[dict[str, Any]] = partitions.known(self.case.where).get("devices", ())
-        wanted: int = sum(one.get("num_devices", 0) for one in stated)
-        return len(document["devices"]) < wanted
 
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
         reason = case.reason or "ReFrame gives no reason"
@@ -281,7 +359,9 @@ class Attempt:
             rule = self._rule_of(case, name)
             own = [failures.of_metric(reason, name) or ""]
             if rule in ("topology", "nics") and self.document is not None:
-                own = self.document.get("differences") or own
+                lost = self.document.get("lost") or ()
+                every = self.document.get("differences")
+                own = own if every is None else [one for one in every if one not in lost]
             elif rule != "reference" and not own[0]:
                 own = failures.sentences(reason) or own
             for said in own:
@@ -341,16 +421,20 @@ class Tried:
 def together(check: str, attempts: Sequence[Attempt]) -> Tried:
     """Return the joint result of several attempts of a check on one node.
 
+    Passes do not excuse what failed since the last one twice in the same way.
+
     :param attempts: at least one, in the order of their start.
     """
     passed = [number for number, one in enumerate(attempts) if one.passed]
     ran = [one for one in attempts if not one.skipped]
+    since = attempts[passed[-1] + 1 :] if passed else attempts
+    broken = _failed_twice(since)
     reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
         for found in attempt.findings:
             beside = found.rule.beside_a_pass
-            if not passed:
+            if not passed or (broken and attempt in since):
                 reasons.append(found)
             elif beside is None and number < passed[-1]:
                 notes.append(f"An earlier attempt did not count: {found.told}")
@@ -360,4 +444,21 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
                 reasons.append(finding("varies", said, check, found.metric))
             else:
                 reasons.append(replace(found, status=beside or found.status))
+    far = {
+        metric
+        for metric in {one.metric for one in reasons if one.metric is not None}
+        if sum(one.is_far_behind_peers(metric) for one in since) >= TIMES
+    }
+    reasons = [
+        replace(one, rule=RULES["peers"])
+        if one.rule.name == "reference" and one.metric in far
+        else one
+        for one in reasons
+    ]
     return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
+
+
+def _failed_twice(attempts: Sequence[Attempt]) -> bool:
+    """Whether attempts failed twice in the same way."""
+    ways = Counter(way for one in attempts for way in {found.way for found in one.findings})
+    return any(times >= TIMES for times in ways.values())

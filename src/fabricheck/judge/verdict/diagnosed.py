@@ -18,7 +18,9 @@ from fabricheck.results.observed import node_of
 from fabricheck.site import partitions
 
 #: The rules of slow values and of differences from the node model.
-OF_MISSES = frozenset({"reference", "at-times", "topology", "device-in-use", "host-busy", "varies"})
+OF_MISSES = frozenset(
+    {"reference", "peers", "at-times", "topology", "lost", "device-in-use", "host-busy", "varies"}
+)
 
 
 def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
@@ -65,7 +67,7 @@ def _misses(
 ) -> Iterator[Miss]:
     assert attempt.case is not None
     for one in attempt.findings:
-        if one.rule.name == "topology":
+        if one.rule.name in ("topology", "lost"):
             yield Miss(attempt.check, one.metric or "", sentence=one.sentence)
         elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
             value, unit = attempt.case.values[metric]

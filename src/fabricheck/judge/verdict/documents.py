@@ -75,6 +75,8 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
                 reasons=one.reasons,
                 caveats=one.caveats,
                 diagnosis=one.diagnosis,
+                drain=one.drain,
+                all_alike=one.all_alike,
             )
             for one, file in zip(ordered, files, strict=True)
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 
 from fabricheck.core import nodelists
@@ -16,6 +16,7 @@ from fabricheck.judge.verdict import (
     caveats,
     checks,
     diagnosed,
+    evidence,
     facts,
     model,
     provisional,
@@ -36,7 +37,8 @@ from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
-_Judged = tuple[Subject, model.NodeVerdict]
+#: The nodes of a share of the sources, and how they went in rounds over several nodes.
+_Share = tuple[list[tuple[Subject, evidence.Judged]], Mapping[str, evidence.Run]]
 
 #: The fewest nodes per process: starting a process takes as long as judging about four nodes.
 _FEWEST = 8
@@ -59,33 +61,37 @@ def judge(
 
     def verdict(
         subject: Subject, own: NodeResults, survey: Survey, named: Sequence[Finding] = ()
-    ) -> model.NodeVerdict:
+    ) -> evidence.Judged:
         silent = silent_in[subject.node]
-        return _Node(subject, own, results, survey, silent, set_tag, named).verdict()
+        node = _Node(subject, own, results, survey, silent, set_tag, named)
+        return evidence.Judged(node.verdict(), evidence.runs_of(own))
 
-    def of_sources(sources: Sequence[Source]) -> Generator[Survey, Survey, list[_Judged]]:
+    def of_sources(sources: Sequence[Source]) -> Generator[Survey, Survey, _Share]:
         survey = yield Survey.by(sources)
         found = group(sources, survey.simulated)
-        named = between.named(found)
+        named, in_rounds = between.named(found)
         for node in named:
             found.setdefault(Subject(node), NodeResults(scheduled=True))
-        return [
+        judged = [
             (one, verdict(one, own, survey, () if one.simulated else named.get(one.node, ())))
             for one, own in found.items()
         ]
+        return judged, in_rounds
 
     partitions.known_sites()  # read before the processes start, so that each inherits them
     survey, made = share_out(_shares(results), of_sources, Survey.together)
-    if len({subject for judged in made for subject, _ in judged}) < sum(map(len, made)):
+    subjects = [subject for judged, _ in made for subject, _ in judged]
+    if len({*subjects}) < len(subjects):
         # A folder with results of another node's sources is judged together with these.
         survey, made = share_out([results.sources], of_sources, Survey.together)
-    found = [one for judged in made for one in judged]
+    found = [one for judged, _ in made for one in judged]
     absent = silent([subject for subject, _ in found], results, expected_nodes, survey.simulated)
-    verdicts = [
+    every = [
         *(one for _, one in found),
         *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), survey) for one in absent),
     ]
-    return alike.with_caveats(verdicts)
+    in_rounds = {node: run for _, own in made for node, run in own.items()}
+    return alike.with_caveats(evidence.decided(every, in_rounds))
 
 
 def _shares(results: Results) -> list[tuple[Source, ...]]:
@@ -191,7 +197,9 @@ class _Node:
             for (where, _, _), one in self.tried.items()
             if any(reason.status == "PERF-FAIL" for reason in one.reasons)
         ]
-        return provisional.partitions_of(status, self.results.partitions, dict.fromkeys(missed))
+        rules = {reason.rule.name for one in self.tried.values() for reason in one.reasons}
+        missed = list(dict.fromkeys(missed))
+        return provisional.partitions_of(status, self.results.partitions, missed, rules)
 
     def _ran_on_hardware(self) -> bool:
         """Whether a check ran in a partition that measures hardware, according to the site."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import provisional
-from fabricheck.judge.verdict.rules import NodeStatus
+from fabricheck.judge.verdict.rules import Evidence, NodeStatus
 from fabricheck.results.requested_nodes import Moment
 
 Kind = Literal["measured", "simulated", "nothing"]
@@ -67,6 +67,46 @@ class Versions(_Strict):
     reframe: list[str]
     spack_locks: dict[str, str]
     """SHA-256 of each recorded spack.lock, by the name of its file."""
+
+
+Doubt = Literal[
+    "several-nodes",
+    "simulated",
+    "nothing-measured",
+    "injected-faults",
+    "not-scheduled",
+    "provisional",
+    "failed-once",
+    "unknown-software",
+    "no-contrast",
+    "many-alike",
+    "all-alike",
+    "no-evidence",
+]
+
+
+class Drain(_Strict):
+    """Whether to drain a failed node: what speaks for it and what against."""
+
+    live: bool
+    """Whether the hardware is at fault by the evidence, without a doubt."""
+    evidence: Evidence | None = None
+    """`positive` or `contrast` ([rules](#rules)); null where there is none."""
+    rule: str | None = None
+    """The rule of the evidence, or of what comes nearest to it."""
+    check: str | None = None
+    """Its check; null for the node as a whole."""
+    doubts: list[Doubt]
+    """What is missing, or speaks against it; empty where it is live."""
+
+
+class AllAlike(_Strict):
+    """A check that all nodes that ran it with the same software failed by one rule."""
+
+    check: str
+    rule: str
+    nodes: int
+    """How many ran it, this one included."""
 
 
 class RanIn(_Strict):
@@ -133,6 +173,11 @@ class NodeVerdict(_Strict):
     faults_injected: list[str]
     """Faults that were injected to see them found; empty in a real measurement."""
 
+    drain: Drain | None = None
+    """What speaks for draining the node; null where it did not fail. Scripts go by `live`."""
+    all_alike: list[AllAlike] = []
+    """Checks that all nodes failed as this one did: look at software and settings first."""
+
     @property
     def told(self) -> str:
         """The status as printed."""
@@ -160,6 +205,11 @@ class Row(_Strict):
     reasons: list[Reason]
     caveats: list[str]
     diagnosis: Diagnosis | None = None
+
+    drain: Drain | None = None
+    """What speaks for draining the node; null where it did not fail. Scripts go by `live`."""
+    all_alike: list[AllAlike] = []
+    """Checks that all nodes failed as this one did: look at software and settings first."""
 
     @property
     def told(self) -> str:

@@ -14,16 +14,21 @@ _ON_LIMITS = ("PASS", "PERF-FAIL")
 
 
 def partitions_of(
-    status: NodeStatus, partitions: Collection[str], missed: Collection[str]
+    status: NodeStatus,
+    partitions: Collection[str],
+    missed: Collection[str],
+    rules: Collection[str],
 ) -> list[str]:
     """Return the partitions without their own calibration on whose limits a status depends.
 
-    Returns none if a limit of a calibrated partition was missed, because that is enough proof.
+    Returns none if a limit of a calibrated partition was missed, or a member is far behind its
+    peers (`peers`), because that is enough proof.
 
     :param partitions: the partitions that measured.
     :param missed: the partitions of which a metric missed its reference.
+    :param rules: those of the node's reasons.
     """
-    if status not in _ON_LIMITS:
+    if status not in _ON_LIMITS or "peers" in rules:
         return []
     resting = missed if status == "PERF-FAIL" else partitions
     found = [one for one in resting if not calibrated.has_own(folder(), one)]

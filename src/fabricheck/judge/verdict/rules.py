@@ -25,6 +25,12 @@ STATUSES: tuple[NodeStatus, ...] = (
 #: The statuses of a failed node: a fault is proven.
 FAILED: frozenset[NodeStatus] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
 
+#: How a rule can show that the hardware of a node is at fault. `positive` shows it alone, also
+#: where many nodes have it. `contrast` shows it where the same check, with the same programs,
+#: runtime and driver, passed on another node or earlier on this one, failed here twice in the same
+#: way, and few nodes failed so. Only these make a line for the scheduler live (`verdict.evidence`).
+Evidence = Literal["positive", "contrast"]
+
 
 def worst(statuses: Iterable[NodeStatus]) -> NodeStatus:
     """Return the worst of some statuses; PASS if there are none."""
@@ -37,13 +43,15 @@ class Rule:
 
     when: the finding, for the docs. status: its status. beside_a_pass: its status if another
     attempt of the same check on the same node passed; None if a later pass removes it, because the
-    node was not tested, or not exclusively.
+    node was not tested, or not exclusively. evidence: how it can show a fault of the hardware; None
+    where it never does.
     """
 
     name: str
     status: NodeStatus
     when: str
     beside_a_pass: NodeStatus | None = "UNSTABLE"
+    evidence: Evidence | None = None
 
 
 _OF_A_CHECK = (
@@ -52,15 +60,26 @@ _OF_A_CHECK = (
         "wrong-data",
         "DATA-FAIL",
         "A program or a third-party tool found wrong data: the status `wrong-data`, its exit "
-        "code 5, or a series with verification errors. Once is enough.",
+        "code 5, or a series with verification errors. Once is enough for the status.",
         "DATA-FAIL",
+        "contrast",
+    ),
+    Rule(
+        "wrong-data-twice",
+        "DATA-FAIL",
+        "One process of this suite found wrong data in two series, and neither MPI nor RCCL moved "
+        "it.",
+        "DATA-FAIL",
+        "positive",
     ),
     # Hardware
     Rule(
         "device-error",
         "HW-FAIL",
-        "A program of this suite ended with `device-error`: the runtime's error named hardware, "
-        "such as an uncorrected ECC or NVLink error.",
+        "The runtime's error names hardware (the status `device-error`: an uncorrectable memory "
+        "error, NVLink, a lost device, a hardware stack error), or the kernel's log does.",
+        "HW-FAIL",
+        "positive",
     ),
     Rule(
         "memory-errors",
@@ -68,32 +87,73 @@ _OF_A_CHECK = (
         "The driver counted new uncorrected errors of a device's memory during a run, or the "
         "host those of a memory controller. Once is enough.",
         "HW-FAIL",
+        "positive",
+    ),
+    Rule(
+        "lost",
+        "HW-FAIL",
+        "A device, a link or a NIC is gone that the node model states (published or measured) or "
+        "that PCI shows, and no mode, control group or variable explains it.",
+        "HW-FAIL",
+        "positive",
+    ),
+    Rule(
+        "pcie-lanes",
+        "HW-FAIL",
+        "The PCIe link of a device has fewer lanes under load than both of its ends support.",
+        "HW-FAIL",
+        "positive",
     ),
     Rule(
         "devices",
         "HW-FAIL",
-        "The node has other devices than the partition states, for example one fewer, or none, "
-        "and no setting hides them.",
+        "The node shows fewer devices than the partition states. No setting hides them, and what "
+        "PCI shows is unknown.",
+        evidence="contrast",
     ),
     Rule(
         "topology",
         "HW-FAIL",
-        "`node_topology` found the node to differ from its node model: a link, a device, a NUMA "
-        "domain.",
+        "`node_topology` found the node to differ from what its node model states of this kind of "
+        "machine: other links than the model's, NUMA domains or cores.",
+        evidence="contrast",
     ),
     Rule(
         "nics",
         "HW-FAIL",
         "`nic_inventory` found the node's NICs to differ from its node model or its fabric: one "
-        "that is gone, down, too slow, at another place, or that counted uncorrected errors.",
+        "that is down, too slow, at another place, or that counted uncorrected errors.",
+        evidence="contrast",
+    ),
+    Rule(
+        "isolated",
+        "HW-FAIL",
+        "A check hung, was ended by a signal, or had a call of the runtime refused, twice in the "
+        "same way on this node, and passed with the same programs, runtime and driver elsewhere or "
+        "earlier. Without this contrast it is `time-limit`, `ended` or `software`.",
+        evidence="contrast",
     ),
     # Speed
-    Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
+    Rule(
+        "reference",
+        "PERF-FAIL",
+        "A metric missed its reference, each time it was measured.",
+        evidence="contrast",
+    ),
+    Rule(
+        "peers",
+        "PERF-FAIL",
+        "A member is more than 20 % behind its peers on the node in two attempts, whose documents "
+        "show that nobody else used node or device. It needs no calibration, and is not "
+        "provisional.",
+        evidence="contrast",
+    ),
     Rule(
         "network",
         "PERF-FAIL",
         "Rounds over several nodes named the node, or one of its NICs: it is slower with all "
         "partners than others are, and was so again with partners that proved good.",
+        evidence="contrast",
     ),
     # Variation
     Rule(
@@ -143,6 +203,12 @@ _OF_A_CHECK = (
         "scheduler, its node failed (`NODE_FAIL`), a signal ended it.",
     ),
     Rule(
+        "software",
+        "INCOMPLETE",
+        "A program ended with `software`: an exception, an MPI error, a rank that died, a file, a "
+        "quota, an order of events, or a call of the runtime whose error names no hardware.",
+    ),
+    Rule(
         "cancelled",
         "INCOMPLETE",
         "A job was cancelled or preempted, or the session stopped before the check.",
@@ -165,15 +231,10 @@ _OF_A_CHECK = (
         "INCOMPLETE",
         "A setting of the node or the job prevents the measurement, or changed what was "
         "measured: a program ended with `setting`, a variable that the check does not set "
-        "disabled engines or made launches wait, or a setting hides devices. The sentence names "
+        "disabled engines or made launches wait, a setting hides devices, a mode divides them "
+        "(CPX, MIG), or they are of another kind than the partition states. The sentence names "
         "what to change. Nothing is proven against the hardware.",
         None,
-    ),
-    Rule(
-        "software",
-        "INCOMPLETE",
-        "A program of this suite ended with `software`: an error of the program, the runtime, MPI, "
-        "a file or the system that names no hardware.",
     ),
     Rule(
         "tool",
@@ -237,8 +298,8 @@ _OF_A_NODE = (
     Rule(
         "diagnosis",
         "PERF-FAIL",
-        "The smallest set of degraded components that explains the misses, before them and with "
-        "the status of the first; or, after them, that none explains them "
+        "The smallest set of degraded components that explains the missed limits, before them and "
+        "with the status of the first; or, after them, that none explains them "
         "([diagnosis](#diagnosis)).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
@@ -251,10 +312,11 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE
 def table() -> list[str]:
     """Return the rules as the lines of a table in Markdown, for docs/result.md."""
     rows = [
-        f"| `{rule.name}` | {rule.status} | {_beside(rule)} | {rule.when} |"
+        f"| `{rule.name}` | {rule.status} | {_beside(rule)} | {rule.evidence or ''} | {rule.when} |"
         for rule in RULES.values()
     ]
-    return ["| rule | status | beside a pass | when |", "|---|---|---|---|", *rows]
+    head = "| rule | status | beside a pass | evidence | when |"
+    return [head, "|---|---|---|---|---|", *rows]
 
 
 def _beside(rule: Rule) -> str:
@@ -266,7 +328,8 @@ class Finding:
     """Why something did not pass: a rule, and a sentence that names metric, pair and devices.
 
     check: its name without the node; None for the node as a whole. metric: the failed metric.
-    status: the status of the rule, or its status beside a pass.
+    status: the status of the rule, or its status beside a pass. isolates: whether it is a fault of
+    the node where the same software does not show it elsewhere.
     """
 
     rule: Rule
@@ -274,6 +337,12 @@ class Finding:
     check: str | None
     metric: str | None
     status: NodeStatus
+    isolates: bool = False
+
+    @property
+    def way(self) -> tuple[str, str | None]:
+        """In which way it failed: the rule, and the metric where it has one."""
+        return self.rule.name, self.metric
 
     @property
     def told(self) -> str:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 
 from fabricheck.core.nodelists import SLURM_NAME, folded, is_several, unfolded
-from fabricheck.judge.verdict.model import Row
-from fabricheck.judge.verdict.rules import FAILED
+from fabricheck.judge.verdict import model
 
 #: The characters of a reason: a shell and Slurm read none of them specially between quotes.
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
@@ -16,35 +15,55 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
 LONGEST_REASON = 200
 
 
-def drain_lines(rows: Iterable[Row]) -> list[str]:
+#: What keeps a line from being live, in the words of its comment.
+DOUBTS: dict[model.Doubt, str] = {
+    "several-nodes": "of several nodes",
+    "simulated": "simulated",
+    "nothing-measured": "no document shows what was measured",
+    "injected-faults": "injected faults",
+    "not-scheduled": "no scheduler named this node",
+    "provisional": "limits without a calibration",
+    "failed-once": "failed once, run it again",
+    "unknown-software": "the driver's version is unknown",
+    "no-contrast": "it passed nowhere with the same programs, runtime and driver",
+    "many-alike": "many nodes failed alike",
+    "all-alike": "all nodes failed alike",
+    "no-evidence": "nothing here is evidence of hardware",
+}
+
+
+def drain_lines(rows: Iterable[model.Row]) -> list[str]:
     """Return a line of ``scontrol`` for each failed node, to be read and run by a person.
 
-    Provisional statuses have no line, nor have results of several nodes, which do not tell whose
-    fault they are. The line is a comment if nothing was measured on the node, or no scheduler named
-    it.
+    The line is a comment with its doubts where they keep it from being live. There is none for
+    results of several nodes, which do not show whose fault they are, and where all nodes failed
+    alike.
     """
     lines = []
     for row in rows:
-        if row.status not in FAILED or row.provisional or is_several(row.node):
+        drain = row.drain
+        if drain is None or {"several-nodes", "all-alike"} & {*drain.doubts}:
             continue
         if not SLURM_NAME.fullmatch(row.node):
             lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
             continue
-        said = plain(f"fabricheck {row.status}: {row.reasons[0].sentence}")[
-            :LONGEST_REASON
-        ].rstrip()
+        said = plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
         line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{said}"'
-        doubts = [
-            *(["simulated"] if row.kind == "simulated" else []),
-            *(["no document tells what was measured"] if row.kind == "nothing" else []),
-            *(["injected faults"] if row.faults_injected else []),
-            *([] if row.scheduled else ["no scheduler named this node"]),
-        ]
-        lines.append(f"# {', '.join(doubts)}: {line}" if doubts else line)
+        doubts = "; ".join(DOUBTS[one] for one in drain.doubts)
+        lines.append(line if drain.live else f"# {doubts}: {line}")
     return lines
 
 
-def to_run_again(rows: Iterable[Row]) -> str:
+def _reason(row: model.Row) -> model.Reason:
+    """Return the reason that a line states: the diagnosis, else that of the evidence."""
+    first, drain = row.reasons[0], row.drain
+    if drain is None or drain.rule is None or first.rule == "diagnosis":
+        return first
+    evidence = (one for one in row.reasons if (one.rule, one.check) == (drain.rule, drain.check))
+    return next(evidence, first)
+
+
+def to_run_again(rows: Iterable[model.Row]) -> str:
     """Return the nodes about which nothing is proven, as a host list; only nodes of a scheduler."""
     open_ones = [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
     each = [name for one in open_ones for name in (unfolded(one) if is_several(one) else [one])]

@@ -167,3 +167,4 @@ def _compare(
         raise PreventedBySetting(" ".join(found.settings))
     content["notes"] += found.settings
     content["differences"] = differences
+    content["lost"] = list(outcome.lost)

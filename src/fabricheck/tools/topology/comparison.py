@@ -1,8 +1,13 @@
-"""Comparison of a node's topology tools with its node model, in sentences."""
+"""Comparison of a node's topology tools with its node model, in sentences.
+
+The kind of a fact decides what a difference from it is: a finding where it is published or measured
+of this kind of machine, a note where it is assumed or derived, or where it is of the NUMA domains,
+cores or addresses of another host.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,64 +20,103 @@ _MATCHED_BY_NUMBER = (
     "devices were matched by number: {reason}, and a tool may number them differently from HIP"
 )
 
+#: Facts that differ from host to host with the same devices: measured on one, they are that host's.
+_OF_A_HOST = ("domains", "devices.pci")
+
 
 @dataclass(frozen=True)
 class Comparison:
     """The result of a comparison.
 
-    ``differences`` are sentences, one per pair or device, that make it fail. ``compared`` lists
-    what was compared, ``notes`` what could not be, and how the devices were matched.
+    ``differences`` are sentences, one per pair or device, that make it fail. ``lost`` are those of
+    them that say that a device or a link is gone. ``compared`` lists what was compared, ``notes``
+    what could not be, what differs from a fact of no weight, and how the devices were matched.
     """
 
     differences: tuple[str, ...]
     compared: tuple[str, ...]
     notes: tuple[str, ...]
+    lost: tuple[str, ...] = ()
+
+
+def weighs(model: NodeModel, fact: str) -> bool:
+    """Whether a difference from a fact of a model is a finding.
+
+    :param fact: its key: ``links``, ``switch``, ``domains``, ``devices.pci``.
+    """
+    kinds = ("published",) if fact in _OF_A_HOST else ("published", "measured")
+    return fact in model.facts and model.facts[fact].kind in kinds
 
 
 def compare(model: NodeModel, report: Reported) -> Comparison:
-    """Compare a report with a model: devices, links, their peak, NUMA domains, cores.
+    """Compare a report with a model: devices, links, NUMA domains, cores.
 
-    Devices are matched by PCI address where model and report have them all, else by number.
+    Devices are matched by PCI address where model and report have them all, else by number. The
+    peak of a link is recorded only: drivers print a constant for it.
     """
     n = len(model.devices)
     if report.vendor != model.vendor or report.count != n:
         shown = f"{report.count} {report.vendor} devices in {report.origin}"
         sentence = f"The node has {n} {model.vendor} devices in {model.name}, {shown}."
-        return Comparison((sentence,), ("devices",), ())
+        gone = report.vendor == model.vendor and report.count < n
+        return Comparison((sentence,), ("devices",), (), (sentence,) if gone else ())
     differences: list[str] = []
+    lost: tuple[str, ...] = ()
     compared = ["devices"]
     notes: list[str] = []
-    report, how = _matched(model, report, differences)
+    report, how = _matched(model, report, differences, notes)
     notes.append(how)
+    of_links: list[str] = []
     if report.links is not None:
         compared.append("links")
-        differences += _links(model, report)
+        of_links = list(_links(model, report))
     elif report.link_types is not None:
         compared.append("link types")
-        differences += _types(model, report)
+        of_links = list(_types(model, report))
         notes.append("the number of links is not reported, only their type")
     else:
         notes.append("links are not reported")
-    if report.link_peak_gbs is not None and model.links:
-        compared.append("peak of a link")
-        modelled = max(link.peak_gbs for link in model.links.values())
-        if abs(modelled - report.link_peak_gbs) > 1e-6 * modelled:
-            differences.append(
-                f"One link has {modelled:g} GB/s in {model.name}, "
-                f"{report.link_peak_gbs:g} in {report.origin}."
-            )
+    if weighs(model, "switch" if model.switch is not None else "links"):
+        differences += of_links
+        # With more links elsewhere the cables are others, and none is gone.
+        lost = () if _has_more_links(model, report) else tuple(of_links)
+    else:
+        notes += [f"differs from what is assumed: {sentence}" for sentence in of_links]
+    if report.link_peak_gbs is not None:
+        notes.append(f"the driver states {report.link_peak_gbs:g} GB/s as the peak of a link")
+    of_domains: list[str] = []
     if report.numa is not None and any(domain is not None for domain in report.numa):
         compared.append("NUMA domains")
-        differences += _numa(model, report)
+        of_domains += _numa(model, report)
     else:
         notes.append("NUMA domains are not reported")
     if report.cpus is not None:
         compared.append("cores")
-        differences += _cores(model, report)
-    return Comparison(tuple(differences), tuple(compared), tuple(notes))
+        of_domains += _cores(model, report)
+    by_weight(model, of_domains, differences, notes)
+    return Comparison(tuple(differences), tuple(compared), tuple(notes), lost)
 
 
-def _matched(model: NodeModel, report: Reported, differences: list[str]) -> tuple[Reported, str]:
+def by_weight(
+    model: NodeModel, sentences: Iterable[str], differences: list[str], notes: list[str]
+) -> None:
+    """Add differences of NUMA domains and cores to the differences, or to the notes."""
+    if weighs(model, "domains"):
+        differences += sentences
+    else:
+        notes += [f"differs from another host: {sentence}" for sentence in sentences]
+
+
+def _has_more_links(model: NodeModel, report: Reported) -> bool:
+    links = report.links
+    return links is not None and any(
+        links[a][b] > model.link_matrix[a][b] for a, b in combinations(range(report.count), 2)
+    )
+
+
+def _matched(
+    model: NodeModel, report: Reported, differences: list[str], notes: list[str]
+) -> tuple[Reported, str]:
     addresses = [device.pci_address for device in model.devices]
     known = [address for address in addresses if address is not None]
     if report.pci is None:
@@ -84,7 +128,7 @@ def _matched(model: NodeModel, report: Reported, differences: list[str]) -> tupl
     try:
         return by_pci(report, known) or report, "devices were matched by PCI address"
     except InvalidInputError as error:
-        differences.append(str(error))
+        (differences if weighs(model, "devices.pci") else notes).append(str(error))
         reason = "their PCI addresses differ from those of the model"
         return report, _MATCHED_BY_NUMBER.format(reason=reason)
 

@@ -12,6 +12,7 @@ from fabricheck.core.errors import InvalidFile
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
+from fabricheck.results.other_devices import divides
 from fabricheck.results.settings import balancing_sentence
 from fabricheck.tools.runner import text_of
 
@@ -52,6 +53,15 @@ def driver_version(root: Path = Path("/")) -> str:
         if version:
             return f"{module} {version}"
     return UNKNOWN
+
+
+def partition_mode(root: Path = Path("/")) -> str | None:
+    """Return the mode by which AMD's driver divides devices, such as CPX; None where none does."""
+    for file in sorted(root.glob("sys/class/drm/card*/device/current_compute_partition")):
+        mode = _line(file)
+        if divides(mode):
+            return mode
+    return None
 
 
 def host_differences(model: NodeModel, host: Host) -> list[str]:

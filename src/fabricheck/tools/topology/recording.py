@@ -14,19 +14,22 @@ from typing import Any, Literal
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_NODE, EXIT_CODE, STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
 from fabricheck.results.model import Device, ResultDocument
+from fabricheck.results.other_devices import divided_sentence
 from fabricheck.tools.runner import recorded_code
-from fabricheck.tools.topology.comparison import compare
+from fabricheck.tools.topology.comparison import by_weight, compare, weighs
 from fabricheck.tools.topology.detection import Detection, detect, parse_files
 from fabricheck.tools.topology.host import (
     balancing_setting,
     describe_host,
     driver_version,
     host_differences,
+    partition_mode,
 )
 from fabricheck.tools.topology.reported import Reported
 from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
@@ -94,7 +97,8 @@ def record(
         if devices is not None:
             node = node.part(devices)
         content["options"] |= {"node": node.name, "digest": node.sha256}
-        _compare(node, _ask(simulated, files, limit_s, content), content)
+        mode = None if simulated else partition_mode(root)
+        _compare(node, _ask(simulated, files, limit_s, content), mode, content)
     except FabricheckError as error:
         fail(content, error)
     return finish(content, started, output)
@@ -114,8 +118,11 @@ def _ask(
     return found.report
 
 
-def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> None:
-    """Add the differences from the model to the document."""
+def _compare(model: NodeModel, report: Reported, mode: str | None, content: dict[str, Any]) -> None:
+    """Add the differences from the model to the document.
+
+    :param mode: the mode that divides devices; None where they are whole, or none tells.
+    """
     host, not_used = content["host"], content["notes"]
     granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
     if granted == str(report.count) and report.count < len(model.devices):
@@ -124,6 +131,8 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
             f"{report.count} devices of the {len(model.devices)} in {model.name}: request all of "
             "them."
         )
+    if mode is not None and report.count != len(model.devices):
+        raise PreventedBySetting(divided_sentence(host["hostname"], mode, report.count))
     outcome = compare(model, report)
     of_host = {
         "NUMA domains and cores of the host": bool(host["numa_domains"]),
@@ -136,7 +145,8 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
         *not_used,
         *(f"not reported: {what}" for what, told in of_host.items() if not told),
     ]
-    differences = [*outcome.differences, *host_differences(model, host)]
+    differences = [*outcome.differences]
+    by_weight(model, host_differences(model, host), differences, content["notes"])
     untold = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices, that is the only difference: nothing else can be compared.
     if untold and report.count == len(model.devices) and report.vendor == model.vendor:
@@ -146,12 +156,20 @@ def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> Non
             f"The {' and '.join(untold)} of node {host['hostname']} are not reported in "
             f"{report.origin}{silent}, so they cannot be compared with {model.name}."
         )
+    domains = sum(bool(one["cores"]) for one in host["numa_domains"])
+    if domains not in (0, len(model.domains)) and weighs(model, "domains") and not outcome.lost:
+        raise PreventedBySetting(
+            f"Node {host['hostname']} has {count(domains, 'NUMA domain')} with cores, {model.name} "
+            f"has {len(model.domains)}: the firmware's setting of NUMA nodes per socket (NPS) "
+            "decides it."
+        )
     setting = balancing_setting(host)
     if setting and not differences:
         raise PreventedBySetting(setting)
     if setting:
         content["notes"].append(setting)
     content["differences"] = differences
+    content["lost"] = list(outcome.lost)
 
 
 def empty(

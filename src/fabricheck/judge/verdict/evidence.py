@@ -1,0 +1,272 @@
+"""Evidence against the hardware of a node, from all nodes of a verdict, and the drain line.
+
+A failed status says that something is wrong on a node; a driver, a variable or the format of a tool
+can make it fail as well as its hardware. A node is to be drained only on evidence of hardware: a
+finding that names it (positive), or one that the same software does not show elsewhere (contrast).
+The rules state which of both each of them can be.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.core import nodelists
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import UNKNOWN
+from fabricheck.judge.verdict import model
+from fabricheck.judge.verdict.attempts import ISOLATING, TIMES, Attempt
+from fabricheck.judge.verdict.checks import Key, key
+from fabricheck.judge.verdict.grouping import NodeResults
+from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, worst
+from fabricheck.references import calibrated
+from fabricheck.references.published import folder
+from fabricheck.results.model import ResultDocument
+
+#: The most nodes that may fail alike and still be accused by contrast, as a part of those that ran.
+FEW = 0.1
+
+#: Rules of which all nodes together say something where they all fail by one: not a setting, which
+#: its own sentence explains, and nothing that names hardware.
+_OF_ALL = frozenset(
+    {name for name, rule in RULES.items() if rule.evidence == "contrast"}
+    | {"software", "tool", "ended", "time-limit"}
+)
+
+#: What an attempt failed by: the rule, and the metric where it has one.
+Way = tuple[str, str | None]
+
+#: The versions that could make a check fail: of programs, runtime and driver.
+Software = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """How one check went on one node with one software.
+
+    passed: whether its last attempt passed. passed_before: whether an earlier one did. failures: by
+    way, how many attempts failed so since the last pass; isolating: the ways that no document or
+    sentence explains, which are a fault of the node where others pass.
+    """
+
+    check: Key
+    software: Software | None
+    passed: bool
+    passed_before: bool = False
+    failures: Mapping[Way, int] = field(default_factory=dict)
+    isolating: frozenset[Way] = frozenset()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict on a node before others are looked at, and how its checks went."""
+
+    verdict: model.NodeVerdict
+    runs: Sequence[Run]
+
+
+def runs_of(results: NodeResults) -> list[Run]:
+    """Return how the checks of a node went, by check and software, in the order of the sessions."""
+    found: dict[tuple[Key, Software | None], list[Attempt]] = defaultdict(list)
+    for _, attempts in sorted(results.by_source, key=lambda one: min(a.began for a in one[1])):
+        by_partition: dict[str, list[ResultDocument]] = defaultdict(list)
+        for attempt in attempts:
+            if attempt.document is not None:
+                by_partition[key(attempt)[0]].append(attempt.document)
+        for attempt in attempts:
+            if not attempt.skipped:
+                check = key(attempt)
+                found[check, _software(by_partition[check[0]])].append(attempt)
+    return [_run(check, software, own) for (check, software), own in found.items()]
+
+
+def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> Run:
+    passes = [number for number, one in enumerate(attempts) if one.passed]
+    since = attempts[passes[-1] + 1 if passes else 0 :]
+    failures: dict[Way, int] = defaultdict(int)
+    isolating = set()
+    for attempt in since:
+        for way in {one.way for one in attempt.findings}:
+            failures[way] += 1
+        isolating |= {one.way for one in attempt.findings if one.isolates}
+    return Run(check, software, not since, bool(passes), dict(failures), frozenset(isolating))
+
+
+def _software(documents: Iterable[ResultDocument]) -> Software | None:
+    """Return the versions of a session in a partition; None where the driver's is unknown."""
+    programs, runtimes, drivers = set(), set(), set()
+    for document in documents:
+        if document["program"]["name"] in ("topology", "nics"):
+            continue  # of Python: they do not use the runtime
+        programs.add(f"{document['program']['version']} {document['program']['commit']}")
+        runtimes.add(str(document["versions"].get("runtime")))
+        drivers.add(str(document["versions"].get("driver")))
+    known = [one - {"None", UNKNOWN} for one in (programs, runtimes, drivers)]
+    return (*(tuple(sorted(one)) for one in known),) if known[2] else None
+
+
+def decided(
+    judged: Sequence[Judged], in_rounds: Mapping[str, Run] | None = None
+) -> list[model.NodeVerdict]:
+    """Return the verdicts in their order, each with what all nodes together show.
+
+    What only one node does twice becomes `isolated`. A failed node gets its drain, and every node
+    what all of those that ran a check failed by.
+
+    :param in_rounds: by node, how it went in rounds over several nodes.
+    """
+    rounds = in_rounds or {}
+    others = _Cohorts(judged, rounds)
+    every = [
+        Judged(one.verdict, [*one.runs, rounds[one.verdict.node]])
+        if one.verdict.node in rounds
+        else one
+        for one in judged
+    ]
+    return [_decided(one, others) for one in every]
+
+
+def _decided(judged: Judged, others: _Cohorts) -> model.NodeVerdict:
+    verdict = judged.verdict
+    reasons = [_isolated(reason, judged, others) for reason in verdict.reasons]
+    if reasons != verdict.reasons:
+        reasons.sort(key=lambda reason: STATUSES.index(reason.status))
+        status = worst(reason.status for reason in reasons)
+        held = verdict.provisional if status == verdict.status else []
+        verdict = verdict.model_copy(
+            update={"reasons": reasons, "status": status, "provisional": held}
+        )
+    alike = others.all_alike(judged.runs) if verdict.kind == "measured" else []
+    drain = _drain(Judged(verdict, judged.runs), others) if verdict.status in FAILED else None
+    return verdict.model_copy(update={"drain": drain, "all_alike": alike})
+
+
+def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.Reason:
+    """Return a reason as `isolated` where only this node does so, and did so twice."""
+    way = (reason.rule, reason.metric)
+    own = [run for run in judged.runs if run.check[2] == reason.check and way in run.isolating]
+    for run in own if reason.rule in ISOLATING else ():
+        if not others.doubts(judged.verdict, run, way):
+            passed = others.passed_elsewhere(judged.verdict, run)
+            where = f"on {count(len(passed), 'other node')}" if passed else "here before"
+            rule = RULES["isolated"]
+            said = (
+                f"{reason.sentence.rstrip('.')}; it did so {run.failures[way]} times, and passed "
+                f"{where} with the same programs, runtime and driver."
+            )
+            made = {"rule": rule.name, "status": rule.status, "sentence": said}
+            return reason.model_copy(update=made)
+    return reason
+
+
+def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
+    """Return what speaks for and against draining a failed node: its best evidence."""
+    verdict = judged.verdict
+    of_node = list(_doubts_of_node(verdict))
+    best: model.Drain | None = None
+    for reason in verdict.reasons:
+        evidence = RULES[reason.rule].evidence
+        if reason.status not in FAILED or evidence is None:
+            continue
+        doubts = [*of_node]
+        if evidence == "contrast":
+            doubts += _doubts_of_contrast(reason, judged, others)
+        found = model.Drain(
+            live=not doubts,
+            evidence=evidence if len(doubts) == len(of_node) else None,
+            rule=reason.rule,
+            check=reason.check,
+            doubts=doubts,
+        )
+        if best is None or _rank(found) < _rank(best):
+            best = found
+    return best or model.Drain(live=False, doubts=[*of_node, "no-evidence"])
+
+
+def _rank(drain: model.Drain) -> tuple[bool, int]:
+    return not drain.live, len(drain.doubts)
+
+
+def _doubts_of_node(verdict: model.NodeVerdict) -> Iterator[model.Doubt]:
+    if nodelists.is_several(verdict.node):
+        yield "several-nodes"
+    if verdict.kind == "simulated":
+        yield "simulated"
+    if verdict.kind == "nothing":
+        yield "nothing-measured"
+    if verdict.faults_injected:
+        yield "injected-faults"
+    if not verdict.scheduled:
+        yield "not-scheduled"
+
+
+def _doubts_of_contrast(
+    reason: model.Reason, judged: Judged, others: _Cohorts
+) -> list[model.Doubt]:
+    """Return what is missing for a contrast, of the run of the check in which least is missing."""
+    rule = {"peers": "reference"}.get(reason.rule, reason.rule)
+    every = [
+        (run, way)
+        for run in judged.runs
+        for way in (run.isolating if rule == "isolated" else [(rule, reason.metric)])
+        if run.check[2] == reason.check and way in run.failures
+    ]
+    if not every:
+        return ["no-contrast"]
+    found = []
+    for run, way in every:
+        doubts = others.doubts(judged.verdict, run, way)
+        if reason.rule == "reference" and not calibrated.has_own(folder(), run.check[0]):
+            doubts.insert(0, "provisional")
+        found.append(doubts)
+    return min(found, key=len)
+
+
+class _Cohorts:
+    """The nodes that ran a check with the same software, and how it went on each."""
+
+    def __init__(self, judged: Iterable[Judged], in_rounds: Mapping[str, Run]) -> None:
+        self._nodes: dict[tuple[Key, Software | None], dict[str, Run]] = defaultdict(dict)
+        for one in judged:
+            # A simulated node is no machine, and results of several nodes blame none of them.
+            if one.verdict.kind == "measured" and not nodelists.is_several(one.verdict.node):
+                for run in one.runs:
+                    self._nodes[run.check, run.software][one.verdict.node] = run
+        for node, run in in_rounds.items():
+            self._nodes[run.check, run.software][node] = run
+
+    def passed_elsewhere(self, verdict: model.NodeVerdict, run: Run) -> list[str]:
+        """Return the other nodes on which a check passed with the same software."""
+        cohort = self._nodes[run.check, run.software]
+        return [node for node, own in cohort.items() if own.passed and node != verdict.node]
+
+    def doubts(self, verdict: model.NodeVerdict, run: Run, way: Way) -> list[model.Doubt]:
+        """Return what is missing for a contrast; empty where nothing is."""
+        found: list[model.Doubt] = []
+        if run.failures[way] < TIMES:
+            found.append("failed-once")
+        if run.software is None:
+            found.append("unknown-software")
+        elif not (run.passed_before or self.passed_elsewhere(verdict, run)):
+            found.append("no-contrast")
+        cohort = self._nodes[run.check, run.software]
+        alike = sum(_fails_by(own, way[0]) for own in cohort.values())
+        if alike > max(1, FEW * len(cohort)):
+            found.append("all-alike" if alike == len(cohort) else "many-alike")
+        return found
+
+    def all_alike(self, runs: Iterable[Run]) -> list[model.AllAlike]:
+        """Return what all nodes, several, that ran a check of these runs failed by."""
+        found = []
+        for run in runs:
+            cohort = self._nodes[run.check, run.software]
+            for rule in dict.fromkeys(rule for rule, _ in run.failures if rule in _OF_ALL):
+                if len(cohort) > 1 and all(_fails_by(own, rule) for own in cohort.values()):
+                    alike = model.AllAlike(check=run.check[2], rule=rule, nodes=len(cohort))
+                    found.append(alike)
+        return found
+
+
+def _fails_by(run: Run, rule: str) -> bool:
+    return any(rule == own for own, _ in run.failures)
