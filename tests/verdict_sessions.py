@@ -123,3 +123,53 @@ def of_mi250x(slow, **changes):
     ]
     devices = [factories.device(index) for index in range(8)]
     return factories.simulated_document(devices=devices, series=series, **changes)
+
+
+def versions(driver="6.12.12"):
+    """Build the versions of a document by its driver."""
+    return {"runtime": "6.3", "driver": driver}
+
+
+def sound(driver="6.12.12"):
+    """Build what makes a case one that passed, and its document."""
+    return {}, factories.document(versions=versions(driver))
+
+
+def slow(driver="6.12.12"):
+    """Build what makes a case one that missed its reference, and its document."""
+    return missed(), factories.document(versions=versions(driver))
+
+
+def hung(driver="6.12.12"):
+    """Build what makes a case one that hung, and its document."""
+    return failed("sanity", "the time limit", job_exitcode=6), ended(
+        "time-limit", 6, "120 s were over", versions=versions(driver)
+    )
+
+
+def crashed(driver="6.12.12"):
+    """Build what makes a case one that a signal of its own ended, and its document."""
+    return failed("sanity", "ended by signal 11", job_exitcode=139), factories.killed_document() | {
+        "versions": versions(driver)
+    }
+
+
+def refused(driver="6.12.12", **outcome):
+    """Build what makes a case one that ended with `software`, and its document."""
+    document = ended("software", 4, "hipMemcpy failed", versions=versions(driver))
+    document["outcome"] = document["outcome"] | outcome
+    return failed("sanity", job_exitcode=4), document
+
+
+def over_nodes(folder, *sessions):
+    """Judge nodes by sessions, each with the case and the document of every node."""
+    folders = []
+    for number, nodes in enumerate(sessions):
+        cases = [(good(node=node) | case, document) for node, (case, document) in nodes.items()]
+        folders.append(write(folder / str(number), cases, start=factories.SESSION_START + number))
+    return judge(*folders)
+
+
+def of_many(bad, number=20, others=None):
+    """Return the nodes of a session, the first of which is bad."""
+    return {f"node{n}": bad if n == 1 else others or sound() for n in range(1, number + 1)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import verdict_sessions as made
 from faults import files
 from faults.rows import DATA, HW, INCOMPLETE, PASS, PERF, UNSTABLE, Made, Must, Row
 from faults.sessions import HOST, Session
@@ -229,7 +230,7 @@ STATE = (
         Must(UNSTABLE, ["15.8 of 16 cores", "bash"]), quick=True),
     Row(38, "new uncorrected memory errors during a run", "F",
         Made("counters in a document of a run that passed", files.uncorrected),
-        Must(HW, ["device 0", "2 new uncorrected memory errors"]), quick=True),
+        Must(HW, ["device 0", "2 new uncorrected memory errors"], drained=["node1"]), quick=True),
     Row(39, "throttling of a device that is slow", "F",
         Made("counters in a document", files.throttled),
         Must(PERF, ["device 0", "throttled by power"]), quick=True),
@@ -305,8 +306,57 @@ TIME = (
         Must(UNSTABLE, ["p2p"])),
 )  # fmt: skip
 
+#: What is hardware, and what only looks so.
+EVIDENCE = (
+    Row(52, "PCIe x8 of x16 under load", "F",
+        Made("the state of a device in a document of a run that passed", files.narrow),
+        Must(HW, ["device 0", "8 of 16 lanes"], drained=["node1"]), quick=True),
+    Row(53, "seven of eight devices", "F",
+        Made("a document of `topology`", files.one_of_seven),
+        Must(HW, ["8 amd devices", "7 amd devices"], drained=["node1"])),
+    Row(54, "a link trained at half its width on a new system", "F",
+        Made("two sessions of four nodes without a calibration", files.half_width),
+        Must(PERF, ["engine_alike"], drained=["node1"]), quick=True),
+    Row(55, "a program that crashes twice on one of many nodes", "F",
+        Made("two sessions of twenty nodes",
+             lambda folder: files.over_nodes(folder, *2 * [made.of_many(made.crashed())])),
+        Must(HW, ["passed on 19 other nodes"], drained=["node1"]), quick=True),
+    Row(55, "a program that crashes once", "F",
+        Made("a session of twenty nodes",
+             lambda folder: files.over_nodes(folder, made.of_many(made.crashed()))),
+        Must(INCOMPLETE, ["signal 11"])),
+    Row(56, "a partition of one node that misses its limits", "F",
+        Made("two sessions of one node",
+             lambda folder: files.over_nodes(folder, *2 * [made.of_many(made.slow(), 1)])),
+        Must(PERF, ["copy_worst"])),
+    Row(57, "a rolling update of a driver over forty nodes", "F",
+        Made("two sessions; twenty nodes have the new driver, and are slow",
+             lambda folder: files.over_nodes(folder, *2 * [
+                 {f"node{n}": made.slow("7.0") if n <= 20 else made.sound()
+                  for n in range(1, 41)}])),
+        Must(PERF, ["Software and settings first: all 20 nodes"]), quick=True),
+    Row(58, "a new system on which nothing ever passed", "F",
+        Made("two sessions of eight nodes of which each has a call of the runtime refused",
+             lambda folder: files.over_nodes(folder, *2 * [
+                 {f"node{n}": made.refused(runtime_error="hipErrorInvalidValue")
+                  for n in range(1, 9)}])),
+        Must(INCOMPLETE, ["Software and settings first: all 8 nodes"])),
+    Row(59, "H100 in a partition of H200", "F",
+        Made("the devices of a document",
+             lambda folder: files.other_kind(folder, name="NVIDIA H100 80GB HBM3",
+                                             memory_bytes=85017493504)),
+        Must(INCOMPLETE, ["NVIDIA H100 80GB HBM3", "NVIDIA H200"]), quick=True),
+    Row(60, "a GPU in MIG", "F",
+        Made("the state of a device in a document", files.divided),
+        Must(INCOMPLETE, ["MIG", "nvidia-smi -mig 0"])),
+    Row(61, "a folder of programs of another runtime", "L",
+        Session(["stream_local"], wrapped={"stream": "exec $tests/../build/host/bin/stream \"$@\""}),
+        Must(INCOMPLETE, ["runtime host"])),
+)  # fmt: skip
+
 ROWS: Sequence[Row] = tuple(
     sorted(
-        (*LINKS, *MEMORY, *RANKS, *WRONG, *STATE, *ENDS, *FLEET, *TIME), key=lambda row: row.number
+        (*LINKS, *MEMORY, *RANKS, *WRONG, *STATE, *ENDS, *FLEET, *TIME, *EVIDENCE),
+        key=lambda row: row.number,
     )
 )

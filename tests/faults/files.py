@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import topology_texts as texts
 import verdict_sessions as made
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.verdict import documents
+from fabricheck.judge.verdict.alike import software_first
 from fabricheck.node import load
 from fabricheck.results import made_of, reading
 from fabricheck.results.document import load as load_document
@@ -43,8 +45,7 @@ def one_document(folder: Path, case: Mapping[str, Any], document: Mapping[str, A
     told = said(found, results)
     # A caveat changes no status; it is said beside a pass.
     caveats = [("PASS", sentence) for sentence in found.caveats]
-    return Said(told.status, [*told.sentences, *caveats], told.failed, told.passed,
-                told.diagnosis, told.diagnosed)  # fmt: skip
+    return replace(told, sentences=[*told.sentences, *caveats])
 
 
 def missed_on(
@@ -256,6 +257,74 @@ def killed(folder: Path) -> Said:
 def _finished(folder: Path) -> set[str]:
     """Return the checks that left a document."""
     return {file.parent.name for file in (folder / "results").rglob("result.json")}
+
+
+def narrow(folder: Path) -> Said:
+    """A device with 8 of the 16 lanes that it and its port support, in a run that passed."""
+    lanes = {"width": 8, "width_max": 16, "width_max_port": 16, "gt_per_s": 16.0}
+    state = factories.device_state(0, pcie=lanes | {"gt_per_s_max": 16.0, "replays": 0})
+    both = [state, factories.device_state(1)]
+    return one_document(folder, {}, factories.on_h200(state=factories.state(both, both)))
+
+
+def one_of_seven(folder: Path) -> Said:
+    """Seven of eight devices, compared with their node model."""
+    said = "The node has 8 amd devices in mi300x, 7 amd devices in rocm-smi."
+    program = factories.document()["program"] | {"name": "topology"}
+    own = factories.document(series=[], program=program, differences=[said], lost=[said])
+    case = made.good("node_topology") | made.missed("differences", "count", tags=["E13"])
+    return one_document(folder, case, own)
+
+
+def other_kind(folder: Path, **device: Any) -> Said:
+    """Devices of another kind, or divided, in the partition h200:x2."""
+    own = factories.on_h200(2)
+    devices = [one | device for one in own["devices"]]
+    case = {"system": "h200", "partition": "x2", "environ": "cuda"} | made.missed()
+    return one_document(folder, case, own | {"devices": devices})
+
+
+def divided(folder: Path) -> Said:
+    """A device in MIG in the partition h200:x2, which then shows one."""
+    states = [factories.device_state(0, compute_partition="MIG")]
+    own = factories.on_h200(1, state=factories.state(states, states))
+    case = {"system": "h200", "partition": "x2", "environ": "cuda"}
+    return one_document(folder, case | made.failed("sanity", "1", "OtherDevicesError"), own)
+
+
+def over_nodes(folder: Path, *sessions: Mapping[str, Any]) -> Said:
+    """Judge nodes by sessions, each with the case and the document of every node."""
+    found = made.over_nodes(folder, *sessions)
+    total = documents.whole("run-0", found.values())
+    worst = total.nodes[0].status
+    first = [(worst, sentence) for sentence in software_first(total.nodes)]
+    told = [(one.status, reason.sentence) for one in total.nodes for reason in one.reasons]
+    drained = [one.node for one in total.nodes if one.drain is not None and one.drain.live]
+    return Said(worst, [*first, *told], drained=drained)
+
+
+def half_width(folder: Path) -> Said:
+    """A link that trained at half its width, on one of four nodes of a system without limits of
+    its own, twice.
+    """
+    sessions = []
+    for number in range(2):
+        cases = []
+        for node in range(1, 5):
+            percent, result = (50.0, "fail") if node == 1 else (99.0, "pass")
+            values = {"other:gpu:engine_alike": [percent, 100.0, -0.05, None, "%", result]}
+            here = {"system": "other", "partition": "gpu", "perfvalues": values}
+            case = made.good("p2p_engine", f"node{node}") | (made.missed() if node == 1 else {})
+            cases.append((case | here, factories.on_h200(2, versions=made.versions())))
+        results = made.write(folder / str(number), cases, start=factories.SESSION_START + number)
+        for file in results.rglob("result.json"):
+            one = made_of.MadeOf(series=(0,), reduce=None, of_peers=True)
+            made_of.write(file.parent, load_document(file), {"engine_alike": one})
+        sessions.append(results)
+    found = made.judge(*sessions)
+    told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]
+    drained = [one.node for one in found.values() if one.drain is not None and one.drain.live]
+    return Said(found["node1"].told, told, drained=drained)
 
 
 def many(folder: Path, changes: Mapping[str, Mapping[str, Any]], count: int) -> Said:

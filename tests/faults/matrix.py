@@ -28,9 +28,10 @@ other tests.
   injected by a program (`--inject-fault`). **L**: by a stand-in in the place of a program, a
   launcher or a tool, which is `$real` in it. **F**: in files, such as documents with counters of a
   driver that no machine at hand has. **H**: recorded on two H200.
-- *Must be said*: the status of the node, what one sentence of that status names, and the component
-  that is [diagnosed](diagnosis.md). A row is *caught* where that was said, and no other component,
-  and the checks that the fault does not concern passed.
+- *Must be said*: the status of the node, what one sentence of that status names, the component
+  that is [diagnosed](diagnosis.md), and the nodes with a [live line](result.md#drain) for the
+  scheduler. A row is *caught* where that was said, no other component and no other line, and the
+  checks that the fault does not concern passed.
 - Values are simulated, but for programs of `local:host`, what was recorded, and what stand-ins and
   documents make up. Nothing here ran on a device of AMD.
 

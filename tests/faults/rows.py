@@ -47,19 +47,22 @@ class Must:
 
     names: each stands in one sentence that alone makes such a status, as words of their own.
     without: these do not stand in it. diagnosis: the component that must be diagnosed, alone or
-    among at most three that explain as much; None where there must be none.
+    among at most three that explain as much; None where there must be none. drained: the nodes that
+    must have a live line for the scheduler; no other may have one.
     """
 
     status: Sequence[str]
     names: Sequence[str] = ()
     without: Sequence[str] = ()
     diagnosis: str | None = None
+    drained: Sequence[str] = ()
 
     def __str__(self) -> str:
         """Say it in a cell of a table."""
         names = ", ".join([*self.names, *(f"not {one}" for one in self.without)])
         said = " or ".join(self.status) + (f": {names}" if names else "")
-        return f"{said}; {self.diagnosis}" if self.diagnosis else said
+        drained = [f"drain {', '.join(self.drained)}"] if self.drained else []
+        return "; ".join([said, *filter(None, [self.diagnosis]), *drained])
 
     def diagnosed(self, said: Said) -> bool:
         """Whether what must be diagnosed is, and nothing else."""
@@ -127,7 +130,8 @@ class Outcome:
     def caught(self) -> bool:
         """Whether what must be said was said, and nothing of what is healthy."""
         said = self.sentence is not None and self.row.must.diagnosed(self.said)
-        return said and not self.missing
+        drained = [*self.said.drained] == [*self.row.must.drained]
+        return said and drained and not self.missing
 
     @property
     def unexpected(self) -> str | None:
@@ -138,7 +142,8 @@ class Outcome:
         if not self.caught and not self.row.not_yet:
             others = f", {', '.join(self.missing)} did not pass" if self.missing else ""
             told = f"{self.said.status} {list(self.said.sentences)}"
-            return f"{name} is not caught{others}: {told}, diagnosed {list(self.said.diagnosed)}"
+            diagnosed, drained = list(self.said.diagnosed), list(self.said.drained)
+            return f"{name} is not caught{others}: {told}, diagnosed {diagnosed}, drain {drained}"
         return None
 
 

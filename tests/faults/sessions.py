@@ -34,7 +34,8 @@ class Said:
     status: the verdict's, or that of what looks at several nodes.
     sentences: with the status that each alone would make of the node.
     failed: the checks of the sentences. passed: those that passed. diagnosis: the sentence of the
-    diagnosis. diagnosed: of each component of it the names of those that explain as much.
+    diagnosis. diagnosed: of each component of it the names of those that explain as much. drained:
+    the nodes with a live line for the scheduler.
     """
 
     status: str
@@ -43,6 +44,7 @@ class Said:
     passed: Sequence[str] = ()
     diagnosis: str = ""
     diagnosed: Sequence[Sequence[str]] = ()
+    drained: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,7 @@ def said(found: NodeVerdict, results: Path) -> Said:
         sorted(_passed(results)),
         told.sentence if told is not None else "",
         [[one.component, *one.equals] for one in told.degraded] if told is not None else [],
+        [found.node] if found.drain is not None and found.drain.live else [],
     )
 
 

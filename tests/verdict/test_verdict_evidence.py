@@ -15,60 +15,14 @@ from fabricheck.references import calibrated
 
 CHECK = (made.WHERE, "builtin", "stream_local")
 SOFTWARE = (("0.3.0 abc",), ("6.3",), ("6.12.12",))
-HUNG = made.failed("sanity", "the time limit", job_exitcode=6)
-CRASHED = made.failed("sanity", "ended by signal 11", job_exitcode=139)
-
-
-def versions(driver="6.12.12"):
-    return {"runtime": "6.3", "driver": driver}
-
-
-def good(driver="6.12.12"):
-    return {}, factories.document(versions=versions(driver))
-
-
-def slow(driver="6.12.12"):
-    return made.missed(), factories.document(versions=versions(driver))
-
-
-def hung(driver="6.12.12"):
-    return HUNG, made.ended("time-limit", 6, "120 s were over", versions=versions(driver))
-
-
-def crashed(driver="6.12.12"):
-    return CRASHED, factories.killed_document() | {"versions": versions(driver)}
-
-
-def refused(driver="6.12.12", **outcome):
-    document = made.ended("software", 4, "hipMemcpy failed", versions=versions(driver))
-    document["outcome"] = document["outcome"] | outcome
-    return made.failed("sanity", job_exitcode=4), document
-
-
-def judged(folder, *sessions):
-    """Judge nodes by sessions, each with the case and the document of every node."""
-    folders = []
-    for number, nodes in enumerate(sessions):
-        cases = [
-            (made.good(node=node) | case, document) for node, (case, document) in nodes.items()
-        ]
-        folders.append(
-            made.write(folder / str(number), cases, start=factories.SESSION_START + number)
-        )
-    return made.judge(*folders)
 
 
 def lines(verdicts):
     return scheduler.drain_lines(documents.whole("x", verdicts.values()).nodes)
 
 
-def of_many(bad, number=20, others=None):
-    """Return the nodes of a session, the first of which is bad."""
-    return {f"node{n}": bad if n == 1 else others or good() for n in range(1, number + 1)}
-
-
 def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
-    found = judged(tmp_path, of_many(slow()), of_many(slow()))
+    found = made.over_nodes(tmp_path, made.of_many(made.slow()), made.of_many(made.slow()))
     assert found["node1"].drain == model.Drain(
         live=True, evidence="contrast", rule="reference", check="stream_local", doubts=[]
     )
@@ -80,18 +34,24 @@ def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
 @pytest.mark.parametrize(
     ("sessions", "doubt"),
     [
-        ([of_many(slow())], "failed-once"),
-        ([of_many(slow(), 1), of_many(slow(), 1)], "no-contrast"),
-        ([of_many(slow("7.0")), of_many(slow("7.0"))], "no-contrast"),
-        ([of_many(slow("unknown")), of_many(slow("unknown"))], "unknown-software"),
+        ([made.of_many(made.slow())], "failed-once"),
+        ([made.of_many(made.slow(), 1), made.of_many(made.slow(), 1)], "no-contrast"),
+        ([made.of_many(made.slow("7.0")), made.of_many(made.slow("7.0"))], "no-contrast"),
         (
-            [{**of_many(slow()), **{f"node{n}": slow() for n in range(2, 5)}} for _ in range(2)],
+            [made.of_many(made.slow("unknown")), made.of_many(made.slow("unknown"))],
+            "unknown-software",
+        ),
+        (
+            [
+                {**made.of_many(made.slow()), **{f"node{n}": made.slow() for n in range(2, 5)}}
+                for _ in range(2)
+            ],
             "many-alike",
         ),
     ],
 )
 def test_what_is_missing_of_a_contrast_makes_the_line_a_comment(tmp_path, sessions, doubt):
-    found = judged(tmp_path, *sessions)
+    found = made.over_nodes(tmp_path, *sessions)
     drain = found["node1"].drain
     assert not drain.live and doubt in drain.doubts and drain.evidence is None
     assert all(line.startswith("# ") for line in lines(found))
@@ -100,31 +60,33 @@ def test_what_is_missing_of_a_contrast_makes_the_line_a_comment(tmp_path, sessio
 
 def test_a_limit_without_a_calibration_is_a_doubt(tmp_path, references):
     calibrated.file_of(references, made.WHERE).unlink()
-    found = judged(tmp_path, of_many(slow()), of_many(slow()))
+    found = made.over_nodes(tmp_path, made.of_many(made.slow()), made.of_many(made.slow()))
     assert found["node1"].drain.doubts == ["provisional"]
 
 
 def test_an_earlier_pass_on_the_node_is_a_contrast(tmp_path):
-    found = judged(tmp_path, {"node1": good()}, {"node1": slow()}, {"node1": slow()})
+    found = made.over_nodes(
+        tmp_path, {"node1": made.sound()}, {"node1": made.slow()}, {"node1": made.slow()}
+    )
     assert (found["node1"].status, found["node1"].drain.live) == ("PERF-FAIL", True)
     # Once is a check that varies.
-    once = judged(tmp_path / "once", {"node1": good()}, {"node1": slow()})
+    once = made.over_nodes(tmp_path / "once", {"node1": made.sound()}, {"node1": made.slow()})
     assert once["node1"].status == "UNSTABLE"
 
 
 def test_a_retry_is_a_second_time(tmp_path):
     """ReFrame's retry leaves no document of the first attempt."""
-    cases = [(made.good(node=f"node{n}"), good()[1]) for n in (2, 3)]
+    cases = [(made.good(node=f"node{n}"), made.sound()[1]) for n in (2, 3)]
     case = made.good() | made.missed()
-    results = made.write(tmp_path, [(case, slow()[1]), *cases], earlier=[case])
+    results = made.write(tmp_path, [(case, made.slow()[1]), *cases], earlier=[case])
     assert made.judge(results)["node1"].drain.live
 
 
-@pytest.mark.parametrize("end", [hung, crashed])
+@pytest.mark.parametrize("end", [made.hung, made.crashed])
 def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end):
-    once = judged(tmp_path / "once", of_many(end()))
+    once = made.over_nodes(tmp_path / "once", made.of_many(end()))
     assert once["node1"].status == "INCOMPLETE" and not lines(once)
-    twice = judged(tmp_path / "twice", of_many(end()), of_many(end()))
+    twice = made.over_nodes(tmp_path / "twice", made.of_many(end()), made.of_many(end()))
     assert twice["node1"].status == "HW-FAIL" and twice["node1"].drain.live
     (reason,) = {one.rule: one for one in twice["node1"].reasons}.values()
     assert reason.rule == "isolated"
@@ -133,22 +95,24 @@ def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end
 
 def test_only_a_refused_call_of_the_runtime_isolates_among_errors_of_software(tmp_path):
     """A full disk twice on one node is no fault of its devices."""
-    of_disk = judged(tmp_path / "disk", of_many(refused()), of_many(refused()))
+    of_disk = made.over_nodes(
+        tmp_path / "disk", made.of_many(made.refused()), made.of_many(made.refused())
+    )
     assert of_disk["node1"].status == "INCOMPLETE"
-    call = refused(runtime_error="hipErrorLaunchFailure")
-    of_call = judged(tmp_path / "call", of_many(call), of_many(call))
+    call = made.refused(runtime_error="hipErrorLaunchFailure")
+    of_call = made.over_nodes(tmp_path / "call", made.of_many(call), made.of_many(call))
     assert of_call["node1"].status == "HW-FAIL" and of_call["node1"].drain.live
 
 
 def test_a_signal_from_outside_isolates_nothing(tmp_path):
-    killed = made.failed("sanity", "ended by signal 9", job_exitcode=137), crashed()[1]
-    found = judged(tmp_path, of_many(killed), of_many(killed))
+    killed = made.failed("sanity", "ended by signal 9", job_exitcode=137), made.crashed()[1]
+    found = made.over_nodes(tmp_path, made.of_many(killed), made.of_many(killed))
     assert found["node1"].status == "INCOMPLETE"
 
 
 def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(tmp_path):
-    nodes = {f"node{n}": slow("7.0") if n <= 20 else good() for n in range(1, 41)}
-    found = judged(tmp_path, nodes, nodes)
+    nodes = {f"node{n}": made.slow("7.0") if n <= 20 else made.sound() for n in range(1, 41)}
+    found = made.over_nodes(tmp_path, nodes, nodes)
     assert not lines(found)
     made.write(tmp_path / "all", [(made.good(node=n) | case, d) for n, (case, d) in nodes.items()])
     said = CliRunner().invoke(app, ["verdict", str(tmp_path / "all")])
@@ -159,8 +123,10 @@ def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(tmp_path)
 
 
 def test_a_new_system_on_which_nothing_ever_passed_has_no_line(tmp_path):
-    nodes = {f"node{n}": refused("7.0", runtime_error="hipErrorInvalidValue") for n in range(1, 9)}
-    found = judged(tmp_path, nodes, nodes)
+    nodes = {
+        f"node{n}": made.refused("7.0", runtime_error="hipErrorInvalidValue") for n in range(1, 9)
+    }
+    found = made.over_nodes(tmp_path, nodes, nodes)
     assert {one.status for one in found.values()} == {"INCOMPLETE"} and not lines(found)
     (alike,) = found["node3"].all_alike
     assert (alike.check, alike.rule, alike.nodes) == ("stream_local", "software", 8)
@@ -169,7 +135,7 @@ def test_a_new_system_on_which_nothing_ever_passed_has_no_line(tmp_path):
 def test_positive_evidence_counts_even_where_all_nodes_have_it(tmp_path):
     broken = factories.device_state(memory_errors={"corrected": 0, "uncorrected": 2})
     document = factories.on_h200(1, state=factories.state([factories.device_state()], [broken]))
-    found = judged(tmp_path, {f"node{n}": ({}, document) for n in range(1, 5)})
+    found = made.over_nodes(tmp_path, {f"node{n}": ({}, document) for n in range(1, 5)})
     assert {one.drain.evidence for one in found.values()} == {"positive"}
     assert len(lines(found)) == 4 and all(line.startswith("scontrol") for line in lines(found))
     assert not found["node1"].all_alike
@@ -182,7 +148,7 @@ def test_a_line_states_the_reason_that_is_the_evidence(tmp_path):
               "gt_per_s_max": 16.0, "replays": 0}
     )  # fmt: skip
     document = factories.on_h200(1, state=factories.state([narrow], [narrow]))
-    (line,) = lines(judged(tmp_path, {"node1": (made.missed(), document)}))
+    (line,) = lines(made.over_nodes(tmp_path, {"node1": (made.missed(), document)}))
     assert line.startswith("scontrol") and "HW-FAIL" in line and "has 8 of 16 lanes" in line
 
 
@@ -232,7 +198,7 @@ def test_wrong_data_twice_in_one_process_is_positive_unless_a_library_moved_it(t
     twice = made.ended("wrong-data", 5, series=[wrong, wrong | {"operation": "scale"}])
     once = made.ended("wrong-data", 5, series=[wrong])
     case = made.failed("sanity", job_exitcode=5)
-    found = judged(tmp_path, {"node1": (case, twice), "node2": (case, once)})
+    found = made.over_nodes(tmp_path, {"node1": (case, twice), "node2": (case, once)})
     assert (found["node1"].drain.evidence, found["node1"].drain.live) == ("positive", True)
     assert found["node2"].status == "DATA-FAIL" and not found["node2"].drain.live
 

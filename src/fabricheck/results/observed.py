@@ -269,8 +269,15 @@ def metrics_of(row: Check) -> Iterator[Metric]:
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:
-    """Return the healthy node model of documents: the one they name, else the site's."""
+    """Return the healthy node model of documents: the one they name, else the site's.
+
+    A site of a single machine takes it from a variable (FABRICHECK_AMD_NODE for `amd`), which the
+    documents have.
+    """
+    variable = f"FABRICHECK_{where.partition(':')[0].upper()}_NODE"
     for document in documents:
+        if variable in document["environment"]:
+            return _node(document["environment"][variable])
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])

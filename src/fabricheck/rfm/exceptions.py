@@ -24,6 +24,9 @@ ENDED_FROM_OUTSIDE = {
     "TIMEOUT": "was ended from outside: its job reached its time limit",
 }
 
+#: The highest number of a signal; launchers end with higher codes of their own.
+_LAST_SIGNAL = 64
+
 #: Those of them that say nothing about the node.
 ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
 
@@ -71,7 +74,7 @@ def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> st
         meaning = f"{on}{ENDED_FROM_OUTSIDE[job.state]}"
     elif job.exitcode is None:
         meaning = "was ended from outside, without an exit code"
-    elif job.exitcode > 128:
+    elif 128 < job.exitcode <= 128 + _LAST_SIGNAL:
         meaning = f"was ended by signal {job.exitcode - 128} (exit code {job.exitcode})"
     else:
         known = EXIT_MEANING.get(job.exitcode, "not one of its own exit codes")

@@ -35,6 +35,9 @@ ISOLATING = frozenset({"time-limit", "ended", "software"})
 #: Programs of this suite that do not use the runtime.
 _WITHOUT_RUNTIME = frozenset({"topology", "nics"})
 
+#: The rules of limits, which are those of the devices that a partition states.
+_OF_LIMITS = frozenset({"reference", "peers", "at-times"})
+
 #: Signals by which a program ends through its own fault or its device's (128 + n as an exit code):
 #: illegal instruction, abort, bus error, arithmetic, invalid address. Others come from outside.
 CRASHES = frozenset({128 + n for n in (4, 6, 7, 8, 11)})
@@ -121,7 +124,7 @@ class Attempt:
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
             return
-        other = self._other_devices
+        other = self.other_devices
         if other is not None:
             # What it measured is of other devices than its limits: only wrong data counts.
             yield other
@@ -157,7 +160,7 @@ class Attempt:
             yield self._say("lost", sentence)
 
     @cached_property
-    def _other_devices(self) -> Finding | None:
+    def other_devices(self) -> Finding | None:
         """The finding on devices that are not those of the partition; None if they are."""
         document, case = self.document, self.case
         if document is None or case is None or document["program"]["name"] in _WITHOUT_RUNTIME:
@@ -174,11 +177,15 @@ class Attempt:
             return None
         # A benchmark's document has the devices that it used.
         counted = document["outcome"]["status"] == "unsupported" or case.error == OTHER_DEVICES
+        node = observed.node_of(case.where, [document])
         devices = partitions.known(case.where).get("devices", ())
-        stated = sum(one.get("num_devices", 0) for one in devices) if counted else None
-        why = explained(document, stated, observed.node_of(case.where, [document]))
+        stated = len(node.devices) if node else sum(one["num_devices"] for one in devices)
+        why = explained(document, stated if counted else None, node)
+        if why is None:
+            return None
         rules = {"setting": "setting", "lost": "lost", "unexplained": "devices"}
-        return None if why is None else self._say(rules[why.kind], why.sentence)
+        # It is of the node, whichever check finds it.
+        return finding(rules[why.kind], why.sentence)
 
     @property
     def _cancelled(self) -> bool:
@@ -309,10 +316,13 @@ class Attempt:
         status = document["outcome"]["status"]
         program = document["program"]["name"]
         if status == "running":
-            return (
-                f"{program} on node {node} was killed, or is still running: its result is "
-                "incomplete"
+            code = self.case.exit_code if self.case is not None else None
+            ended = (
+                f"was ended by signal {code - 128}"
+                if code is not None and code in CRASHES
+                else "was killed, or is still running"
             )
+            return f"{program} on node {node} {ended}: its result is incomplete"
         return f"{program} on node {node} ended with {status}: {said or 'no message'}"
 
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
@@ -418,12 +428,16 @@ class Tried:
         return all(attempt.skipped for attempt in self.attempts)
 
 
-def together(check: str, attempts: Sequence[Attempt]) -> Tried:
+def together(
+    check: str, attempts: Sequence[Attempt], other_devices: Finding | None = None
+) -> Tried:
     """Return the joint result of several attempts of a check on one node.
 
     Passes do not excuse what failed since the last one twice in the same way.
 
     :param attempts: at least one, in the order of their start.
+    :param other_devices: that another check of the node found other devices than stated, which
+        makes limits meaningless.
     """
     passed = [number for number, one in enumerate(attempts) if one.passed]
     ran = [one for one in attempts if not one.skipped]
@@ -455,6 +469,8 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
         else one
         for one in reasons
     ]
+    if other_devices is not None:
+        reasons = [other_devices if one.rule.name in _OF_LIMITS else one for one in reasons]
     return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
 
 

@@ -37,9 +37,15 @@ class Checks:
     def of(cls, attempts: Iterable[Attempt], choice: Choice) -> Checks:
         """Return the checks of some attempts, which are in the order of their start."""
         found: dict[Key, list[Attempt]] = defaultdict(list)
+        other_devices: dict[str, Finding] = {}
         for attempt in attempts:
             found[key(attempt)].append(attempt)
-        return cls({each: together(each[2], own) for each, own in found.items()}, choice)
+            if attempt.other_devices is not None and attempt.other_devices.rule.name == "setting":
+                other_devices[key(attempt)[0]] = attempt.other_devices
+        tried = {
+            each: together(each[2], own, other_devices.get(each[0])) for each, own in found.items()
+        }
+        return cls(tried, choice)
 
     @property
     def partitions(self) -> list[str]:
