@@ -350,7 +350,8 @@ EVIDENCE = (
         Made("the state of a device in a document", files.divided),
         Must(INCOMPLETE, ["MIG", "nvidia-smi -mig 0"])),
     Row(61, "a folder of programs of another runtime", "L",
-        Session(["stream_local"], wrapped={"stream": "exec $tests/../build/host/bin/stream \"$@\""}),
+        Session(["stream_local"],
+                wrapped={"stream": "exec $tests/../build/host/bin/stream \"$@\""}),
         Must(INCOMPLETE, ["runtime host"])),
 )  # fmt: skip
 
