@@ -31,7 +31,7 @@ def refused(read, *arguments, error=GarbledOutput, **options):
     """Return the sentence of what must not pass; it names the file."""
     with pytest.raises(FabricheckError) as caught:
         read(*arguments, **options)
-    assert re.fullmatch(r"the file(, line \d+)?: [^\n]+\.", str(caught.value))
+    assert re.fullmatch(r"the file( of [^:,]+)?(, line \d+)?: [^\n]+\.", str(caught.value))
     assert isinstance(caught.value, error)
     return str(caught.value)
 
@@ -102,6 +102,33 @@ def test_p2p_matrices(csv, remote, executor):
 def test_p2p_of_1_52_and_without_a_host(csv):
     found = p2p(composed.transferbench_p2p(csv=csv, version="1.52", cpus=0))
     assert found.version == "1.52" and len(found.values) == 4 + 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("version", "tail"),
+    [
+        ("1.62.00", ""),
+        ("1.65", ""),
+        ("1.67.00", " (HEAD:0123abc) (Single-node mode)"),
+        ("1.68.00", " (develop:0123abc) (No extra feature support) (Single-node mode)"),
+        ("2.1.0", " Backend v9 (with NIC support) [anything]"),
+    ],
+)
+def test_later_versions_are_read_or_named(version, tail):
+    text = composed.transferbench_p2p(version=version)
+    banner = f"TransferBench v{version}"
+    assert text.count(banner) == 1
+    text = text.replace(banner, banner + tail)
+    assert p2p(text).version == version
+    named = "" if version == "1.62.00" else f" of TransferBench {version} (known up to 1.62)"
+    assert refused(p2p, text.replace("SRC+EXE", "Source")).startswith(f"the file{named}, line ")
+    assert f"the file{named}: it has no " in refused(p2p, text[: text.index("Bytes Per")])
+
+
+def test_a_run_of_several_nodes_is_refused():
+    text = composed.transferbench_p2p(version="1.67.00")
+    text = text.replace("v1.67.00", "v1.67.00 (HEAD:0123abc) (Multi-node mode)")
+    assert "it is of several nodes" in refused(p2p, text, error=OtherRunError)
 
 
 @FORMS

@@ -292,13 +292,43 @@ def test_managed_memory_is_not_device_memory():
         osu.require_device_support(result, "cuda")
 
 
-def test_warnings_of_ucx_are_passed_over():
+@pytest.mark.parametrize(
+    "log",
+    [
+        "[1700000000.123456] [node1:48213:0]   parser.c:2033 UCX  WARN  unused variable: UCX_X\n",
+        "[1700000000.123456] [gpu-1.cluster:8    :0]     sock.c:515  UCX  WARN  unable to read\n",
+        "[1700000000.123456] [x1000c0s0b0n0:3317 :async]  ib.c:1   UCX  DIAG  fork() is not safe\n",
+        "[1700000000.123456] [0a1b2c3d4e5f:123456:1]     rc.c:77   UCX  DEBUG made an endpoint\n",
+    ],
+)
+def test_warnings_of_ucx_are_passed_over(log):
     text, program, sizes = GOOD["bw"]
-    log = "[1700000000.123456] [node1:11:0]   parser.c:2033 UCX  WARN  unused variable: UCX_X\n"
     lines = text.splitlines(keepends=True)
     for position in range(len(lines) + 1):
         noisy = "".join([*lines[:position], log, *lines[position:]])
         assert osu.parse(noisy, "bw", program, sizes) == read("bw")
+    with pytest.raises(GarbledOutput, match="only warnings of UCX"):
+        osu.parse(log, "bw", program, sizes)
+
+
+LABELS = ("0: ", " 0: ", "node1.cluster 0: ", "[0] ", "[1,0]<stdout>:", "[prte-7@1,0]<stdout>: ")
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_launchers_labels_are_passed_over(label):
+    text, program, sizes = GOOD["bw"]
+    log = "[1700000000.123456] [node1:8    :0]   parser.c:2033 UCX  WARN  unused: UCX_X\n"
+    lines = [log, *text.splitlines(keepends=True)]
+    assert osu.parse("".join(label + one for one in lines), "bw", program, sizes) == read("bw")
+
+
+def test_an_unknown_label_is_named():
+    text, program, sizes = GOOD["bw"]
+    labelled = "".join(f"rank-0 | {one}" for one in text.splitlines(keepends=True))
+    with pytest.raises(GarbledOutput) as raised:
+        osu.parse(labelled, "bw", program, sizes)
+    assert "the label 'rank-0 |' is in front of '# OSU '" in str(raised.value)
+    assert "SLURM_LABELIO" in str(raised.value)
 
 
 def test_what_can_not_be_asked_for():

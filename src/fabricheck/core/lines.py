@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+# What launchers write in front of each line: Open MPI ([1,0]<stdout>:), Hydra ([0]), Slurm
+# and Flux (0:), PALS (node1 0:).
+_LABEL = re.compile(
+    r"^(?:[^<>]*<std(?:out|err|diag)>: ?|\[\d+\](?: |$)|\s*(?:[\w.-]+ )?\d+:(?: |$))"
+)
+# UCX may write its warnings to standard output; it pads the number of the process.
+_WARNING_OF_UCX = re.compile(
+    r"\[\d+\.\d+\]\s*\[\S+?:\d+\s*:[^\]]*\].*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b"
+)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?")
 # Digits that `int` refuses, or accepts from another script: no tool prints them.
 _NO_NUMBER = re.compile(r"[0-9]{100}|(?![0-9])\d")
@@ -68,6 +77,24 @@ def ended_lines_of(text: str, origin: str) -> list[Line]:
         count = len(text.splitlines())
         raise GarbledOutput(origin, count, "the text is cut off: this line has no end")
     return lines
+
+
+def lines_of_ranks(lines: Sequence[Line], banner: str = "") -> list[Line]:
+    """Return the lines of an MPI program without a launcher's labels and UCX's warnings.
+
+    :param banner: the start of a line that the program always prints.
+    :raises GarbledOutput: when another label is in front of it.
+    """
+    plain = [replace(line, text=_LABEL.sub("", line.text, count=1)) for line in lines]
+    if not any(line.text.startswith(banner) for line in plain):
+        for line in plain:
+            label, found, _ = line.text.partition(banner)
+            if found:
+                raise line.garbled(
+                    f"the label '{label.strip()}' is in front of '{banner}': start the ranks "
+                    "without labels (SLURM_LABELIO, --label)"
+                )
+    return [line for line in plain if line.text and not _WARNING_OF_UCX.match(line.text)]
 
 
 def refuse_odd_numbers(lines: Sequence[Line]) -> None:

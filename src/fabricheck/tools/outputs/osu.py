@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fabricheck.core.errors import NoDeviceSupport, UsageError
-from fabricheck.core.lines import Line, Printed, ended_lines_of, printed
+from fabricheck.core.errors import GarbledOutput, NoDeviceSupport, UsageError
+from fabricheck.core.lines import Line, Printed, ended_lines_of, lines_of_ranks, printed
 from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
 #: The supported programs, and their titles in the banner.
@@ -44,8 +44,6 @@ _COLUMN = re.compile(
 _SIZE = re.compile(r"0|[1-9]\d*")
 _VALUE = re.compile(r"\d+\.\d\d")  # OSU prints two digits; fewer mean that the text was cut off
 _WRONG = "DATA VALIDATION ERROR"
-# UCX may write its warnings to stdout.
-_LOG = re.compile(r"\[\d+\.\d+\] \[\S+:\d+:\d+\] .*\bUCX\s+(?:WARN|INFO|DIAG|DEBUG)\b")
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,9 @@ def parse(
     """
     if program not in TITLES or not sizes:
         raise UsageError(f"There is no parser of {program} with {len(sizes)} sizes.")
-    lines = [line for line in ended_lines_of(text, origin) if not _LOG.match(line.text)]
+    lines = lines_of_ranks(ended_lines_of(text, origin), "# OSU ")
+    if not lines:
+        raise GarbledOutput(origin, None, "it has only warnings of UCX")
     for line in lines:
         if line.text.startswith(_WRONG):
             raise line.wrong_data(f"OSU reports '{line.text}'")

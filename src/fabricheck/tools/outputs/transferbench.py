@@ -2,8 +2,7 @@
 
 Bandwidths are in GB/s (1e9 bytes per second), means over the iterations, and count bytes once. Rows
 are sources, columns destinations. Sources of the format: TransferBench.cpp of 1.52, which calls
-one2all pcopy, and the presets of its successor (up to its support of several nodes, which is
-refused).
+one2all pcopy, and the presets of its successor (of one node only).
 """
 
 from __future__ import annotations
@@ -11,14 +10,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of
 from fabricheck.tools.outputs import PlacedValues
 
-#: The oldest version whose format is read.
-OLDEST = (1, 52)
+#: The oldest version whose format is read, and the newest whose format is known.
+OLDEST, NEWEST = (1, 52), (1, 62)
 
 #: Matrices of p2p: one direction alone; in both directions, that of the row, and the total.
 ALONE, BESIDE, BOTH = "alone", "beside", "both"
@@ -30,8 +30,7 @@ SUM, BY_HOST = ("sum",), ("by host's clock",)
 BEST = "best"
 
 _VERSION = re.compile(
-    r"(?:EnvVar,Value,Description,\()?TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?"
-    r"(?: Backend v[0-9.]+)?(?: \(with NIC support\))?\)?"
+    r"(?:EnvVar,Value,Description,\()?TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?\b(.*)"
 )
 _SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *(?:=|,) *([^ ,]+) *(?::|,).*")
 _WORD = re.compile(r"[CG]PU \d\d|[^\s,]+")
@@ -447,11 +446,18 @@ def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
     return float(word)
 
 
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
 class _Reader:
     def __init__(self, text: str, origin: str) -> None:
         self.origin, self.lines = origin, ended_lines_of(text, origin)
+        self.version, newer = self._require_version()
+        if newer:
+            self.origin += f" of TransferBench {self.version} (known up to {_dotted(NEWEST)})"
+            self.lines = [replace(line, origin=self.origin) for line in self.lines]
         self.at = 0
-        self.version: str | None = None
         for line in self.lines:
             if "mismatch" in line.text and ("ERROR" in line.text or "nexpected" in line.text):
                 raise line.wrong_data(f"TransferBench found wrong data: {line.text.strip()}")
@@ -459,16 +465,21 @@ class _Reader:
                 raise line.garbled(
                     f"TransferBench says: {line.text.removeprefix('[ERROR]').strip()}"
                 )
-            if (match := _VERSION.fullmatch(line.text)) and self.version is None:
-                self.version = ".".join(part for part in match.groups() if part is not None)
-                if (int(match[1]), int(match[2])) < OLDEST:
-                    oldest = ".".join(map(str, OLDEST))
-                    raise line.other_run(
-                        f"it is of TransferBench {self.version}, not of {oldest} or newer"
-                    )
 
-        if self.version is None:
-            raise GarbledOutput(origin, None, "it does not state the version of TransferBench")
+    def _require_version(self) -> tuple[str, bool]:
+        """Return the version, and whether its format may be another than the known ones."""
+        for line in self.lines:
+            if match := _VERSION.fullmatch(line.text):
+                version = ".".join(part for part in match.groups()[:3] if part is not None)
+                number = (int(match[1]), int(match[2]))
+                if number < OLDEST:
+                    raise line.other_run(
+                        f"it is of TransferBench {version}, not of {_dotted(OLDEST)} or newer"
+                    )
+                if "multi-node" in match[4].lower():
+                    raise line.other_run("it is of several nodes")
+                return version, number > NEWEST
+        raise GarbledOutput(self.origin, None, "it does not state the version of TransferBench")
 
     def require_settings(self, wanted: Mapping[str, str]) -> None:
         """Refuse a run that prints another value of a requested environment variable."""
