@@ -228,6 +228,7 @@ def test_lines_of_the_library_are_passed_over(name):
     text, *asked = GOOD[name]
     logs = (
         texts.WARNING,
+        "[1700000000.123456] [node1:8    :0]   parser.c:2033 UCX  WARN  unused variable: UCX_X\n",
         "node1:11:12 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] via P2P/IPC\n",
         "node1:11:12 [0] NCCL INFO NET/OFI Selected Provider is cxi (found 4 nics)\n",
         "node1:11:12 [0] NCCL INFO Using network AWS Libfabric\n",
@@ -235,9 +236,37 @@ def test_lines_of_the_library_are_passed_over(name):
     lines = text.splitlines(keepends=True)
     for position in range(len(lines) + 1):
         noisy = "".join([*lines[:position], *logs, *lines[position:]])
+        labelled = "".join(f"0: {one}\n" for one in noisy.splitlines())
         result = nccl.parse(noisy, name, *asked)
+        assert nccl.parse(labelled, name, *asked) == result
         assert result.rows == read(name).rows
-        assert result.network == ("cxi", "AWS Libfabric")
+        named = [(one.process, one.name, one.is_provider) for one in result.network]
+        process = "process 11 (node1)"
+        assert named == [(process, "cxi", True), (process, "AWS Libfabric", False)]
+
+
+@pytest.mark.parametrize(
+    ("banner", "tests", "library", "headers"),
+    [
+        ("# rccl-tests version 2.17.9-develop:0123abc rccl-headers=22803 rccl-library=22707",
+         "rccl-tests 2.17.9-develop:0123abc", "2.27.7", "2.28.3"),
+        ("# rccl-tests version 2.18.3", "rccl-tests 2.18.3", None, None),
+        ("# nccl-tests version 2.19.6 nccl-headers=23003 nccl-library=2708 (rev 1a2b)",
+         "nccl-tests 2.19.6", "2.7.8", "2.30.3"),
+        ("rccl-tests: Version HEAD:0123abc", "rccl-tests HEAD:0123abc", None, None),
+        ("rccl-tests: Version :+", "rccl-tests :+", None, None),
+    ],
+)  # fmt: skip
+def test_banners_with_versions(banner, tests, library, headers):
+    text = texts.rccl_2025(texts.SCAN)
+    text = text.replace("rccl-tests: Version develop:ae3e635\n", "")
+    told = f"{banner}\n{re.sub('RCCL version.*', '', text)}"
+    found = nccl.parse(told, "x", "all_reduce", 8, SIZES)
+    assert (found.tests, found.library, found.headers) == (tests, library, headers)
+    # A line of RCCL's own says more than the code.
+    assert nccl.parse(f"{banner}\n{text}", "x", "all_reduce", 8, SIZES).library == (
+        "2.20.5-develop:abcdef0"
+    )
 
 
 def test_a_line_of_the_library_inside_a_row():

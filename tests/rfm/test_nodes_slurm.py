@@ -188,7 +188,7 @@ def test_nccl_on_another_network_is_a_setting(recorded):
          '"rccl_network": "AWS Libfabric",')  # fmt: skip
     outcome = recorded("--system=cluster:recorded", "-r", "-n", "^rccl_nodes$")
     assert outcome.status == 1
-    assert "the network must be AWS Libfabric, but the library reports Socket." in outcome
+    assert "must be AWS Libfabric, but rank 0 (node1), rank 1 (node2) report Socket." in outcome
     _, _, total = verdict(recorded)
     (row,) = total["nodes"]
     assert (row["status"], {one["rule"] for one in row["reasons"]}) == ("INCOMPLETE", {"setting"})

@@ -263,7 +263,7 @@ def test_what_carries_the_data_between_nodes(tmp_path):
         # A setting, not a slow node.
         (
             {"network": "AWS Libfabric"},
-            "the network must be AWS Libfabric, but the library reports Socket.",
+            "the network must be AWS Libfabric, but rank 0 (node1), rank 1 (node2) report Socket.",
         ),
     ):
         code, told = failure(between_nodes("all_reduce"), tmp_path=tmp_path, **TWO_NODES | required)
@@ -277,6 +277,71 @@ def test_what_carries_the_data_between_nodes(tmp_path):
     assert failure(one, tmp_path=tmp_path, **TWO_NODES)[1] == (
         f"{ALL_REDUCE}the ranks are on 2 nodes, but 1 were requested."
     )
+
+
+#: What the recorded lines "Using network Socket" of both ranks are replaced by.
+PLUGIN = r"\1NET/OFI Selected provider is {}, fabric is x (found 4 nics)\n\1Using network {}"
+ON_CXI = PLUGIN.format("cxi", "AWS Libfabric")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "changes", "said"),
+    [
+        (ON_CXI, ON_CXI, {}, None),
+        # Newer plug-ins have another name.
+        (PLUGIN.format("cxi", "Libfabric"), ON_CXI, {}, None),
+        (ON_CXI, PLUGIN.format("tcp;ofi_rxm", "Libfabric"), {},
+         "rank 1 (node2) reports the provider tcp;ofi_rxm."),
+        (PLUGIN.format("tcp", "AWS Libfabric"), ON_CXI, {},
+         "rank 0 (node1) reports the provider tcp."),
+        (ON_CXI, r"\1Using network Socket", {}, "rank 1 (node2) reports Socket."),
+        (ON_CXI, PLUGIN.format("verbs;ofi_rxm", "Libfabric"), {"provider": "cxi"},
+         "rank 1 (node2) reports the provider verbs;ofi_rxm."),
+        (r"\1Using network IB", r"\1Using network IB", {},
+         "rank 0 (node1), rank 1 (node2) report IB."),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("required", ["AWS Libfabric", "Libfabric", "cxi"])
+def test_every_rank_has_the_network_and_the_provider(
+    tmp_path, required, first, second, changes, said
+):
+    text = (ACROSS / "all_reduce_perf.txt").read_text()
+    for node, lines in (("node1", first), ("node2", second)):
+        text, count = re.subn(rf"({node}:\S+ \[0\] NCCL INFO )Using network Socket", lines, text)
+        assert count == 1
+    (tmp_path / "printed.txt").write_text(text)
+    one = between_nodes("all_reduce") | {"command": f"cat '{tmp_path}/printed.txt'"}
+    document = recorded(one, tmp_path=tmp_path, **TWO_NODES | {"network": required} | changes)
+    outcome = (document["outcome"]["status"], document["outcome"]["message"])
+    if said is None:
+        assert outcome == ("good", None)
+    else:
+        assert outcome == (
+            "setting", f"{ALL_REDUCE}the network must be {required}, but {said}"
+        )  # fmt: skip
+
+
+def test_a_provider_that_nobody_names_is_not_the_required_one(tmp_path):
+    text = (ACROSS / "all_reduce_perf.txt").read_text()
+    (tmp_path / "printed.txt").write_text(text.replace("network Socket", "network AWS Libfabric"))
+    one = between_nodes("all_reduce") | {"command": f"cat '{tmp_path}/printed.txt'"}
+    told = failure(one, tmp_path=tmp_path, **TWO_NODES | {"network": "cxi"})[1]
+    assert told == f"{ALL_REDUCE}the network must be cxi, but the library reports AWS Libfabric."
+
+
+def test_headers_of_another_version_than_the_library_are_a_note(tmp_path):
+    text = (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text()
+    (tmp_path / "printed.txt").write_text(text.replace("headers=22809", "headers=22803"))
+    devices = [factories.device(index, pci_address=f"0000:00:0{index + 6}.0") for index in (0, 1)]
+    plan = {"tool": "nccl-tests", "buffers": "device",
+            "facts_document": factories.document(devices=devices)}  # fmt: skip
+    one = launch("all_reduce", tmp_path / "printed.txt", (MIB,), **NCCL_2)
+    document = recorded(one, one | {"name": "again"}, tmp_path=tmp_path, **plan)
+    assert document["outcome"]["status"] == "good"
+    found = [note for note in document["notes"] if "headers" in note]
+    assert found == [
+        "nccl-tests 2.19.6 was built with headers of 2.28.3, and the library is 2.28.9"
+    ]
 
 
 def test_a_wrong_network_that_takes_too_long_is_the_reason(tmp_path):

@@ -154,8 +154,9 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return the versions that the environment requires, and the network of the fabric."""
         found = super().conditions(launches)
-        network = found["network"] or NETWORKS[self.fabric.file.provider]
-        return {**found, "network": network}
+        provider = self.fabric.file.provider
+        network = found["network"] or NETWORKS[provider]
+        return {**found, "network": network, "provider": provider}
 
     def processes(self, plan: Any) -> int:
         """One process for each device."""

@@ -11,6 +11,7 @@ series of its rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fabricheck.core import strict_json
 from fabricheck.core.errors import OtherRunError, UsageError, WrongSettingError
-from fabricheck.core.text import first_fault, read_text
+from fabricheck.core.text import first_fault, first_names, read_text
 from fabricheck.core.vocabulary import (
     BETTER,
     NCCL_COLLECTIVES,
@@ -33,7 +34,7 @@ from fabricheck.core.vocabulary import (
 )
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.tools.outputs import nccl, osu
-from fabricheck.tools.outputs.nccl import NcclResult
+from fabricheck.tools.outputs.nccl import NcclResult, Network
 
 #: The file in the launches' folder that describes the node: a document of a program.
 FACTS = "facts.json"
@@ -54,16 +55,26 @@ DATATYPES: Mapping[str, Datatype] = {
     "double": "double",
 }
 
+#: The names that NCCL's and RCCL's plug-in for libfabric gives itself, older and newer.
+LIBFABRIC = ("AWS Libfabric", "Libfabric")
+
+#: The providers of libfabric that send by the kernel's network stack.
+_OF_THE_KERNEL = ("tcp", "sockets", "udp", "net")
+
+#: The most ranks that a sentence names.
+_MOST_RANKS = 3
+
 #: A transfer counts as beyond a cache if its arrays are at least this many times larger.
 PAST_CACHES = 4
 
 
 @dataclass(frozen=True)
 class Found:
-    """The result of one launch: its series (none if it only verifies), and versions by name."""
+    """The result of one launch: its series (none if it only verifies), versions by name, notes."""
 
     series: tuple[Series, ...]
     versions: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,8 @@ class Plan(_Part):
     rank's host determines the memory. facts: the command that writes :data:`FACTS`: a program of
     this suite on the measured node. mpi_program: a program linked with the MPI whose version is
     recorded. library: the version that NCCL or RCCL must report, or its beginning; ``None`` accepts
-    any. network: the network that it must report between nodes.
+    any. network: the network that it must report between nodes, or the provider of libfabric;
+    provider: that of a fabric, where a plug-in for libfabric names one.
     """
 
     tool: str
@@ -173,6 +185,7 @@ class Plan(_Part):
     mpi_program: str | None = None
     library: str | None = None
     network: str | None = None
+    provider: str | None = None
     launches: Annotated[list[Launch], Field(min_length=1)]
 
     @property
@@ -278,7 +291,13 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
                 series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
     versions |= {} if result.library is None else {"rccl": result.library}
-    return Found(tuple(series), versions | dict(result.stack))
+    return Found(tuple(series), versions | dict(result.stack), tuple(_other_headers(result)))
+
+
+def _other_headers(result: NcclResult) -> Iterator[str]:
+    headers, library = result.headers, result.library
+    if headers and library and not re.match(rf"{re.escape(headers)}(?![.\d])", library):
+        yield f"{result.tests} was built with headers of {headers}, and the library is {library}"
 
 
 def too_slow(plan: Plan, launch: Launch, text: str) -> WrongSettingError | None:
@@ -290,12 +309,39 @@ def too_slow(plan: Plan, launch: Launch, text: str) -> WrongSettingError | None:
     return _other_network(plan, launch, networks) if networks else None
 
 
-def _other_network(plan: Plan, launch: Launch, networks: Sequence[str]) -> WrongSettingError | None:
-    if plan.network is None or any(plan.network in told for told in networks):
+def _other_network(
+    plan: Plan, launch: Launch, networks: Sequence[Network]
+) -> WrongSettingError | None:
+    """Return the first network of a rank that is not the required one; None without such a rank."""
+    if plan.network is None:
         return None
-    told = " and ".join(networks) or "none"
-    reason = f"the network must be {plan.network}, but the library reports {told}"
+    wrong = [one for one in networks if not _is_required(one, plan)]
+    if wrong:
+        name, is_provider = wrong[0].name, wrong[0].is_provider
+        same = [one.process for one in wrong if (one.name, one.is_provider) == (name, is_provider)]
+        says = "reports" if len(same) == 1 else "report"
+        reported = f"{first_names(same, _MOST_RANKS)} {says} "
+        reported += f"the provider {name}" if is_provider else name
+    elif not any(one.is_provider or not plan.network.islower() for one in networks):
+        reported = f"the library reports {networks[0].name if networks else 'none'}"
+    else:
+        return None
+    reason = f"the network must be {plan.network}, but {reported}"
     return WrongSettingError(launch.origin, None, reason)
+
+
+def _is_required(network: Network, plan: Plan) -> bool:
+    """Whether a network is that of a plan: a provider has a name in lower case, others have not."""
+    assert plan.network is not None
+    by_provider = plan.network.islower()
+    if network.is_provider:
+        # Layers above a provider follow it: tcp;ofi_rxm.
+        provider = network.name.partition(";")[0]
+        required = plan.provider or (plan.network if by_provider else None)
+        return provider == required if required else provider not in _OF_THE_KERNEL
+    if by_provider or plan.network in LIBFABRIC:
+        return network.name in LIBFABRIC
+    return plan.network in network.name
 
 
 def _of_another_run(

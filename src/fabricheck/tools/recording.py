@@ -100,6 +100,7 @@ class _Recording:
         self.mpi: str | None = None
         self.series: list[Series] = []
         self.versions: dict[str, str] = {}
+        self.notes: list[str] = []
         self.failures: list[FabricheckError] = []
         self.ran: list[dict[str, Any]] = []
 
@@ -172,6 +173,7 @@ class _Recording:
         found = benchmarks.read(self.plan, launch, out, self.facts)
         self._same_versions(found.versions, launch.origin)
         self.series += found.series
+        self.notes += [note for note in found.notes if note not in self.notes]
         return found.series
 
     def _failed(
@@ -287,6 +289,7 @@ class _Recording:
                 f"host, devices, environment and versions are those that {name} reports "
                 "(facts.json)"
             )
+        yield from self.notes
         yield "a sample is the mean that the tool reports; it reports no interval"
         if self.plan.buffers == "host":
             yield "the messages are in host memory, and no device takes part"

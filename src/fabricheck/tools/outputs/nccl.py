@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.errors import UsageError
-from fabricheck.core.lines import Line, ended_lines_of, printed
+from fabricheck.core.lines import Line, ended_lines_of, lines_of, lines_of_ranks, printed
 from fabricheck.tools.outputs.nccl_rows import COLLECTIVES, NcclRow, columns_of, row_of
 
+_CODED = r"[nr]ccl-(headers|library)=(\d+)"
 _TESTS = re.compile(
-    r"# nccl-tests version (\d[\d.]*) nccl-headers=\d+ nccl-library=(\d+)"
-    r"|rccl-tests: Version (\S+)"
+    rf"(?:# ([nr]ccl-tests) version (\d\S*)|(rccl-tests): Version (\S+))((?: {_CODED})*)"
+    r"(?: (?!.*ccl-(?:headers|library)=).*)?"  # Whatever later versions add.
 )
 _STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
 _PARAMETERS = re.compile(
@@ -25,16 +26,20 @@ _PARAMETERS = re.compile(
     r"validation: (?P<validation>\d+) graph: \d+(?: unalign: \d+)?"
 )
 _RANK = re.compile(
-    r"#\s+Rank\s+(\d+)(?: Group\s+(\d+))? Pid\s+\d+ on\s+(\S+) device\s+(\d+) "
+    r"#\s+Rank\s+(\d+)(?: Group\s+(\d+))? Pid\s+(\d+) on\s+(\S+) device\s+(\d+) "
     r"\[((?:0x)?[0-9a-fA-F:.]+)\] .+"
 )
+_DAMAGED = re.compile(r"#.*\b(nThread|Rank\s+\d|[nr]ccl-tests|Collective test)|rccl-tests")
 _HEADER = re.compile(r"#\s+size\s+count\s+type\s")
 _UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)(?:\s+\(us\)\s+\(GB/s\)\s+\(GB/s\))+")
 _BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)")
 _AVERAGE = re.compile(r"# Avg bus bandwidth\s*: (\S+)(?: (?:OK|FAILED))?")
 _CONCLUDED = re.compile(r"# Collective test concluded: (\S+?)_perf(?:_mpi)?")
+#: The start of a line that every version of the tests prints.
+_BANNER = "# nThread "
 # Lines of the library, printed between those of the test when NCCL_DEBUG is set.
 _LOG = re.compile(r"(?!#|\s*\d+\s+\d+\s).*\bNCCL (?:INFO|WARN|TRACE|CALL) (.*)")
+_PROCESS = re.compile(r"(\S+):(\d+):\d+ \[(\d+)\] .*\bNCCL ")
 _LIBRARY = re.compile(r"(NCCL|RCCL|HIP|ROCm) version\s*:?\s*(\S+)")
 _VERSION = re.compile(r"\d+(?:\.\d+)*(?:[+-]\S+)?")
 _NETWORK = re.compile(r"Using network (.+)|NET/OFI Selected [Pp]rovider is ([^,(]+)")
@@ -52,19 +57,35 @@ class NcclDevice:
 
 
 @dataclass(frozen=True)
+class Network:
+    """What the library of one process names as its network between nodes.
+
+    process: with its rank where the banner tells it. name: of a plug-in or part of the library
+    (``AWS Libfabric``, ``IB``, ``Socket``), or with ``is_provider`` of libfabric's provider
+    (``cxi``).
+    """
+
+    process: str
+    name: str
+    is_provider: bool
+
+
+@dataclass(frozen=True)
 class NcclResult:
     """The output of one test.
 
     tests: name and version of the test; ``None`` if the banner has none. library: version of the
-    library that ran. stack: versions that RCCL reports, such as ``("ROCm", "6.2.0.0-66")``.
-    network: the network that the library reported between nodes; empty unless NCCL_DEBUG was set.
-    batch: number of operations in a mean time. threads: of each process, which share its devices.
+    library that ran; headers: of those that the test was built with. stack: versions that RCCL
+    reports, such as ``("ROCm", "6.2.0.0-66")``. network: what the library named between nodes;
+    empty unless NCCL_DEBUG was set. batch: number of operations in a mean time. threads: of each
+    process, which share its devices.
     """
 
     tests: str | None
     library: str | None
+    headers: str | None
     stack: tuple[tuple[str, str], ...]
-    network: tuple[str, ...]
+    network: tuple[Network, ...]
     batch: int
     threads: int
     devices: tuple[NcclDevice, ...]
@@ -92,16 +113,31 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
         requested = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
         raise UsageError(f"There is no parser of {requested}.")
     reader = _Reader(collective, ranks, sizes)
-    for line in ended_lines_of(text, origin):
+    lines = lines_of_ranks(ended_lines_of(text, origin), _BANNER)
+    for line in lines:
         reader.take(line)
-    return reader.result(networks_of(text))
+    return reader.result(_networks(lines))
 
 
-def networks_of(text: str) -> tuple[str, ...]:
-    """Return the networks between nodes that the library reports in a whole or a partial output."""
-    logs = [log[1] for line in text.splitlines() if (log := _LOG.match(line))]
-    found = [match for log in logs if (match := _NETWORK.search(log))]
-    return tuple(dict.fromkeys((match[1] or match[2]).strip() for match in found))
+def networks_of(text: str) -> tuple[Network, ...]:
+    """Return the networks between nodes that the library names in an output that may be cut off."""
+    return _networks(lines_of_ranks(lines_of(text)))
+
+
+def _networks(lines: Sequence[Line]) -> tuple[Network, ...]:
+    ranks = {
+        (rank[4], rank[3], rank[5]): f"rank {rank[1]} ({rank[4]})"
+        for line in lines
+        if (rank := _RANK.fullmatch(line.text))
+    }
+    found = []
+    for line in lines:
+        if (log := _LOG.match(line.text)) and (named := _NETWORK.search(log[1])):
+            process = "the library"
+            if at := _PROCESS.search(line.text):
+                process = ranks.get((at[1], at[2], at[3]), f"process {at[2]} ({at[1]})")
+            found.append(Network(process, (named[1] or named[2]).strip(), named[1] is None))
+    return tuple(dict.fromkeys(found))
 
 
 class _Reader:
@@ -110,7 +146,7 @@ class _Reader:
     def __init__(self, collective: str, ranks: int, sizes: Sequence[int]) -> None:
         self.collective, self.ranks, self.sizes = collective, ranks, sizes
         self.tests: str | None = None
-        self.coded: str | None = None
+        self.coded: dict[str, str] = {}
         self.versions: dict[str, str] = {}
         self.named = False
         self.batch: int | None = None
@@ -155,8 +191,8 @@ class _Reader:
         if match := _TESTS.fullmatch(line.text):
             if self.tests is not None:
                 raise self.last.garbled("a second test begins here")
-            self.tests = f"rccl-tests {match[3]}" if match[3] else f"nccl-tests {match[1]}"
-            self.coded = _version(match[2]) if match[2] else None
+            self.tests = f"{match[1] or match[3]} {match[2] or match[4]}"
+            self.coded = {name: _version(code) for name, code in re.findall(_CODED, match[5])}
         elif match := _STARTING.fullmatch(line.text):
             self.named = True
             self._same_collective(match[1])
@@ -169,7 +205,7 @@ class _Reader:
         elif _HEADER.match(line.text):
             self._devices()
             self.columns = columns_of(line)
-        elif re.match(r"#.*\b(nThread|Rank\s+\d|nccl-tests|Collective test)|rccl-tests", line.text):
+        elif _DAMAGED.match(line.text):
             raise self.last.garbled(f"'{line.text}' is damaged")
 
     def _parameters(self, match: re.Match[str]) -> None:
@@ -192,7 +228,7 @@ class _Reader:
             raise self.last.other_run("this run has more sizes than were requested")
 
     def _rank(self, match: re.Match[str]) -> None:
-        device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower())
+        device = NcclDevice(int(match[1]), match[4], int(match[5]), match[6].lower())
         if device.rank != len(self.devices):
             raise self.last.garbled(
                 f"rank {device.rank} is in the place of rank {len(self.devices)}"
@@ -266,7 +302,7 @@ class _Reader:
         if name != self.collective:
             raise self.last.other_run(f"this is {name}_perf, not {self.collective}_perf")
 
-    def result(self, network: tuple[str, ...]) -> NcclResult:
+    def result(self, network: tuple[Network, ...]) -> NcclResult:
         """Return what was parsed, after its end."""
         for seen, what in (
             (
@@ -285,7 +321,8 @@ class _Reader:
         stack = tuple((name, v) for name, v in self.versions.items() if name in ("HIP", "ROCm"))
         return NcclResult(
             tests=self.tests,
-            library=library or self.coded,
+            library=library or self.coded.get("library"),
+            headers=self.coded.get("headers"),
             stack=stack,
             network=network,
             batch=self.batch,
