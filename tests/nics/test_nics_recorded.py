@@ -265,6 +265,45 @@ def test_a_loopback_of_each_nic(tmp_path, tools):
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Failed to allocate LNI: Key has been revoked",
+        "Failed to allocate LNI: Required key not available",
+        "Failed to allocate LNI: Operation not permitted",
+        "Failed to get service 1: Invalid argument",
+        "Failed to get default service 1: No such file or directory",
+        "VNI 0 is not a valid VNI.",
+        "Failed to allocate Domain: Invalid argument",
+        "Failed to open CXI device: Permission denied",
+        "libfabric:1:2:cxi:domain:cxip_gen_auth_key():1<warn> node1: cxip_gen_auth_key failed: -38",
+    ],
+)
+def test_a_service_that_does_not_let_a_loopback_use_the_nic_is_a_setting(tmp_path, tools, line):
+    printed = texts.cxi_loopback("cxi0").split("Hugepages")[0]
+    (tmp_path / "head").write_text(printed)
+    tools("cxi_gpu_loopback_bw", f'cat "{tmp_path}/head"; echo "{line}" >&2; exit 1')
+    found = recorded(frontier(tmp_path / "node"), tool="cxi_gpu_loopback_bw")
+    assert (found["outcome"]["status"], found["differences"]) == ("setting", None)
+    assert found["outcome"]["message"].startswith(
+        f"cxi_gpu_loopback_bw of cxi0: it ended with exit code 1: {line.rstrip('.')}; a CXI service"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Failed to open CXI device: No such device",
+        "Failed to allocate LNI: Input/output error",
+        "Failed to map CXI buffer: Cannot allocate memory",
+    ],
+)
+def test_other_errors_of_a_loopback_are_those_of_a_tool(tmp_path, tools, line):
+    tools("cxi_gpu_loopback_bw", f'echo "{line}" >&2; exit 1')
+    outcome = recorded(frontier(tmp_path), tool="cxi_gpu_loopback_bw")["outcome"]
+    assert outcome["status"] == "tool" and line in outcome["message"]
+
+
 def test_a_loopback_of_perftest_is_a_server_and_a_client(tmp_path, tools):
     whole = tmp_path / "whole"
     whole.write_text(texts.ib_write_bw(size=1 << 20))

@@ -344,6 +344,23 @@ def test_headers_of_another_version_than_the_library_are_a_note(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  Error: Function not implemented (38)",
+        "cxip_gen_auth_key failed: -38",
+        "MPIDI_OFI_mpi_init_hook(599): OFI fi_open domain failed (x:Function not implemented)",
+    ],
+)
+def test_a_node_without_a_service_of_its_nics_is_a_setting(tmp_path, line):
+    (tmp_path / "err").write_text(f"Open MPI failed a call (fi_domain).\n{line}\nAborted\n")
+    one, other = bandwidth(command=f"cat '{tmp_path}/err' >&2; exit 1")
+    code, told = failure(one, other, tmp_path=tmp_path)
+    assert (code, told.partition("; ")[0]) == (
+        8, f"{BW}it ended with exit code 1: {line.strip()}"
+    )  # fmt: skip
+
+
 def test_a_wrong_network_that_takes_too_long_is_the_reason(tmp_path):
     """Sockets move 1 GiB for minutes; the network is named before the first row."""
     text = (ACROSS / "all_reduce_perf.txt").read_text()

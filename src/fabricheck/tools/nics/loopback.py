@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.tools import cxi_service
 from fabricheck.tools.nics.reading import Kind, SeenNic
 from fabricheck.tools.outputs import cxi_loopback, ib_write_bw
 from fabricheck.tools.outputs.cxi_loopback import Loopback
@@ -59,6 +60,7 @@ def loopback(tool: str, nic: SeenNic, limit_s: float) -> Loopback:
     :param tool: its path, or its name in the PATH.
     :param limit_s: its time limit, in s.
     :raises UsageError: when it is none of `TOOLS`, or not of such a NIC.
+    :raises WrongSettingError: when no CXI service lets it use the NIC.
     :raises NotFoundError: when it is not installed.
     :raises InvalidInputError: when it fails, or its output is unusable.
     :raises TimeLimit: when the time limit passed.
@@ -73,5 +75,6 @@ def loopback(tool: str, nic: SeenNic, limit_s: float) -> Loopback:
         raise NotFoundError(f"There is no program {tool} on this machine.")
     origin = f"{name} of {nic.name}"
     done = run(["/bin/sh", "-c", found.command(tool, nic.name)], limit_s)
+    cxi_service.require(origin, done.code, done.err, done.out)
     done.require_good(f"{origin}: it", limit_s, done.err, done.out)
     return found.parse(done.out, origin, nic.name)
