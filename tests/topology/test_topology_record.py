@@ -176,7 +176,7 @@ def test_a_driver_that_tells_no_links_is_named(tmp_path, outputs):
     (root / "sys/module/amdgpu").mkdir(parents=True)
     (root / "sys/module/amdgpu/version").write_text("6.2.4\n")
     found = recorded(tmp_path, outputs, (silent, texts.showtoponuma(NODE)), root)
-    assert found["outcome"]["status"] == "unsupported" and found["differences"] is None
+    assert found["outcome"]["status"] == "tool" and found["differences"] is None
     assert "the driver reports no bandwidth of links: " in found["outcome"]["message"]
     assert "tool0 prints 0 for every pair; amdgpu 6.2.4), so they" in found["outcome"]["message"]
 
@@ -186,7 +186,7 @@ def test_domains_that_no_tool_knows_are_not_told(tmp_path, outputs):
     found = recorded(
         tmp_path, outputs, (texts.shownodesbw(NODE), unknown), system(tmp_path, MI250X)
     )
-    assert found["outcome"]["status"] == "unsupported"
+    assert found["outcome"]["status"] == "tool"
     assert found["outcome"]["message"].startswith("The NUMA domains of node ")
 
 
@@ -209,15 +209,91 @@ def test_a_lost_device_is_one_difference(tmp_path, outputs):
 
 def test_links_that_nobody_tells_are_no_silent_pass(tmp_path, outputs):
     (path,) = outputs(texts.showtopo(NODE))
-    root = system(tmp_path, {**MI250X, 3: "48-62"})
-    found = record("mi250x", "rocm", tmp_path / "result.json", files=[path], root=root)
-    assert found["outcome"]["exit_code"] == 3 and found["outcome"]["status"] == "unsupported"
-    assert found["outcome"]["message"].endswith(
-        f"are not reported in {path}, so they cannot be compared with mi250x."
-    )
-    assert found["outcome"]["message"].startswith("The links of node ")
-    assert found["differences"] is None and not found["complete"]
-    assert any(note.startswith("difference: NUMA domain 3: ") for note in found["notes"])
+    for name, cores in (("as-the-model", "48-63"), ("different", "48-62")):
+        root = system(tmp_path / name, {**MI250X, 3: cores})
+        found = record("mi250x", "rocm", tmp_path / "result.json", files=[path], root=root)
+        node = found["host"]["hostname"]
+        said = f"The links of node {node} are not reported in {path}, so they cannot be compared "
+        if name == "as-the-model":
+            assert (found["outcome"]["exit_code"], found["outcome"]["status"]) == (10, "tool")
+            assert found["outcome"]["message"] == f"{said}with mi250x."
+            assert found["differences"] is None and not found["complete"]
+        else:
+            # What differs counts, whatever is missing beside it.
+            (difference,) = found["differences"]
+            assert (
+                difference.startswith("NUMA domain 3: ") and f"{said}with mi250x." in found["notes"]
+            )
+
+
+def test_types_tell_enough_where_a_pair_has_one_link(tmp_path, outputs):
+    node = load("mi300x")
+    addresses = [f"0000:{index:02x}:00.0" for index in range(8)]
+    silent = re.sub(r"\b\d+-\d+\b", "0-0", texts.amd_smi(node, addresses))
+    numa = texts.showtoponuma(node)
+    found = recorded(tmp_path, outputs, (silent, numa), tmp_path / "nowhere", "mi300x")
+    assert (found["outcome"]["message"], found["differences"]) == (None, [])
+    rows = silent[silent.index("LINK TYPE") :].splitlines()[2:10]
+    changed = silent
+    for row, other in ((2, 5), (5, 2)):
+        cells = re.split(r"( +)", rows[row])
+        cells[2 * (other + 1)] = "PCIE"
+        changed = changed.replace(rows[row], "".join(cells))
+    found = recorded(tmp_path, outputs, (changed, numa), tmp_path / "nowhere", "mi300x")
+    (difference,) = found["differences"]
+    assert difference.startswith("Pair 2-5: 1 link in mi300x, a connection of type PCIE in ")
+
+
+NVML = "echo 'Failed to initialize NVML: Driver/library version mismatch'"
+
+
+@pytest.mark.parametrize(
+    ("tool", "script", "status", "said"),
+    [
+        ("nvidia-smi", f"{NVML}; echo 'NVML library version: 550.54'; exit 18", "tool",
+         "ended with exit code 18: Failed to initialize NVML: Driver/library version mismatch."),
+        # It ends with 0 and explains itself on standard error.
+        ("rocm-smi", "echo 'cat: initstate: No such file or directory' >&2; "
+         "echo 'ERROR:root:Driver not initialized (amdgpu not found in modules)' >&2",
+         "tool", "printed no table: ERROR:root:Driver not initialized (amdgpu not found in "),
+        ("rocm-smi", "echo '/usr/bin/env: python3: No such file or directory' >&2; exit 127",
+         "tool", "ended with exit code 127: /usr/bin/env: python3: No such file or directory."),
+        ("amd-smi", "printf 'Traceback (most recent call last):\\n  raise Error\\n"
+         "ImportError: no library\\nNote: install it\\n' >&2; exit 1",
+         "tool", "ended with exit code 1: ImportError: no library."),
+        ("amd-smi", "echo something new", "tool", "it contains no topology table of rocm-smi, "),
+        ("nvidia-smi", "echo 'Unable to determine the device handle for GPU0000:03:00.0: "
+         "GPU is lost.  Reboot the system'; exit 15", "device-error", "GPU is lost"),
+    ],
+)  # fmt: skip
+def test_a_tool_that_does_not_work_accuses_no_hardware(
+    tmp_path, monkeypatch, tool, script, status, said
+):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / tool).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    found = record("mi250x", "rocm", tmp_path / "result.json", root=tmp_path / "nowhere")
+    assert (found["outcome"]["status"], found["devices"]) == (status, [])
+    assert said in found["outcome"]["message"] and f"{tool} " in found["outcome"]["message"]
+
+
+def test_the_decisive_call_that_failed_is_the_reason(tmp_path, monkeypatch):
+    """nvidia-smi cuts the rows of a wide table; the list of addresses beside it is no table."""
+    node = load("h200")
+    wide = re.sub(r"PXB\t(\d)", r"PX\1", texts.topo_m(node, nics=2))
+    addresses = "".join(f"{index}, 00000000:{index:02x}:00.0\n" for index in range(8))
+    for name, text in (("wide", wide), ("addresses", addresses)):
+        (tmp_path / name).write_text(text)
+    script = "case $1 in topo) printed=wide;; *) printed=addresses;; esac"
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n/bin/cat {tmp_path}/$printed\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = record("h200", "cuda", tmp_path / "result.json", root=tmp_path / "nowhere")
+    assert found["outcome"]["status"] == "tool"
+    assert found["outcome"]["message"].startswith("nvidia-smi topo -m, line ")
+    assert "is not a kind of connection" in found["outcome"]["message"]
 
 
 def test_this_machine_describes_itself():
@@ -280,9 +356,9 @@ def test_a_failed_run_leaves_a_document(tmp_path, monkeypatch):
     output = tmp_path / "result.json"
     result = run("mi250x", "--runtime", "rocm", "--output", str(output))
     said = "This machine has none of the tools rocm-smi, amd-smi, nvidia-smi."
-    assert result.exit_code == 3 and result.stderr == f"fabricheck: {said}\n"
+    assert result.exit_code == 10 and result.stderr == f"fabricheck: {said}\n"
     found = document.load(output)
-    assert found["outcome"] == {"exit_code": 3, "status": "unsupported", "message": said}
+    assert found["outcome"] == {"exit_code": 10, "status": "tool", "message": said}
     assert found["differences"] is None and found["program"]["commit"] == "unknown"
     assert run("nothing", "--runtime", "rocm", "--output", str(output)).exit_code == 3
 

@@ -7,6 +7,7 @@ reported in the same words.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -28,12 +29,20 @@ PATIENCE_S = 5.0
 #: Of several failures, the first of these exit codes is the exit code of all.
 SEVERITY = (5, 9, 6, 3, 8, 7, 10, 4, 2)
 
+_ERROR = re.compile(
+    r"error|\bfail(?:ed|ure|s)?\b|fatal|exception|\bunable\b|\blost\b", re.IGNORECASE
+)
+
 #: Characters quoted of a program's last output.
 _LONGEST = 200
 
 
 class ProgramFailed(InvalidInputError):
     """A program did not start, or failed."""
+
+
+class DeviceLost(ProgramFailed):
+    """A vendor's tool says that a device is lost."""
 
 
 class TimeLimit(ProgramFailed):
@@ -211,12 +220,28 @@ def last_words(*texts: str) -> str:
     return "it printed nothing"
 
 
+def first_reason(*texts: str) -> str:
+    """Return the first line of a program's output that names an error, else the first line.
+
+    Lines of a Python traceback are passed over but for the exception.
+    """
+    lines = [
+        line.strip()
+        for line in "\n".join(texts).splitlines()
+        if line.strip() and not line[0].isspace() and not line.startswith("Traceback ")
+    ]
+    named = next(filter(_ERROR.search, lines), None) or next(iter(lines), "it printed nothing")
+    return printable(named.rstrip("."))[:_LONGEST]
+
+
 def recorded_code(error: FabricheckError) -> int:
     """Return the exit code of a recorded run that an error ended.
 
     What a command line calls an invalid input is another program's output here, unless it is a file
     of this suite or of the kernel.
     """
+    if isinstance(error, DeviceLost):
+        return EXIT_CODE["device-error"]
     of_file = isinstance(error, InvalidFile | InvalidDocument)
     if error.exit_code == EXIT_INVALID_INPUT and not of_file:
         return EXIT_CODE["tool"]

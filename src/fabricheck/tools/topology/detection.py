@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from fabricheck.core.errors import GarbledOutput, InvalidInputError, NotFoundError
 from fabricheck.core.lines import lines_of, refuse_odd_numbers
 from fabricheck.core.text import read_text
-from fabricheck.tools.runner import TimeLimit, run
+from fabricheck.tools.runner import DeviceLost, ProgramFailed, TimeLimit, first_reason, run
 from fabricheck.tools.topology import amd_smi, nvidia_smi, rocm_smi
 from fabricheck.tools.topology.reported import Reported, merge
 
@@ -27,8 +28,17 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("nvidia-smi", nvidia_smi.QUERY, "--format=csv,noheader"),
 )
 
+_TOOLS = (rocm_smi, amd_smi, nvidia_smi)
+
+#: How nvidia-smi says that a device is lost: its words, and its exit code.
+_LOST, _LOST_CODE = re.compile(r"GPU is lost|fallen off the bus"), 15
+
 #: The time limit of one call, in s.
 _TIME_LIMIT_S = 60.0
+
+
+class NoTools(NotFoundError):
+    """A machine has none of the tools."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
     :raises GarbledOutput: when no tool prints such a text, or it is cut off or damaged.
     """
     refuse_odd_numbers(lines_of(text, origin))
-    tools = [tool for tool in (rocm_smi, amd_smi, nvidia_smi) if tool.recognises(text)]
+    tools = [tool for tool in _TOOLS if tool.recognises(text)]
     if not tools:
         raise GarbledOutput(
             origin, None, "it contains no topology table of rocm-smi, amd-smi or nvidia-smi"
@@ -76,16 +86,17 @@ def detect(environ: Mapping[str, str] = os.environ, limit_s: float = 600) -> Det
 
     :param environ: the variables that the tools see; its PATH decides which are installed.
     :param limit_s: for all of them, in s.
-    :raises NotFoundError: when none is installed, naming them.
+    :raises NoTools: when none is installed, naming them.
     :raises InvalidInputError: when no installed tool reported anything usable, or two contradict
-        each other.
+        each other; of several calls with the reason of the first that failed.
+    :raises DeviceLost: when a tool says so.
     :raises TimeLimit: when the time limit passed.
     """
     end = time.monotonic() + limit_s
     tools = list(dict.fromkeys(command[0] for command in COMMANDS))
     missing = [tool for tool in tools if shutil.which(tool, path=environ.get("PATH")) is None]
     if len(missing) == len(tools):
-        raise NotFoundError(f"This machine has none of the tools {', '.join(missing)}.")
+        raise NoTools(f"This machine has none of the tools {', '.join(missing)}.")
     reports: list[Reported] = []
     failed: list[str] = []
     for command in COMMANDS:
@@ -95,13 +106,18 @@ def detect(environ: Mapping[str, str] = os.environ, limit_s: float = 600) -> Det
         try:
             said = _output(command, name, environ, end - time.monotonic())
             reports.append(parse_text(said, name, part=True))
+        except DeviceLost:
+            raise
         except InvalidInputError as error:
             failed.append(str(error))
         if time.monotonic() >= end:
             raise TimeLimit(f"The node did not answer within the time limit of {limit_s:g} s.")
     if not reports:
         raise InvalidInputError(f"No tool reported anything usable: {failed[0]}")
-    return Detection(_usable(merge(reports)), tuple(missing), tuple(failed))
+    merged = merge(reports)
+    if merged.may_be_cut and failed:
+        raise InvalidInputError(failed[0])
+    return Detection(_usable(merged), tuple(missing), tuple(failed))
 
 
 def _usable(report: Reported) -> Reported:
@@ -118,5 +134,13 @@ def _output(command: tuple[str, ...], name: str, environ: Mapping[str, str], lef
         done = run(command, limit_s, environ)
     except OSError as error:
         raise InvalidInputError(f"'{name}' cannot be run ({error.strerror}).") from None
-    done.require_good(f"'{name}'", limit_s, done.err, done.out)
+    reason = first_reason(done.err, done.out)
+    if _LOST.search(done.err + done.out) or (
+        command[0] == "nvidia-smi" and done.code == _LOST_CODE
+    ):
+        raise DeviceLost(f"'{name}' ended with exit code {done.code}: {reason}.")
+    done.require_good(f"'{name}'", limit_s, reason)
+    # rocm-smi may end with 0 and say on standard error why it prints no table.
+    if done.err.strip() and not any(tool.recognises(done.out) for tool in _TOOLS):
+        raise ProgramFailed(f"'{name}' printed no table: {reason}.")
     return done.out

@@ -64,7 +64,8 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     }
     peak: Any = TO_FILL
     if report.link_peak_gbs is not None:
-        peak = {"value": report.link_peak_gbs, **seen}
+        note = "by the driver, which prints a constant"
+        peak = {"value": report.link_peak_gbs, "kind": "assumed", "note": note}
     per_device = {sum(row) for row in report.links}
     if report.vendor == "nvidia" and max(per_device) > _MOST_NVLINKS:
         links = {cell for row in report.links for cell in row if cell}

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import fabricheck
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_NODE, EXIT_CODE, STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
@@ -23,7 +23,7 @@ from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.other_devices import divided_sentence
 from fabricheck.tools.runner import recorded_code
 from fabricheck.tools.topology.comparison import by_weight, compare, weighs
-from fabricheck.tools.topology.detection import Detection, detect, parse_files
+from fabricheck.tools.topology.detection import Detection, NoTools, detect, parse_files
 from fabricheck.tools.topology.host import (
     balancing_setting,
     describe_host,
@@ -98,7 +98,8 @@ def record(
             node = node.part(devices)
         content["options"] |= {"node": node.name, "digest": node.sha256}
         mode = None if simulated else partition_mode(root)
-        _compare(node, _ask(simulated, files, limit_s, content), mode, content)
+        report, failed = _ask(simulated, files, limit_s, content)
+        _compare(node, report, failed, mode, content)
     except FabricheckError as error:
         fail(content, error)
     return finish(content, started, output)
@@ -106,22 +107,33 @@ def record(
 
 def _ask(
     simulated: Path | None, files: Sequence[Path], limit_s: float, content: dict[str, Any]
-) -> Reported:
-    """Add the node's report to the document and return it."""
+) -> tuple[Reported, Sequence[str]]:
+    """Add the node's report to the document; return it, and the sentences of failed calls."""
     if simulated is not None:
         report, fields = ask_simulated(simulated)
         content |= fields
-        return report
-    found = Detection(parse_files(files)) if files else detect(limit_s=limit_s)
+        return report, ()
+    try:
+        found = Detection(parse_files(files)) if files else detect(limit_s=limit_s)
+    except NoTools as error:
+        raise InvalidInputError(str(error)) from None
     content["devices"] = _devices(found.report)
     content["notes"] = [f"not used: {sentence}" for sentence in found.failed]
-    return found.report
+    return found.report, found.failed
 
 
-def _compare(model: NodeModel, report: Reported, mode: str | None, content: dict[str, Any]) -> None:
+def _compare(
+    model: NodeModel,
+    report: Reported,
+    failed: Sequence[str],
+    mode: str | None,
+    content: dict[str, Any],
+) -> None:
     """Add the differences from the model to the document.
 
+    :param failed: why tools could not be used.
     :param mode: the mode that divides devices; None where they are whole, or none tells.
+    :raises InvalidInputError: when nothing differs, and something essential is not reported.
     """
     host, not_used = content["host"], content["notes"]
     granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
@@ -150,14 +162,17 @@ def _compare(model: NodeModel, report: Reported, mode: str | None, content: dict
     untold = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices, that is the only difference: nothing else can be compared.
     if untold and report.count == len(model.devices) and report.vendor == model.vendor:
-        content["notes"] += [f"difference: {sentence}" for sentence in differences]
         silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
-        raise NotFoundError(
+        said = (
             f"The {' and '.join(untold)} of node {host['hostname']} are not reported in "
             f"{report.origin}{silent}, so they cannot be compared with {model.name}."
         )
+        if not differences:
+            raise InvalidInputError(" ".join([*failed[:1], said]))
+        content["notes"].append(said)
     domains = sum(bool(one["cores"]) for one in host["numa_domains"])
-    if domains not in (0, len(model.domains)) and weighs(model, "domains") and not outcome.lost:
+    as_cabled = not outcome.lost and report.links in (None, model.link_matrix)
+    if domains not in (0, len(model.domains)) and weighs(model, "domains") and as_cabled:
         raise PreventedBySetting(
             f"Node {host['hostname']} has {count(domains, 'NUMA domain')} with cores, {model.name} "
             f"has {len(model.domains)}: the firmware's setting of NUMA nodes per socket (NPS) "
