@@ -76,6 +76,8 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
     assert outcome.status == 1
     assert all(part in outcome for part in FAULTS[fault].split("..."))
     assert "Traceback" not in outcome
+    # Missing series are no news where the run or its devices are wrong.
+    assert ("has no series" in outcome) == ("has no series" in FAULTS[fault])
     # The document, where there is one, is not lost.
     kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
     assert len(kept) == (fault != "no-document")

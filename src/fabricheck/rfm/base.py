@@ -26,7 +26,7 @@ from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 from fabricheck.core.amounts import number
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.text import first_of
-from fabricheck.core.vocabulary import ENV_METRICS, Unit
+from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
@@ -360,8 +360,12 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise SanityError(f"{self.program} left no usable result: {error}") from None
         faults = list(run_match.faults(document, self.requested()))
         figures = []
-        # With a wrong setting no value is judged.
-        for metric in () if self.wrong_settings(document) else self.judged_metrics():
+        # A run that ended early, on other devices or with a wrong setting, has no value to judge.
+        prevented = document["outcome"]["status"] not in REACHED_THE_END or [
+            *run_match.device_faults(document, self.requested().architectures),
+            *self.wrong_settings(document),
+        ]
+        for metric in () if prevented else self.judged_metrics():
             try:
                 figures.append(self.figure(document, metric))
             except MetricError as error:
