@@ -137,6 +137,33 @@ def test_an_end_that_is_damaged_is_not_taken_for_none(slurm, ends):
         allocation.around(None, INSIDE)
 
 
+@pytest.mark.parametrize("ends", ["10:14:21", "soon", ""])
+def test_with_minutes_no_end_is_needed(slurm, ends):
+    slurm(ends=ends)
+    assert allocation.around(None, INSIDE, needs_end=False).ends is None
+
+
+def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypatch):
+    """With SLURM_TIME_FORMAT=relative scontrol prints the time of the day alone."""
+    slurm(ends="'\"$([ $SLURM_TIME_FORMAT = standard ] && echo 2026-11-22T)07:56:13\"'")
+    for name, value in {"SLURM_TIME_FORMAT": "relative", "SQUEUE_FORMAT": "%N"}.items():
+        monkeypatch.setenv(name, value)
+    assert allocation.around(None, INSIDE).ends.isoformat() == "2026-11-22T07:56:13"
+    (tmp_path / "squeue").write_text(
+        '#!/bin/sh\n[ -n "$SQUEUE_FORMAT" ] && echo node1 || echo "7.0|name|node1"\n'
+    )
+    (tmp_path / "squeue").chmod(0o755)
+    assert list(session.steps("7")) == [session.Step("7.0", "name", "node1")]
+
+
+@pytest.mark.parametrize("state", ["DOWN", "DOWN*", "DOWN$+DRAIN", "DOWN~", "DOWN+NOT_RESPONDING"])
+def test_a_node_that_is_down_is_known_by_any_suffix(slurm, monkeypatch, state):
+    monkeypatch.setitem(globals(), "NODES", NODES.replace("DOWN*+DRAIN", state))
+    slurm()
+    said = allocation.around("node3", INSIDE).nodes["node3"].said
+    assert said == f"node3 was {state} (Not responding), so nothing was started on it."
+
+
 def test_nodes_of_another_job_are_refused(slurm):
     slurm()
     with pytest.raises(

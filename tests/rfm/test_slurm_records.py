@@ -208,6 +208,9 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
         "n3": "IDLE+DRAIN",
         "n4": "ALLOCATED+NOT_RESPONDING",
         "n5": "IDLE+RESERVED",
+        # As Slurm up to 20.11 marks a node that does not answer, and one that saves power.
+        "n6": "DOWN*",
+        "n7": "IDLE~",
     }
     controller("\n".join(f"NodeName={name} State={state}" for name, state in states.items()))
     jobs = [job(name, name) for name in (*states, "unknown")]
@@ -222,7 +225,7 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
 
     slurm.cancel_if_blocked(cancel, None, [*jobs, *held, other], {"n1": ["ReqNodeNotAvail"]})
     # One that runs and one that asks for no node are ReFrame's to judge.
-    assert judged == [["n2", "n3", "n5", "unknown", "running", "any"]]
+    assert judged == [["n2", "n3", "n5", "n6", "unknown", "running", "any"]]
     said = {one.jobid: str(one._exception) for one in jobs if one._exception}
     end = "the job would have waited for it and was cancelled"
     assert said["n2"] == f"[jobid=n2] node n2 is DOWN+NOT_RESPONDING (no power): {end}"

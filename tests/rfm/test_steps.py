@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from stand_ins import script
 
 from fabricheck.rfm import steps
 
@@ -79,3 +80,15 @@ def test_a_session_in_a_batch_script_passes_on_all():
     environment = JOB | TASKS
     steps.forget_own_step(environment)
     assert environment == JOB | TASKS
+
+
+def test_a_session_lets_slurm_print_in_its_own_formats(suite):
+    """Its jobs and steps inherit that: with labels no output of theirs could be read."""
+    program, other = suite.programs / "stream", suite.programs / "stream-itself"
+    program.rename(other)
+    script(program, f'env > "{suite.folder}/environment"; exec "{other}" "$@"')
+    suite.variables |= {"SLURM_LABELIO": "1", "SLURM_TIME_FORMAT": "relative", "SLURM_OTHER": "x"}
+    assert suite("-r", "-n", "stream_local").status == 0
+    inherited = (suite.folder / "environment").read_text().splitlines()
+    found = [one for one in inherited if one.startswith("SLURM_")]
+    assert sorted(found) == ["SLURM_OTHER=x", "SLURM_TIME_FORMAT=standard"]

@@ -361,6 +361,14 @@ def test_a_node_without_a_service_of_its_nics_is_a_setting(tmp_path, line):
     )  # fmt: skip
 
 
+def test_launches_print_what_the_parsers_know_whatever_the_user_sets(tmp_path, monkeypatch):
+    one, other = bandwidth()
+    labels = "s/^/rank-0 | /"
+    one["command"] = f"sed \"${{SLURM_LABELIO:+{labels}}}\" '{OSU}/osu_bw_scan.txt'"
+    monkeypatch.setenv("SLURM_LABELIO", "1")
+    assert recorded(one, other, tmp_path=tmp_path)["outcome"]["message"] is None
+
+
 def test_a_wrong_network_that_takes_too_long_is_the_reason(tmp_path):
     """Sockets move 1 GiB for minutes; the network is named before the first row."""
     text = (ACROSS / "all_reduce_perf.txt").read_text()

@@ -83,7 +83,7 @@ def every_node(
     from fabricheck.run.every_node import allocation, driver, staging
     from fabricheck.run.every_node import network as of_all
 
-    found = allocation.around(nodes)
+    found = allocation.around(nodes, needs_end=minutes is None)
     reframe = shutil.which("reframe")
     if reframe is None:
         raise NotFoundError("The command reframe is not on the PATH: source env.sh first.")

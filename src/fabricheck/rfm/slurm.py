@@ -18,7 +18,7 @@ from typing import Any
 
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
-from fabricheck.core import nodelists
+from fabricheck.core import nodelists, slurm_formats
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import seams
 
@@ -42,8 +42,11 @@ ONCE = "--no-requeue"
 _LOST = {"DOWN", "DRAIN", "FAIL"}
 _RESERVED = {"MAINT", "MAINTENANCE", "RESERVED"}
 
+#: What may follow a state: it does not answer, saves power, boots and so on.
+_SUFFIXES = "*~#!%$@^-"
+
 #: The states of a node, as ``DOWN*+DRAIN``.
-_STATE = re.compile(r"[A-Z_]+[*~#!%$@^-]?(?:\+[A-Z_]+[*~#!%$@^-]?)*")
+_STATE = re.compile(rf"[A-Z_]+[{_SUFFIXES}]?(?:\+[A-Z_]+[{_SUFFIXES}]?)*")
 
 #: Seconds after which the controller of a busy cluster is no longer waited for.
 PATIENCE_S = 120
@@ -108,10 +111,15 @@ def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
     """Return whether a job waits for a lost node; for an unknown node ReFrame decides."""
     if name not in found:
         return True
-    states = set((found[name].state or "").split("+"))
+    found_states = set(states(found[name]))
     options = (*job.sched_access, *job.options, *job.cli_options)
     reserved = any(option.startswith("--reservation") for option in options)
-    return bool(states & _LOST) or (bool(states & _RESERVED) and not reserved)
+    return bool(found_states & _LOST) or (bool(found_states & _RESERVED) and not reserved)
+
+
+def states(node: RequestedNode) -> list[str]:
+    """Return the states of a node, the base state first, without the suffixes of older Slurm."""
+    return [one.rstrip(_SUFFIXES) for one in (node.state or "").split("+")]
 
 
 def parse_node(description: str) -> RequestedNode:
@@ -146,6 +154,7 @@ def _shown(what: str, name: str) -> str:
     try:
         ended = subprocess.run(
             ["scontrol", "show", what, "--oneliner", name],
+            env=slurm_formats.standard(os.environ),
             capture_output=True,
             text=True,
             errors="replace",

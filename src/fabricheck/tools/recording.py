@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from fabricheck.core import slurm_formats
 from fabricheck.core.errors import (
     FabricheckError,
     InvalidInputError,
@@ -205,7 +207,8 @@ class _Recording:
     def _start(self, command: str, name: str, limit_s: float) -> tuple[Ended, str, str]:
         """Return the end of a command, and its standard output and error."""
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
-        ended = start(["/bin/sh", "-c", command], out, err, limit_s)
+        environment = slurm_formats.standard(os.environ)
+        ended = start(["/bin/sh", "-c", command], out, err, limit_s, environment=environment)
         return ended, text_of(out), text_of(err)
 
     def _partial(self) -> None:

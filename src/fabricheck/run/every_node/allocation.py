@@ -35,11 +35,17 @@ class Allocation:
     is_whole: bool = False
 
 
-def around(chosen: str | None = None, environment: Mapping[str, str] | None = None) -> Allocation:
+def around(
+    chosen: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    needs_end: bool = True,
+) -> Allocation:
     """Return the allocation that this process is in.
 
     :param chosen: a list of hosts, as ``node[1-4],node7``: the selected nodes; by default all.
     :param environment: by default that of this process.
+    :param needs_end: whether an end that Slurm does not report is an error; else it is None.
     :raises NotFoundError: outside an allocation, or in one that Slurm does not know.
     :raises UsageError: where its nodes may be shared, a selected node is not among them, or this is
         one of several tasks.
@@ -95,14 +101,13 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             name: _requested(name, states.get(name, RequestedNode()), name in still)
             for name in wanted
         },
-        ends=_end(job, known.get("EndTime", "")),
+        ends=_end(job, known.get("EndTime", ""), needs_end),
         is_whole=len(wanted) == len(nodes),
     )
 
 
 def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
-    # DOWN, DOWN*, DOWN+DRAIN.
-    down = (node.state or "").replace("*", "").split("+")[0] == DOWN
+    down = slurm.states(node)[0] == DOWN
     said = None
     if down or not in_job:
         taken = "" if in_job else " and removed from the job"
@@ -111,7 +116,7 @@ def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
     return node.model_copy(update={"results": name, "said": said})
 
 
-def _end(job: str, text: str) -> datetime | None:
+def _end(job: str, text: str, is_needed: bool) -> datetime | None:
     if text in _NO_END:
         return None
     try:
@@ -119,6 +124,8 @@ def _end(job: str, text: str) -> datetime | None:
             return datetime.fromisoformat(text)
     except ValueError:
         pass
+    if not is_needed:
+        return None
     raise NotFoundError(
         f"Slurm does not report when allocation {job} ends: {text[:40]!r} is not a time (EndTime)."
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fabricheck.core import ending_signals, nodelists
+from fabricheck.core import ending_signals, nodelists, slurm_formats
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import requested_nodes
@@ -120,7 +120,7 @@ class _Session:
         self._results.mkdir()
         # Steps are of the nodes that answered, not of those that the job has lost.
         environment = {
-            **os.environ,
+            **slurm_formats.standard(os.environ),
             ENV_RESULTS: str(self._results),
             "SLURM_JOB_NODELIST": nodelists.folded(self._nodes),
         }

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fabricheck.core import slurm_formats
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.rfm.steps import forget_tasks
 from fabricheck.tools import runner
@@ -73,7 +74,7 @@ class NodeSession:
         :raises OSError: when it cannot be started, or its log cannot be written.
         """
         folder.mkdir(parents=True)
-        environment = {**os.environ, ENV_RESULTS: str(folder)}
+        environment = slurm_formats.standard(os.environ) | {ENV_RESULTS: str(folder)}
         # The job's options are for as many tasks as it has nodes, or more.
         forget_tasks(environment)
         self.node, self.folder = node, folder
@@ -216,7 +217,7 @@ def _call(*command: str) -> str | None:
     A step that is not ended here ends with the job.
     """
     try:
-        done = runner.run(command, PATIENCE_S)
+        done = runner.run(command, PATIENCE_S, slurm_formats.standard(os.environ))
     except OSError:
         return None
     return done.out if done.code is not None else None
