@@ -110,7 +110,7 @@ def test_parse_of_types_only(tmp_path):
 def test_compare_with_map_a_and_map_b():
     result = run("topology", "compare", "mi250x", "--from", BANDWIDTH)
     assert result.exit_code == 0
-    assert result.stdout == f"{BANDWIDTH} agrees with mi250x (devices, links).\n"
+    assert result.stdout == f"{BANDWIDTH} agrees with mi250x (devices, links, peak of a link).\n"
     result = run("topology", "compare", "mi250", "--from", BANDWIDTH)
     assert result.exit_code == EXIT_DIFFERENT
     assert "Pair 0-4: 2 links in mi250" in result.stdout

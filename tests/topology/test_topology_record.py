@@ -73,7 +73,8 @@ def test_a_healthy_simulated_node_has_no_difference(tmp_path):
     assert found["host"]["hostname"] == "mi250x (simulated)"
     assert [device["numa_domain"] for device in found["devices"]] == [3, 3, 1, 1, 0, 0, 2, 2]
     assert found["notes"][0] == (
-        "compared with mi250x: devices, links, NUMA domains, NUMA domains and cores of the host"
+        "compared with mi250x: devices, links, peak of a link, NUMA domains, NUMA domains and "
+        "cores of the host"
     )
     assert "not reported: NUMA balancing" in found["notes"]
     assert not (tmp_path / "result.json.partial").exists()
