@@ -230,6 +230,16 @@ def test_the_job_of_one_process(script, partition):
         assert not found.sbatch
 
 
+@pytest.mark.parametrize("partition", [name for name, site in SITES.items() if site.sbatch])
+def test_no_job_is_requeued(script, shared_suite, partition):
+    script(partition, "stream_local")
+    system, name = partition.split(":")
+    scripts = list(shared_suite.results.glob(f"stage/*/{system}/{name}/*/*/rfm_job.sh"))
+    assert len(scripts) > 50
+    requeued = [one.parent.name for one in scripts if "--no-requeue" not in Script(one).sbatch]
+    assert not requeued
+
+
 @EVERY_SITE
 def test_ranks_are_bound_near_their_devices(script, partition):
     site, found = SITES[partition], script(partition, "pingpong_right")
@@ -582,6 +592,7 @@ def test_the_installer_runs_without_the_modules_of_the_jobs(suite):
     (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/build/rfm_build.sh")
     install = f"{ROOT}/spack-env/install lumi"
     assert file.read_text().splitlines()[-2:] == ["module --force purge", install]
+    assert "--no-requeue" in Script(file.with_name("rfm_job.sh")).sbatch
 
 
 def test_the_site_of_the_page_is_one(suite):

@@ -314,13 +314,12 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self.executable = shlex.quote(str(program))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.limit_s + GRACE_S}s"
+        self.submit_once()
         self._keep_to_its_nodes()
         self._set_platform()
 
     def _keep_to_its_nodes(self) -> None:
         self.num_tasks_per_node = self.num_tasks // self.node_count
-        if slurm.submits(self.current_partition):
-            self.job.options = [*self.job.options, slurm.ONCE]
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
             of_step = steps.options(self.job, self.num_tasks, self.node_count)

@@ -180,6 +180,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.simulated:
             self._write_platform()
         self._keep_lock()
+        self.submit_once()
         one = launchers.line(self.job, self.job.launcher, 1)
         several = self.rank_launcher(range(self.ranks))
         self.num_tasks = self.num_tasks_per_node = max(self.ranks, 1)

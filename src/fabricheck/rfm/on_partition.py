@@ -17,7 +17,7 @@ from fabricheck.node.platform import platform_json
 from fabricheck.node.system import system_json
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import exceptions, launchers
+from fabricheck.rfm import exceptions, launchers, slurm
 from fabricheck.rfm.run_match import Requested
 
 #: The platform of a simulated node in the stage folder, named by FABRICHECK_NODE.
@@ -65,6 +65,11 @@ class OnPartition:
             raise PipelineError(
                 f"Partition {self.current_partition.fullname} has no {name} in its extras."
             ) from None
+
+    def submit_once(self) -> None:
+        """Let no job of Slurm be requeued."""
+        if slurm.submits(self.current_partition):
+            self.job.options = [*self.job.options, slurm.ONCE]
 
     @property
     def node_count(self) -> int:
