@@ -33,7 +33,7 @@ from repeated_sessions import several
 
 def targets() -> Iterator[partitions.Target]:
     """Yield every partition of the sites, once for each node model that it may have."""
-    for file in sites.files(sites.OWN):
+    for file in sites.files(sites.SHIPPED):
         for variables in sites.variants(file):
             with pytest.MonkeyPatch.context() as patch:
                 for name, value in variables.items():

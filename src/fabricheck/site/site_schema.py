@@ -6,6 +6,7 @@ disable one of their protections if it were missing or wrong.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -114,7 +115,7 @@ class _Partition(_Section):
 
 class _System(_Section):
     name: Name
-    hostnames: Names
+    hostnames: Annotated[list[re.Pattern[str]], Field(min_length=1)]
     partitions: Annotated[list[_Partition], Field(min_length=1)]
 
 

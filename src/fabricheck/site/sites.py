@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,22 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.site import expected_checks, site_schema
 
-OWN = ROOT / "config" / "sites"
+SHIPPED = ROOT / "config" / "sites"
 
 #: The variable with a folder of further site files, each with its list of checks.
 VARIABLE = "FABRICHECK_SITES"
+
+#: The pattern of host names of a system that is for every machine without a system.
+_ANY_HOST = ".*"
 
 #: The longest quotation of an error in a site file, in characters.
 _LONGEST = 300
 
 
-def folders(own: Path = OWN) -> list[Path]:
-    """Return the folders of site files: the suite's, and the one in FABRICHECK_SITES."""
+def folders(shipped: Path = SHIPPED) -> list[Path]:
+    """Return the folders of site files: the one in FABRICHECK_SITES, then the suite's."""
     further = os.environ.get(VARIABLE)
-    return [own, *([Path(further)] if further else [])]
+    return [*([Path(further)] if further else []), shipped]
 
 
 def files(*where: Path) -> list[Path]:
@@ -37,7 +41,7 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
 
     Each partition gets ``expected_checks`` in its extras from the list beside its file.
 
-    Systems that match any host name come last: ReFrame selects the first match.
+    Systems that match any host name come last: ReFrame selects the first match, as `system_of`.
 
     :raises InvalidInputError: for a file that cannot be read, assigns no ``site_configuration``, or
         lacks what the checks rely on, with its name; for two definitions of the same system,
@@ -60,8 +64,35 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
         raise InvalidInputError(
             f"There is no site file with a system in {' and '.join(map(str, where))}."
         )
-    sections["systems"].sort(key=lambda system: ".*" in system.get("hostnames", []))
+    sections["systems"].sort(key=lambda system: _ANY_HOST in system["hostnames"])
     return sections
+
+
+def system_of(machine: str, *where: Path) -> str | None:
+    """Return the name of a machine's system, from the first folder that has one; None without any.
+
+    :param machine: its host name and the site's own name, as ``uan01 dardel``.
+    :raises InvalidInputError: for a site file as `gather` does; and when host names of two systems
+        in one folder match the machine, with both names.
+    """
+    systems = [[one for file in files(folder) for one in read(file).get("systems", [])]
+               for folder in where]  # fmt: skip
+    for here in systems:
+        found = [one["name"] for one in here if _matches(one, machine)]
+        if len(found) > 1:
+            raise InvalidInputError(
+                f"The machine '{machine}' is both {' and '.join(found)} by the hostnames of their "
+                "site files: name one, as in --system, or correct the patterns."
+            )
+        if found:
+            return str(found[0])
+    every = (one["name"] for here in systems for one in here if _ANY_HOST in one["hostnames"])
+    return next(every, None)
+
+
+def _matches(system: Mapping[str, Any], machine: str) -> bool:
+    patterns = system["hostnames"]
+    return _ANY_HOST not in patterns and any(re.match(one, machine) for one in patterns)
 
 
 def variants(file: Path) -> list[dict[str, str]]:

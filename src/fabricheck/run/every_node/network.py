@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 import subprocess
 import time
@@ -25,7 +24,7 @@ from fabricheck.rfm import host
 from fabricheck.rfm.steps import forget_tasks
 from fabricheck.run.every_node import session
 from fabricheck.run.every_node.driver import GRACE_S, LAST_GRACE_S
-from fabricheck.site import partitions, sets
+from fabricheck.site import partitions, sets, sites
 
 #: The results folder in that of the job.
 FOLDER = "network"
@@ -55,18 +54,15 @@ def is_joined(given: Sequence[str]) -> bool:
     named, _ = parser.parse_known_args(list(given))
     system, _, part = named.system.partition(":")
     known: dict[str, list[dict[str, Any]]] = partitions.known_sites() or {}
+    system = system or sites.system_of(host.system_name(), *sites.folders()) or ""
     for one in known.get("systems", []):
-        if one["name"] == system or (not system and _is_here(one)):
+        if one["name"] == system:
             return any(
                 "several_nodes" in each.get("features", [])
                 for each in one["partitions"]
                 if part in ("", each["name"])
             )
     return False
-
-
-def _is_here(system: dict[str, Any]) -> bool:
-    return any(re.match(pattern, host.system_name()) for pattern in system["hostnames"])
 
 
 def measure(
