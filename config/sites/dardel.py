@@ -40,6 +40,7 @@ site_configuration = {
             # [pages]: CPE 23.12, ROCm 5.7.0, the accelerator's module. The compiler's is that of
             # spack-env/dardel.
             "modules": [
+                *clusters.CRAY_LOGIN_MODULES,
                 "PDC/23.12",
                 "PrgEnv-gnu",
                 "gcc-native/12.3",

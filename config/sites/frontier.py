@@ -48,6 +48,7 @@ site_configuration = {
             # "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
             # 6.2.4. "GPU-aware MPI" wants the accelerator's module.
             "modules": [
+                *clusters.CRAY_LOGIN_MODULES,
                 "PrgEnv-gnu",
                 "cpe/24.11",
                 "gcc-native/13.2",

@@ -64,6 +64,9 @@ class Site:
 
 #: LUMI user guide, "LUMI-G example batch scripts", the example of one rank per GPU.
 MI250X_CORES = "49,57,17,25,1,9,33,41"
+#: What a login of a Cray with Slingshot has loaded (LMOD_SYSTEM_DEFAULT_MODULES of Frontier, and
+#: libfabric, without which users' scripts that purge do not start).
+LOGIN = ["craype-x86-trento", "craype-network-ofi", "libfabric", "xpmem"]
 GPU_AWARE = {"MPICH_GPU_SUPPORT_ENABLED": "1"}
 
 SITES = {
@@ -88,7 +91,14 @@ SITES = {
         "rocm",
         MI250X_CORES,
         {"--partition=batch", "--gpus-per-node=8"},
-        ["PrgEnv-gnu", "cpe/24.11", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/6.2.4"],
+        [
+            *LOGIN,
+            "PrgEnv-gnu",
+            "cpe/24.11",
+            "gcc-native/13.2",
+            "craype-accel-amd-gfx90a",
+            "rocm/6.2.4",
+        ],
         GPU_AWARE,
     ),
     "dardel:gpu": Site(
@@ -96,7 +106,14 @@ SITES = {
         "rocm",
         MI250X_CORES,
         {"--partition=gpu", "--gpus-per-node=8"},
-        ["PDC/23.12", "PrgEnv-gnu", "gcc-native/12.3", "craype-accel-amd-gfx90a", "rocm/5.7.0"],
+        [
+            *LOGIN,
+            "PDC/23.12",
+            "PrgEnv-gnu",
+            "gcc-native/12.3",
+            "craype-accel-amd-gfx90a",
+            "rocm/5.7.0",
+        ],
         GPU_AWARE,
     ),
     # Two sockets of 24 cores, four devices each.

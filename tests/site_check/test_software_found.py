@@ -221,14 +221,56 @@ def own(
     tree.tool("mpi", "exit 1", folder)
     tree.tool("all_reduce_perf", folder=folder)
     tree.tool("osu_bw", f"echo 'Options:'; echo '{osu}'", folder / "osu/mpi/pt2pt")
+    tree.tool("ldd")
     extras = {"osu_folder": str(folder / "osu"), "rccl_folder": str(folder)}
     return environment_of(folder, FEATURES, **extras)
 
 
 def test_all_programs_are_there(tree, tmp_path):
-    found = said(programs.check(own(tree, tmp_path), tree.machine()))
+    found = said(programs.check(target(), own(tree, tmp_path), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
-    assert [says.partition(" ")[0] for _, says in found] == ["The", "stream", "OSU", "The"]
+    beside = str(tmp_path / "programs")
+    first = [says.partition(" ")[0].removeprefix(f"{beside}/") for _, says in found]
+    assert first == ["The", "stream", "mpi", "OSU", "osu/mpi/pt2pt/osu_bw", "The"]
+
+
+#: Loads what it is asked to, and lets ldd know.
+LOADING = '() { loaded="$loaded $2"; export loaded; }'
+LDD = """case "$loaded" in
+  *libfabric*) echo "  libfabric.so.1 => /opt/cray/libfabric/lib64/libfabric.so.1 (0x1)";;
+  *) echo "  libfabric.so.1 => not found"; echo "  libmpi.so => /opt/mpich/libmpi.so (0x1)";;
+esac"""
+
+
+def test_a_program_of_ranks_finds_its_libraries_with_the_modules_of_a_job(tree, tmp_path):
+    """As after a purge of the modules that a login has: MPI is linked, and libfabric is not."""
+    folder = tmp_path / "programs"
+    wanted = own(tree, tmp_path) | {"modules": ["PrgEnv-gnu", "rocm/6.2.4"]}
+    tree.environ["BASH_FUNC_module%%"] = LOADING
+    tree.tool("ldd", LDD)
+    found = [
+        one for one in said(programs.check(target(), wanted, tree.machine())) if "job" in one[1]
+    ]
+    assert found == [
+        (
+            "missing",
+            f"{program} does not find libfabric.so.1 in a job, with the modules PrgEnv-gnu, "
+            "rocm/6.2.4: name the module that has it in the site file.",
+        )
+        for program in (folder / "mpi", folder / "osu/mpi/pt2pt/osu_bw")
+    ]
+    wanted["modules"].append("libfabric")
+    found = [
+        one for one in said(programs.check(target(), wanted, tree.machine())) if "job" in one[1]
+    ]
+    assert [status for status, _ in found] == ["ok", "ok"]
+    # A variable of the site file may have the folder instead.
+    wanted["modules"].pop()
+    wanted["env_vars"] = [["loaded", "$loaded:/opt/libfabric"]]
+    found = [
+        one for one in said(programs.check(target(), wanted, tree.machine())) if "job" in one[1]
+    ]
+    assert [status for status, _ in found] == ["ok", "ok"]
 
 
 OTHERS = {
@@ -241,7 +283,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("stream", OTHERS)
 def test_a_program_of_another_kind(tree, tmp_path, stream):
-    found = said(programs.check(own(tree, tmp_path, stream), tree.machine()))
+    found = said(programs.check(target(), own(tree, tmp_path, stream), tree.machine()))
     assert found[1][0] == "missing"
     assert OTHERS[stream] in found[1][1]
 
@@ -252,22 +294,28 @@ def test_programs_that_are_not_there(tree, tmp_path):
     (folder / "mpi").chmod(0o644)
     (folder / "all_reduce_perf").unlink()
     (folder / "osu/mpi/pt2pt/osu_bw").unlink()
-    lacks = [one[1] for one in said(programs.check(environment, tree.machine())) if one[0] != "ok"]
+    lacks = [
+        one[1]
+        for one in said(programs.check(target(), environment, tree.machine()))
+        if one[0] != "ok"
+    ]
     assert lacks[0] == f"{folder} has no executable mpi: build with 'make it'."
     assert "osu_bw: build OSU Micro-Benchmarks, or set" in lacks[1]
     assert "There is no all_reduce_perf in" in lacks[2]
     del environment["extras"]["rccl_folder"]
-    last = said(programs.check(environment, tree.machine()))[-1]
+    last = said(programs.check(target(), environment, tree.machine()))[-1]
     assert last[0] == "missing"
     assert last[1].startswith("No folder of rccl-tests is stated, so their checks are left out")
 
 
 def test_osu_without_devices(tree, tmp_path):
-    found = said(programs.check(own(tree, tmp_path, osu="-m"), tree.machine()))
-    assert found[2][0] == "missing"
-    assert "was built without devices (its help has no --accelerator)" in found[2][1]
+    found = said(programs.check(target(), own(tree, tmp_path, osu="-m"), tree.machine()))
+    assert found[3][0] == "missing"
+    assert "was built without devices (its help has no --accelerator)" in found[3][1]
     environment = own(tree, tmp_path)
     tree.tool("osu_bw", "exit 1", tmp_path / "programs/osu/mpi/pt2pt")
     # It may start inside a job only.
-    assert said(programs.check(environment, tree.machine()))[2][0] == "not seen"
-    assert said(programs.check(environment, tree.machine(compute=True)))[2][0] == "missing"
+    assert said(programs.check(target(), environment, tree.machine()))[3][0] == "not seen"
+    assert (
+        said(programs.check(target(), environment, tree.machine(compute=True)))[3][0] == "missing"
+    )

@@ -41,6 +41,10 @@ LOOPBACKS = ("cxi_gpu_loopback_bw", "ib_write_bw")
 #: LUMI user guide, "LUMI-G example batch scripts").
 CRAY_MPICH_ON_DEVICES = ["MPICH_GPU_SUPPORT_ENABLED", "1"]
 
+#: The modules that a login has on a Cray with Slingshot, and a job lacks after ``module purge``:
+#: Cray MPICH does not find libfabric without them. Loading them again changes nothing.
+CRAY_LOGIN_MODULES = ["craype-x86-trento", "craype-network-ofi", "libfabric", "xpmem"]
+
 #: Open MPI accepts them through UCX (AMD lab notes, "GPU-aware MPI with ROCm"; JSC's
 #: OpenMPI-settings): no other path is tried when UCX fails.
 OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]

@@ -127,6 +127,13 @@ class Target:
         ]
         return [one["name"] if isinstance(one, dict) else str(one) for one in stated]
 
+    def exports(self, environment: Section) -> list[str]:
+        """Return the shell's exports for an environment, as a job has them after its modules."""
+        stated = (
+            section.get("env_vars", []) for section in (self.system, self.partition, environment)
+        )
+        return [f"export {name}={value}" for pairs in stated for name, value in dict(pairs).items()]
+
 
 def choose(name: str, *folders: Path) -> list[Target]:
     """Return the partitions that ``system`` or ``system:partition`` names.

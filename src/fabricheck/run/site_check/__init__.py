@@ -15,5 +15,5 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
     for environment in target.environments:
         yield from modules.check(target, environment, machine)
         yield from spack.check(environment, machine)
-        yield from programs.check(environment, machine)
+        yield from programs.check(target, environment, machine)
     yield from node.check(target, machine)

@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.partitions import Section, Target
 
-#: Loads modules in order, in its own shell, and then lists the loaded ones. The function ``module``
-#: is inherited, or comes from Lmod or Environment Modules.
-_SCRIPT = """
+#: Loads modules in order, in its own shell. The function ``module`` is inherited, or comes from
+#: Lmod or Environment Modules.
+LOAD = """
 type module > /dev/null 2>&1 || . "${LMOD_PKG:-${MODULESHOME:-/none}}/init/bash" > /dev/null 2>&1
-type module > /dev/null 2>&1 || exit 127
+[ $# -eq 0 ] || type module > /dev/null 2>&1 || exit 127
 for name in "$@"; do
   echo "load $name"
   module load "$name" 2>&1 < /dev/null
 done
+"""
+
+#: Lists the loaded modules.
+_LIST = """
 echo "list"
 module -t list 2>&1
 """
@@ -37,7 +41,7 @@ def check(target: Target, environment: Section, machine: Machine) -> Iterator[Fi
             "could load them: state one (lmod, tmod4)."
         )
         return
-    code, said = machine.run("bash", "-c", _SCRIPT, "bash", *wanted)
+    code, said = machine.run("bash", "-c", LOAD + _LIST, "bash", *wanted)
     if code == 127:
         yield missing(
             "The command module is missing here, but the site file names the modules "

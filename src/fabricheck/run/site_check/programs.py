@@ -10,8 +10,9 @@ from pathlib import Path
 import fabricheck
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
+from fabricheck.run.site_check.modules import LOAD
 from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
-from fabricheck.site.partitions import Section
+from fabricheck.site.partitions import Section, Target
 from fabricheck.tools.benchmarks import OSU
 from fabricheck.tools.runner import last_words
 
@@ -21,12 +22,16 @@ _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 _ON_DEVICES = "--accelerator"
 
 
-def check(environment: Section, machine: Machine) -> Iterator[Finding]:
+def check(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
     """Yield which of an environment's programs exist and are of the right kind."""
     features = environment.get("features", [])
+    folder = Path(environment["extras"]["programs"])
     yield from _own(environment, machine)
+    for name in [one for one in RANK_PROGRAMS if one in features][:1]:
+        yield from _libraries(folder / name, target, environment, machine)
     if "osu" in features:
         yield from _osu(environment, machine)
+        yield from _libraries(_osu_bw(environment), target, environment, machine)
     tests = COLLECTIVE_TESTS.get(environment["extras"]["runtime"])
     if tests:
         yield _collectives(tests, environment["extras"].get("rccl_folder"))
@@ -86,10 +91,36 @@ def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
             yield ok(f"{name} has version {told[1]} ({told[2]}) and runtime {told[3]}.")
 
 
+def _libraries(
+    program: Path, target: Target, environment: Section, machine: Machine
+) -> Iterator[Finding]:
+    """Yield the libraries that a program of MPI lacks in a job; nothing without the program."""
+    if not _runs(program):
+        return
+    loaded = target.modules(environment)
+    script = "\n".join(["program=$1; shift", LOAD, *target.exports(environment), 'ldd "$program"'])
+    code, said = machine.run("bash", "-c", script, "bash", str(program), *loaded)
+    lacks = re.findall(r"^\s*(\S+) => not found", said, re.MULTILINE)
+    having = f"with the modules {', '.join(loaded)}" if loaded else "without a module"
+    if lacks:
+        yield missing(
+            f"{program} does not find {', '.join(dict.fromkeys(lacks))} in a job, {having}: name "
+            "the module that has it in the site file."
+        )
+    elif code == 0:
+        yield ok(f"{program} finds its libraries in a job, {having}.")
+    else:
+        yield Finding("not seen", f"The libraries of {program}: ldd says {last_words(said)}.")
+
+
+def _osu_bw(environment: Section) -> Path:
+    return Path(environment["extras"].get("osu_folder") or "") / OSU.path("osu_bw")
+
+
 def _osu(environment: Section, machine: Machine) -> Iterator[Finding]:
     runtime = environment["extras"]["runtime"]
-    folder = Path(environment["extras"].get("osu_folder") or "")
-    program = folder / OSU.path("osu_bw")
+    folder = environment["extras"].get("osu_folder")
+    program = _osu_bw(environment)
     if not _runs(program):
         yield missing(
             f"There is no {program}: build OSU Micro-Benchmarks, or set "
