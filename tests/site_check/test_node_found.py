@@ -14,6 +14,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
 from fabricheck.run.site_check import node
+from fabricheck.site import clusters
 from fabricheck.site.partitions import choose
 
 
@@ -166,3 +167,29 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     assert (answer["kind"], answer["because"]) == ("login", "as --login states")
     statuses = [one["status"] for one in answer["partitions"]["local:host"]]
     assert statuses == ["ok", "missing", "ok", "ok", "ok", "ok"]
+
+
+def test_programs_of_another_folder_need_no_spack(tmp_path, monkeypatch):
+    tree = Tree(tmp_path)
+    folder = tmp_path / "programs"
+    for name in clusters.PROGRAMS:
+        tree.tool(name, f"echo '{__version__} (abc, runtime rocm)'", folder)
+    tree.tool("all_reduce_perf", folder=folder)
+    tree.tool("osu_bw", "echo --accelerator", folder / "osu/mpi/pt2pt")
+    for name in ("mpirun", "ldd"):
+        tree.tool(name)
+    monkeypatch.setenv("PATH", str(tree.bin))
+    monkeypatch.setenv("FABRICHECK_ROCM_PROGRAMS", str(folder))
+    monkeypatch.setenv("FABRICHECK_RCCL_TESTS", str(folder))
+    monkeypatch.setenv("FABRICHECK_ROCM_OSU", str(folder / "osu"))
+    ended = CliRunner().invoke(app, ["site-check", "amd", "--login"])
+    assert ended.exit_code == 0, ended.output
+    assert f"The programs are those of {folder}, not of Spack environment amd." in " ".join(
+        ended.output.split()
+    )
+    assert "The lock" not in ended.output
+    # Those of the view need it.
+    monkeypatch.delenv("FABRICHECK_ROCM_PROGRAMS")
+    ended = CliRunner().invoke(app, ["site-check", "amd", "--login"])
+    assert ended.exit_code == 3
+    assert "Spack is not on the PATH" in ended.output

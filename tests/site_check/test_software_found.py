@@ -244,14 +244,16 @@ esac"""
 
 def test_a_program_of_ranks_finds_its_libraries_with_the_modules_of_a_job(tree, tmp_path):
     """As after a purge of the modules that a login has: MPI is linked, and libfabric is not."""
+
+    def libraries():
+        found = said(programs.check(target(), wanted, tree.machine()))
+        return [one for one in found if " in a job, " in one[1]]
+
     folder = tmp_path / "programs"
     wanted = own(tree, tmp_path) | {"modules": ["PrgEnv-gnu", "rocm/6.2.4"]}
     tree.environ["BASH_FUNC_module%%"] = LOADING
     tree.tool("ldd", LDD)
-    found = [
-        one for one in said(programs.check(target(), wanted, tree.machine())) if "job" in one[1]
-    ]
-    assert found == [
+    assert libraries() == [
         (
             "missing",
             f"{program} does not find libfabric.so.1 in a job, with the modules PrgEnv-gnu, "
@@ -260,17 +262,11 @@ def test_a_program_of_ranks_finds_its_libraries_with_the_modules_of_a_job(tree, 
         for program in (folder / "mpi", folder / "osu/mpi/pt2pt/osu_bw")
     ]
     wanted["modules"].append("libfabric")
-    found = [
-        one for one in said(programs.check(target(), wanted, tree.machine())) if "job" in one[1]
-    ]
-    assert [status for status, _ in found] == ["ok", "ok"]
+    assert [status for status, _ in libraries()] == ["ok", "ok"]
     # A variable of the site file may have the folder instead.
     wanted["modules"].pop()
     wanted["env_vars"] = [["loaded", "$loaded:/opt/libfabric"]]
-    found = [
-        one for one in said(programs.check(target(), wanted, tree.machine())) if "job" in one[1]
-    ]
-    assert [status for status, _ in found] == ["ok", "ok"]
+    assert [status for status, _ in libraries()] == ["ok", "ok"]
 
 
 OTHERS = {

@@ -22,13 +22,19 @@ GTL = {"rocm": "libmpi_gtl_hsa.so", "cuda": "libmpi_gtl_cuda.so"}
 
 
 def check(environment: Section, machine: Machine) -> Iterator[Finding]:
-    """Yield the state of an environment's Spack environment; nothing if it has none."""
+    """Yield the state of an environment's Spack environment; nothing if it has none.
+
+    Where the programs are from elsewhere, Spack and the lock are not asked for.
+    """
     extras = environment["extras"]
     name = extras.get("spack_environment")
     if not name:
         return
-    home = record.home(name)
-    installed = record.is_inside(Path(extras["programs"]), home) and _has_programs(extras)
+    if not record.is_inside(Path(extras["programs"]), record.home(name)):
+        folder = extras["programs"]
+        yield ok(f"The programs are those of {folder}, not of Spack environment {name}.")
+        return
+    installed = (Path(extras["programs"]) / "stream").exists()
     read = _read(name)
     if isinstance(read, str):
         yield from _spack(machine, name, None, installed)
@@ -39,10 +45,6 @@ def check(environment: Section, machine: Machine) -> Iterator[Finding]:
     yield _installed(extras, name, installed)
     yield from externals.check(machine, path, found, installed)
     yield from _gtl(machine, found, str(extras["runtime"]))
-
-
-def _has_programs(extras: Section) -> bool:
-    return (Path(extras["programs"]) / "stream").exists()
 
 
 def _read(name: str) -> tuple[Path, lock.Lock] | str:
@@ -91,11 +93,8 @@ def _spack(
 def _installed(extras: Section, name: str, installed: bool) -> Finding:
     if installed:
         return ok(f"The Spack environment {name} is installed in {record.home(name)}.")
-    folder = extras["programs"]
-    if not record.is_inside(Path(folder), record.home(name)):
-        return ok(f"The programs are those of {folder}, not of Spack environment {name}.")
     return missing(
-        f"The Spack environment {name} is not installed, {folder} has no programs: "
+        f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
         f"spack-env/install {name}."
     )
 
