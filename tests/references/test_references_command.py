@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE, of_fold
 from fabricheck.references.stated import References
 from fabricheck.site import partitions
 
+ROOT = Path(__file__).resolve().parents[2]
 GPU = "lumi:gpu"
 STREAM = {
     "copy_worst": {"unit": "GB/s", "entry": [1400, -0.15, None, "GB/s"]},
@@ -157,11 +159,12 @@ def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypat
 def test_what_weakens_a_limit_is_marked_and_explained(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("affinity", COUNT))
-    other = "another version, 2 limits: measured with ROCm 5.7.0, but 6.2.4 is installed."
+    other = "another version, 2 limits: measured with ROCm 5.7.0, not 6.2.4."
     for version, expected in (("6.2.4", True), ("5.2.0", False)):
         monkeypatch.setattr(listing, "version_at_hand", lambda environment, v=version: v)
         said = text()
-        assert f"{GPU} has ROCm {version}." in said
+        assert f"{GPU}: ROCm {version} by its Spack environment." in said
+        assert "installed" not in said
         assert "maximum, 2 limits: the highest over sizes or repeats" in said
         assert "one session, 2 limits: its document reports one session." in said
         assert (other in said) is expected
@@ -180,7 +183,7 @@ def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch)
     monkeypatch.setattr(partitions, "choose", lambda system: [here])
     monkeypatch.setattr(listing, "version_at_hand", lambda environment: "14.1")
     said = " ".join(CliRunner().invoke(app, ["references", "--system", "h200:x2"]).stdout.split())
-    assert "another version, 1 limit: measured with CUDA 13.0, but 14.1 is installed." in said
+    assert "another version, 1 limit: measured with CUDA 13.0, not 14.1." in said
 
 
 def lock(**changed) -> dict:
@@ -200,6 +203,27 @@ def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
     (committed / "lumi" / "spack.lock").write_text(json.dumps(lock()))
     assert listing.version_at_hand(environment, (installed, committed)) == "6.2.4"
     assert listing.version_at_hand({"extras": {"runtime": "rocm"}}, (committed,)) is None
+
+
+def test_a_copied_lock_of_other_software_is_told(checks, tmp_path, monkeypatch):
+    """The site's spack.yaml was changed, and the lock beside it is the one that was copied."""
+    committed = tmp_path / "spack-env"
+    for part in ("common", "lumi"):
+        shutil.copytree(ROOT / "spack-env" / part, committed / part)
+    folders = (tmp_path / "build", committed)
+    monkeypatch.setattr(listing.version_at_hand, "__defaults__", (folders,))
+    monkeypatch.setattr(listing.disagreement, "__defaults__", (folders,))
+    checks.append(told("stream_local", STREAM))
+    assert "its lock differ" not in text()
+    file = committed / "lumi" / "spack.yaml"
+    file.write_text(file.read_text().replace("6.3.4", "6.3.2"))
+    said = text()
+    assert f"{GPU}: ROCm 6.3.2 by its Spack environment." in said
+    hip = "hip 6.3.2 (/opt/rocm-6.3.2), locked 6.3.4 (/opt/rocm-6.3.4)"
+    assert f"{file} and its lock differ ({hip}; " in said
+    assert said.endswith("make the lock anew, spack-env/install --new-lock lumi.")
+    (sentence,) = json.loads(run("--json").stdout)["disagreements"]
+    assert hip in sentence
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,25 @@ def test_what_builds_is_there(tree, lumi):
     ]
 
 
+def test_a_lock_of_other_software_than_its_environment_is_told(tree, lumi):
+    """Of the repository's spack.yaml, which was changed, not of its copy beside what was built."""
+    committed = checkout.ROOT / "spack-env/lumi"
+    committed.mkdir(parents=True)
+    prefix = "/opt/cray/mpich/8.1.28/ofi/gnu/12.3"
+    mpich = {"spec": "cray-mpich@8.1.28 +wrappers", "prefix": prefix}
+    for version, statuses in (("8.1.28", {"ok"}), ("8.1.29", {"ok", "missing"})):
+        mpich["spec"] = f"cray-mpich@={version} +wrappers"
+        content = {"spack": {"packages": {"cray-mpich": {"externals": [mpich]}}}}
+        (committed / "spack.yaml").write_text(json.dumps(content))
+        found = said(spack.check(lumi, tree.machine()))
+        assert {status for status, _ in found} == statuses
+    (sentence,) = [says for status, says in found if status == "missing"]
+    assert sentence == (
+        f"{committed / 'spack.yaml'} and its lock differ (cray-mpich 8.1.29 ({prefix}), locked "
+        f"8.1.28 ({prefix})): make the lock anew, spack-env/install --new-lock lumi."
+    )
+
+
 #: What is needed only until all is built.
 TO_BUILD = ("spack", "program", "compiler", "no compiler", "no include", "yaml")
 

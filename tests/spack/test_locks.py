@@ -9,6 +9,8 @@ import pytest
 import yaml
 from site_stand_ins import SPACK_ENV, STAND_INS
 
+from fabricheck.site.software import lock, spack_yaml
+
 # What Spack builds everywhere; gcc-runtime is a copy of the compiler's libraries.
 _OURS = {
     *("osu-micro-benchmarks", "cli11", "nlohmann-json", "hwloc", "ncurses", "gcc-runtime"),
@@ -132,6 +134,11 @@ def test_each_external_has_a_prefix_and_none_is_of_the_machine_that_made_the_loc
             assert PurePosixPath(node["external"]["path"]).is_absolute(), node["name"]
     # Where a person's or a container's files are; a site's own paths begin otherwise.
     assert re.findall(r'"/(?:home|root|tmp|work|mnt)\b[^"]*', environment.text) == []
+
+
+def test_its_externals_are_those_of_spack_yaml(environment):
+    folder = SPACK_ENV / environment.name
+    assert spack_yaml.disagreement(folder, lock.read(folder / "spack.lock")) is None
 
 
 def test_the_libc_is_that_of_the_sites_system(environment):

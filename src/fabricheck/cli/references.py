@@ -54,6 +54,9 @@ def references(
     told = dry_run.ask(system, checks_folders())
     sets = {one.name: one.partition["extras"].get("references") for one in chosen}
     versions = _at_hand(chosen)
+    differ = [
+        says for one in chosen for each in one.environments if (says := listing.disagreement(each))
+    ]
     shown = list(rows(told, found, sets, versions))
     silent = _silent(told, chosen)
     if as_json:
@@ -63,10 +66,13 @@ def references(
                 "references": [asdict(row) for row in shown],
                 "told_nothing": silent,
                 "at_hand": versions,
+                "disagreements": differ,
             }
         )
     else:
         _print(shown, silent, versions)
+        for one in differ:
+            output.console().print(output.plain(one))
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
@@ -170,7 +176,7 @@ def _print_versions(console: Any, name: str, known: Mapping[str, str] | None) ->
     if not known:
         console.print(f"{name}: the version of ROCm or CUDA is unknown here.")
     for runtime, version in (known or {}).items():
-        console.print(f"{name} has {RUNTIME_LABELS[runtime]} {version}.")
+        console.print(f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment.")
 
 
 def _print_marks(console: Any, own: Sequence[Row]) -> None:

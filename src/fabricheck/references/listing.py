@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from fabricheck.references.marks import Mark
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import LIMITS, MACHINES
 from fabricheck.references.stated import REDUCED, References
-from fabricheck.site.software import lock
+from fabricheck.site.software import lock, spack_yaml
 
 REPORT_ONLY = "report only"
 RULE = "rule"
@@ -199,23 +200,47 @@ def _of_a_calibration(
 def version_at_hand(
     environment: Mapping[str, Any], folders: tuple[Path, ...] = SPACK_FOLDERS
 ) -> str | None:
-    """Return the version of ROCm or CUDA of an environment, from its Spack lock.
+    """Return the version of ROCm or CUDA that an environment's Spack environment names.
 
-    The lock of the installed software comes first, then the committed one.
+    That is the external of ``spack.yaml``; where it has none or several, the lock's. Neither tells
+    what the machine has.
 
     :param environment: a ReFrame environment of a site file.
     :returns: ``None`` without a lock, or where the environment is not one of Spack's.
-    :raises InvalidInputError: when a lock is damaged or of an unknown format.
+    :raises InvalidInputError: when a file is damaged or of an unknown format.
     """
-    extras = environment.get("extras", {})
-    name, package = extras.get("spack_environment"), PACKAGES.get(extras.get("runtime", ""))
-    for folder in folders if name and package else ():
-        path = folder / str(name) / "spack.lock"
-        try:
-            specs = lock.read(path).specs
-        except NotFoundError:
-            continue
-        found = [one.version for one in specs if one.name == package]
-        if found:
-            return found[0]
+    package = PACKAGES.get(environment.get("extras", {}).get("runtime", ""))
+    folder, found = _located(environment, folders) or (None, None)
+    if found is None or package is None:
+        return None
+    described = spack_yaml.versions(folder).get(package, {}) if folder else {}
+    if len(described) == 1:
+        return next(iter(described))
+    return next((one.version for one in found.specs if one.name == package), None)
+
+
+def disagreement(
+    environment: Mapping[str, Any], folders: tuple[Path, ...] = SPACK_FOLDERS
+) -> str | None:
+    """Return a sentence where lock and ``spack.yaml`` of an environment name other software.
+
+    :raises InvalidInputError: as `version_at_hand`.
+    """
+    folder, found = _located(environment, folders) or (None, None)
+    return spack_yaml.disagreement(folder, found) if folder and found else None
+
+
+def _located(
+    environment: Mapping[str, Any], folders: Sequence[Path]
+) -> tuple[Path | None, lock.Lock] | None:
+    """Return the last folder with an environment's ``spack.yaml``, and its first lock.
+
+    The lock of the installed software comes first, then the committed one.
+    """
+    name = str(environment.get("extras", {}).get("spack_environment") or "")
+    places = [folder / name for folder in folders if name]
+    described = [one for one in places if (one / "spack.yaml").is_file()]
+    for place in places:
+        with contextlib.suppress(NotFoundError):
+            return (described[-1] if described else None), lock.read(place / "spack.lock")
     return None

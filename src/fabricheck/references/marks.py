@@ -36,7 +36,7 @@ def of(
         here = at_hand.get(runtime)
         if here is not None and here.split(".")[0] != version.split(".")[0]:
             word = RUNTIME_LABELS[runtime]
-            yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, but {here} is installed")
+            yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, not {here}")
     if any(one.is_maximum for one in records):
         yield Mark(MAXIMUM, "the highest over sizes or repeats, compared with what each reaches")
     # A site that accepts nodes by a value has measured many; no other document reports two

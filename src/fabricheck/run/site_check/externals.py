@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from fabricheck.core.checkout import ROOT
+from fabricheck.core import checkout
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
+from fabricheck.site.software import spack_yaml
 from fabricheck.site.software.lock import Concrete, Lock
-
-#: The script with which `spack-env/install` checks locks; a separate program, as Spack's Python
-#: runs it.
-_CHECKER = ROOT / "spack-env" / "check.py"
 
 #: Prefixes that exist on every machine, whatever is installed.
 _SHARED = ("/", "/usr")
@@ -44,7 +41,14 @@ def check(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterato
     :param installed: whether all is built: then only folders are checked, as a compute node need
         not have build tools.
     """
-    lacks = list(filter(None, (_lacks(machine, spec, installed) for spec in found.externals)))
+    yield from _agreement(path, found)
+    new_lock = (
+        "the site has other software now: change spack.yaml, and make the lock anew, "
+        f"spack-env/install --new-lock {path.parent.name}"
+    )
+    lacks = [
+        says for spec in found.externals if (says := _lacks(machine, spec, installed, new_lock))
+    ]
     yield from map(missing, lacks)
     if not lacks:
         tools = [one.name for one in found.externals if _programs(one)]
@@ -59,7 +63,18 @@ def check(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterato
     if installed:
         yield ok("The environment is built: its compilers and build tools were not checked.")
     else:
-        yield from _compilers(machine, path)
+        yield from _compilers(machine, path, new_lock)
+
+
+def _agreement(path: Path, found: Lock) -> Iterator[Finding]:
+    """Yield that the lock in use differs from the environment that is in the repository."""
+    committed = checkout.ROOT / "spack-env" / path.parent.name
+    folder = committed if (committed / "spack.yaml").is_file() else path.parent
+    # An unreadable spack.yaml is a finding of the compilers.
+    with contextlib.suppress(InvalidInputError):
+        differs = spack_yaml.disagreement(folder, found)
+        if differs:
+            yield missing(differs)
 
 
 def _programs(spec: Concrete) -> list[str]:
@@ -68,14 +83,13 @@ def _programs(spec: Concrete) -> list[str]:
     return [str(folder / name) for name in PROGRAMS.get(spec.name, ())]
 
 
-def _lacks(machine: Machine, spec: Concrete, installed: bool) -> str | None:
+def _lacks(machine: Machine, spec: Concrete, installed: bool, new_lock: str) -> str | None:
     said = f"The lock uses {spec.name}@{spec.version} from {spec.prefix}, but there is no"
-    todo = "the site has other software now, see its page for a new lock"
     if not machine.at(spec.prefix or "").is_dir():
-        return f"{said} such folder: {todo}."
+        return f"{said} such folder: {new_lock}."
     programs = [] if installed else _programs(spec)
     if programs and not any(_runs(machine, path) for path in programs):
-        return f"{said} program {' or '.join(programs)}: install it, or {todo}."
+        return f"{said} program {' or '.join(programs)}: install it, or {new_lock}."
     return None
 
 
@@ -83,19 +97,18 @@ def _runs(machine: Machine, path: str) -> bool:
     return machine.at(path).is_file() and os.access(machine.at(path), os.X_OK)
 
 
-def _compilers(machine: Machine, path: Path) -> Iterator[Finding]:
-    checker = runpy.run_path(str(_CHECKER))
+def _compilers(machine: Machine, path: Path, new_lock: str) -> Iterator[Finding]:
+    checker = runpy.run_path(str(spack_yaml.CHECKER))
     try:
         lock: dict[str, Any] = checker["read"](str(path))
-        described = checker["packages"](str(path.parent), yaml.safe_load)
+        described = spack_yaml.packages(path.parent)
         wanted: set[str] = checker["compilers"](lock)
         paths: list[tuple[str, str]] = list(checker["compiler_paths"](described, wanted))
     except checker["BrokenLock"] as error:
         yield missing(f"The compilers of the lock are unknown: {error}.")
         return
-    except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
-        reason = f"{path.with_name('spack.yaml')}: {' '.join(str(error).split())}"
-        yield missing(f"The place of the lock's compilers is unknown: {reason}.")
+    except InvalidInputError as error:
+        yield missing(f"The place of the lock's compilers is unknown: {error}")
         return
     if not paths:
         yield missing(
@@ -107,7 +120,7 @@ def _compilers(machine: Machine, path: Path) -> Iterator[Finding]:
     for name, file in lacks:
         yield missing(
             f"The lock uses compiler {name} from {file}, but there is no such program: install "
-            "it, or the site has other software now, see its page for a new lock."
+            f"it, or {new_lock}."
         )
     if not lacks:
         yield ok(f"The compilers of the lock exist: {', '.join(file for _, file in paths)}.")
