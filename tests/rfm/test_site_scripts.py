@@ -591,6 +591,19 @@ def test_a_plain_amd_node_is_what_its_node_model_says(suite, node, ranks, migrat
     assert list(stage.glob("*/amd/node/rocm/managed_zero_copy"))
 
 
+def test_a_site_may_make_numa_balancing_a_note(suite):
+    suite.variables |= ASKED
+    suite.own_settings("lumi.py", 'references="lumi",', 'references="lumi", numa_balancing="note",')
+    for partition, noted in (("lumi:gpu", True), ("frontier:gpu", False)):
+        ended = dry_run(suite, f"--system={partition}", "-n", "node_topology")
+        assert ended.status == 0, ended
+        system = partition.partition(":")[0]
+        (job,) = suite.results.glob(f"stage/*/{system}/gpu/rocm/node_topology/rfm_job.sh")
+        assert (
+            "topology record mi250x --runtime rocm --note-numa-balancing " in job.read_text()
+        ) == noted
+
+
 def test_inside_an_allocation_checks_are_steps(suite):
     suite.variables["SLURM_JOB_ID"] = "7"
     ended = dry_run(suite, "--system=lumi", "-n", "stream_local", "-n", "affinity_site")

@@ -90,6 +90,7 @@ def test_numa_domains_and_balancing(tree):
     tree.host(balancing=1)
     (sentence,) = lacks(tree)
     assert sentence.startswith(f"Node {platform.node()} has NUMA balancing on")
+    assert not lacks(tree, extras={"node": "mi250x", "numa_balancing": "note"})
     tree.host(domains=0)
     tree.put("/sys/devices/system/node/node2/cpulist", "0-3\n")
     assert any(

@@ -163,6 +163,23 @@ def test_numa_balancing_is_no_fault_of_the_topology(tmp_path):
     incomplete_by_setting(tmp_path, found, "numa_balancing is 1", "kernel.numa_balancing=0")
 
 
+def test_numa_balancing_that_the_site_makes_a_note_is_a_caveat(tmp_path):
+    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/numa_balancing").write_text("1\n")
+    files = sorted((ROOT / "tests/outputs/rocm-smi").glob("*.txt"))
+    output = tmp_path / "result.json"
+    found = record(
+        "mi250-two-sockets", "rocm", output, files=files, note_numa_balancing=True, root=tmp_path
+    )
+    assert (found["outcome"]["status"], found["differences"]) == ("good", [])
+    assert "has NUMA balancing on" in found["notes"][-1]
+    times = {name: factories.document()[name] for name in ("started", "finished")}
+    topology = made.good("node_topology", perfvalues={})
+    verdict = made.only(tmp_path / "verdict", topology, found | times)
+    assert verdict.status == "PASS"
+    assert any("has NUMA balancing on" in one for one in verdict.caveats)
+
+
 def test_engines_that_the_environment_switches_off(tmp_path, simulated):
     copies = ("--devices", "0", "--memory", "pinned", "--operations", "h2d")
     code, found = simulated("memcpy", *copies, HSA_ENABLE_SDMA="0", HSA_ENABLE_PEER_SDMA="0")

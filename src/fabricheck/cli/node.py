@@ -126,6 +126,13 @@ def record_command(
     ] = None,
     files: From = None,
     devices: Part = None,
+    note_numa_balancing: Annotated[
+        bool,
+        typer.Option(
+            "--note-numa-balancing",
+            help="NUMA balancing is a note, and does not end the run with 8.",
+        ),
+    ] = False,
     limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 120,
 ) -> None:
     """Compare this node with a node model and write the differences to a result document (E13).
@@ -147,6 +154,7 @@ def record_command(
         simulated=simulated,
         files=files or (),
         devices=devices,
+        note_numa_balancing=note_numa_balancing,
         limit_s=limit_s,
     )
     output.say_differences(document)

@@ -80,6 +80,11 @@ class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-ar
     program = "topology"
     metrics = (Metric("differences", over=(), unit="count"),)
 
+    def program_arguments(self) -> Sequence[str]:
+        """Return the arguments of ``fabricheck``, with the setting that the site makes a note."""
+        noted = self.current_partition.extras.get("numa_balancing") == "note"
+        return (*super().program_arguments(), *(["--note-numa-balancing"] if noted else []))
+
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return the differences between the node and its model."""
         node = document["host"]["hostname"]

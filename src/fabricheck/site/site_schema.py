@@ -85,6 +85,7 @@ class _PartitionExtras(_Section):
     mpi_bytes: Count | None = None
     mpi_launcher: Name | None = None
     site_binding: Names | None = None
+    numa_balancing: Literal["note"] | None = None
     osu: _Osu | None = None
     rccl: _Rccl | None = None
 

@@ -47,6 +47,7 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
         yield missing(model)
         return
     yield _cores(model, machine)
+    yield _balancing(target, machine)
     yield from _as_modelled(model, machine, report)
 
 
@@ -107,12 +108,21 @@ def _cores(model: NodeModel, machine: Machine) -> Finding:
     return ok(f"This process may use all {len(usable)} cores that {model.name} needs{remark}.")
 
 
+def _balancing(target: Target, machine: Machine) -> Finding:
+    setting = balancing_setting(describe_host(machine.root))
+    if setting is None:
+        return ok("NUMA balancing is off.")
+    if target.partition["extras"].get("numa_balancing") == "note":
+        return ok("NUMA balancing is on, which the site file makes a note.")
+    return missing(setting)
+
+
 def _as_modelled(model: NodeModel, machine: Machine, report: Reported | None) -> Iterator[Finding]:
     host = describe_host(machine.root)
-    differences = [*host_differences(model, host), *filter(None, [balancing_setting(host)])]
+    differences = host_differences(model, host)
     yield from map(missing, differences)
     if not differences:
-        yield ok(f"NUMA domains are those of {model.name}, and NUMA balancing is off.")
+        yield ok(f"NUMA domains are those of {model.name}.")
     if report is None:
         return
     try:

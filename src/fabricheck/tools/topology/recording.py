@@ -65,6 +65,7 @@ def record(
     simulated: Path | None = None,
     files: Sequence[Path] = (),
     devices: int | None = None,
+    note_numa_balancing: bool = False,
     limit_s: float = 120,
     root: Path = Path("/"),
 ) -> ResultDocument:
@@ -76,6 +77,7 @@ def record(
     :param simulated: the platform of a simulated node; by default this machine is examined.
     :param files: outputs of this machine's tools; without any, the tools are run.
     :param devices: the number of the model's devices that the node has; ``None`` is all of them.
+    :param note_numa_balancing: whether NUMA balancing is a note, and does not end the run.
     :param limit_s: of the tools, in s.
     :param root: the folder with ``proc`` and ``sys``.
     :raises NotFoundError: when the document cannot be written.
@@ -99,7 +101,7 @@ def record(
         content["options"] |= {"node": node.name, "digest": node.sha256}
         mode = None if simulated else partition_mode(root)
         report, failed = _ask(simulated, files, limit_s, content)
-        _compare(node, report, failed, mode, content)
+        _compare(node, report, failed, mode, content, note_numa_balancing)
     except FabricheckError as error:
         fail(content, error)
     return finish(content, started, output)
@@ -128,6 +130,7 @@ def _compare(
     failed: Sequence[str],
     mode: str | None,
     content: dict[str, Any],
+    note_numa_balancing: bool,
 ) -> None:
     """Add the differences from the model to the document.
 
@@ -179,7 +182,7 @@ def _compare(
             "decides it."
         )
     setting = balancing_setting(host)
-    if setting and not differences:
+    if setting and not differences and not note_numa_balancing:
         raise PreventedBySetting(setting)
     if setting:
         content["notes"].append(setting)
