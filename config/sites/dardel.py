@@ -1,10 +1,31 @@
 """Dardel: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
 
 Sources: [pages] PDC's support pages, "Building for AMD GPUs" of 2025; [course] pdc-intro of August
-2026, github.com/PDC-support. The software is that of the paper (SC24-W, arXiv 2410.00801).
+2026, [stack] PDC-SoftwareStack of June 2026, both at github.com/PDC-support. The software is that
+of the paper (SC24-W, arXiv 2410.00801), or today's.
 """
 
-from fabricheck.site import clusters
+from fabricheck.site import clusters, variables
+
+# By Spack environment, which has the same versions: [pages] CPE 23.12 and ROCm 5.7.0, the paper's;
+# [course] PDC/26.03 and ROCm 7.2.1, with the compiler of [stack], cpeGNU-26.03.eb.
+MODULES = {
+    "dardel": [
+        "PDC/23.12",
+        "PrgEnv-gnu",
+        "gcc-native/12.3",
+        "craype-accel-amd-gfx90a",
+        "rocm/5.7.0",
+    ],
+    "dardel-26.03": [
+        "PDC/26.03",
+        "PrgEnv-gnu",
+        "gcc-native/14",
+        "craype-accel-amd-gfx90a",
+        "rocm/7.2.1",
+    ],
+}
+SPACK = variables.one_of("FABRICHECK_DARDEL", tuple(MODULES))
 
 site_configuration = {
     "systems": [
@@ -37,18 +58,9 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["dardel"],
-            # [pages]: CPE 23.12, ROCm 5.7.0, the accelerator's module. The compiler's is that of
-            # spack-env/dardel.
-            "modules": [
-                *clusters.CRAY_LOGIN_MODULES,
-                "PDC/23.12",
-                "PrgEnv-gnu",
-                "gcc-native/12.3",
-                "craype-accel-amd-gfx90a",
-                "rocm/5.7.0",
-            ],
+            "modules": [*clusters.CRAY_LOGIN_MODULES, *MODULES[SPACK]],
             "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
-            **clusters.programs("rocm", "dardel"),
+            **clusters.programs("rocm", SPACK),
         }
     ],
 }

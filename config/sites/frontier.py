@@ -4,7 +4,19 @@ Source: the Frontier user guide (github.com/olcf/olcf-user-docs, systems/frontie
 July 2026), section by section as named.
 """
 
-from fabricheck.site import clusters
+from fabricheck.site import clusters, variables
+
+# By Spack environment, which has the same versions: the site's default, and the newest that the
+# guide recommends. "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
+# 6.2.4, 9.1.0 of CPE 26.03 with 7.2. "GPU-aware MPI" wants the accelerator's module.
+MODULES = {
+    "frontier": ["cpe/24.11", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/6.2.4"],
+    "frontier-26.03": ["cpe/26.03", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/7.2.0"],
+}
+SPACK = variables.one_of("FABRICHECK_FRONTIER", tuple(MODULES))
+
+# What is not the site's default is found with this only ("Understanding the compatibility").
+NOT_DEFAULT = ["LD_LIBRARY_PATH", "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH"]
 
 site_configuration = {
     "systems": [
@@ -45,18 +57,12 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["frontier"],
-            # "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
-            # 6.2.4. "GPU-aware MPI" wants the accelerator's module.
-            "modules": [
-                *clusters.CRAY_LOGIN_MODULES,
-                "PrgEnv-gnu",
-                "cpe/24.11",
-                "gcc-native/13.2",
-                "craype-accel-amd-gfx90a",
-                "rocm/6.2.4",
+            "modules": [*clusters.CRAY_LOGIN_MODULES, "PrgEnv-gnu", *MODULES[SPACK]],
+            "env_vars": [
+                clusters.CRAY_MPICH_ON_DEVICES,
+                *([NOT_DEFAULT] if SPACK != "frontier" else []),
             ],
-            "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
-            **clusters.programs("rocm", "frontier"),
+            **clusters.programs("rocm", SPACK),
         }
     ],
 }

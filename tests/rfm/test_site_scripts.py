@@ -591,6 +591,34 @@ def test_a_plain_amd_node_is_what_its_node_model_says(suite, node, ranks, migrat
     assert list(stage.glob("*/amd/node/rocm/managed_zero_copy"))
 
 
+@pytest.mark.parametrize(
+    ("system", "modules", "path"),
+    [
+        (
+            "frontier",
+            ["PrgEnv-gnu", "cpe/26.03", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/7.2.0"],
+            # Frontier user guide, "Understanding the compatibility", of a CPE that is no default.
+            "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH",
+        ),
+        (
+            "dardel",
+            ["PDC/26.03", "PrgEnv-gnu", "gcc-native/14", "craype-accel-amd-gfx90a", "rocm/7.2.1"],
+            None,
+        ),
+    ],
+)
+def test_the_jobs_of_newer_software(suite, system, modules, path):
+    suite.variables |= ASKED | {f"FABRICHECK_{system.upper()}": f"{system}-26.03"}
+    ended = dry_run(suite, f"--system={system}", "-n", "stream_local")
+    assert ended.status == 0, ended
+    (job,) = suite.results.glob(f"stage/*/{system}/gpu/rocm/stream_local/rfm_job.sh")
+    found = Script(job)
+    assert found.modules == [*LOGIN, *modules]
+    assert found.variables["MPICH_GPU_SUPPORT_ENABLED"] == "1"
+    assert found.variables.get("LD_LIBRARY_PATH") == path
+    assert f" {ROOT}/build/spack/{system}-26.03/view/bin/stream " in found.command
+
+
 def test_a_site_may_make_numa_balancing_a_note(suite):
     suite.variables |= ASKED
     suite.own_settings("lumi.py", 'references="lumi",', 'references="lumi", numa_balancing="note",')

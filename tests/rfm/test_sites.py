@@ -10,8 +10,15 @@ import pytest
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.site import sites
+from fabricheck.site.software import spack_yaml
 
 PAGES = sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
+
+#: The Spack environments of a site that is of another date with another one.
+OTHER_SOFTWARE = {
+    "frontier": ["frontier", "frontier-26.03"],
+    "dardel": ["dardel", "dardel-26.03"],
+}
 
 BOUND = {"value": 1600.0, "origin": "published", "how": "the data sheet"}
 EXTRAS = {"physical_bounds": {"GB/s": BOUND}}
@@ -46,15 +53,44 @@ def changed(content, path, value):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_of_a_site_begins_with_its_modules(page):
-    everything = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
-    here = [one for one in everything if one["target_systems"] == [page.stem]]
-    loaded = [" ".join(one["modules"]) for one in here if one.get("modules")]
+def test_the_page_of_a_site_begins_with_its_modules(page, monkeypatch):
+    loaded: list[str] = []
+    for environment in OTHER_SOFTWARE.get(page.stem, [""]):
+        monkeypatch.setenv(f"FABRICHECK_{page.stem.upper()}", environment)
+        everything = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
+        here = [one for one in everything if one["target_systems"] == [page.stem]]
+        loaded += [" ".join(one["modules"]) for one in here if one.get("modules")]
     text = page.read_text()
     listed = text.partition("### Modules")[2] or text
     assert re.findall("^module load (.*)$", listed, re.MULTILINE) == loaded
     assert (" purge" in text) == bool(loaded)
     assert text.index("odules") < text.index("| partition |")
+
+
+@pytest.mark.parametrize(
+    ("site", "environment"),
+    [(site, one) for site, names in OTHER_SOFTWARE.items() for one in names],
+)
+def test_modules_have_the_versions_of_the_spack_environment(site, environment, monkeypatch):
+    """A site's software may be chosen by a variable."""
+    monkeypatch.setenv(f"FABRICHECK_{site.upper()}", environment)
+    found = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
+    (here,) = [one for one in found if one["target_systems"] == [site]]
+    assert here["extras"]["spack_environment"] == environment
+    assert f"/build/spack/{environment}/view/" in here["extras"]["programs"]
+    modules = dict(one.split("/") for one in here["modules"] if "/" in one)
+    described = spack_yaml.versions(checkout.ROOT / "spack-env" / environment)
+    assert list(described["hip"]) == list(described["rccl"]) == [modules["rocm"]]
+    (compiler,) = described["gcc"]
+    assert compiler.startswith(modules["gcc-native"])
+
+
+def test_software_that_a_site_has_not_is_refused(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_DARDEL", "frontier")
+    with pytest.raises(
+        InvalidInputError, match="FABRICHECK_DARDEL=frontier must be one of dardel,"
+    ):
+        sites.gather(checkout.ROOT / "config" / "sites")
 
 
 def test_a_site_with_all_that_is_needed(tmp_path):

@@ -31,8 +31,10 @@ _ROCKY9 = StandIn("rocky", "9.4", "2.34", "/usr")
 _UBUNTU22 = StandIn("ubuntu", "22.04", "2.35", "/usr")
 STAND_INS = {
     "dardel": StandIn("sles", "15.5", "2.31", "/usr"),
+    "dardel-26.03": StandIn("sles", "15.5", "2.31", "/usr"),
     "lumi": StandIn("sles", "15.6", "2.38", "/"),
     "frontier": StandIn("sles", "15.5", "2.31", "/usr"),
+    "frontier-26.03": StandIn("sles", "15.7", "2.38", "/"),
     "jureca-mi250": _ROCKY9,
     "jureca-mi250-ompi5": _ROCKY9,
     "leonardo": StandIn("rhel", "8.7", "2.28", "/usr"),

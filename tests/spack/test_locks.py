@@ -23,8 +23,10 @@ _CMAKE = {
 _OPENMPI = {"openmpi", "ucx", "libevent", "pmix", "zlib"}
 BUILT = {
     "dardel": _OURS | {"rccl-tests"},
+    "dardel-26.03": _OURS | _CMAKE | {"rccl-tests"},
     "lumi": _OURS | {"rccl-tests"},
     "frontier": _OURS | _CMAKE | {"rccl-tests"},
+    "frontier-26.03": _OURS | _CMAKE | {"rccl-tests"},
     "jureca-mi250": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
     "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
     "leonardo": _OURS | _CMAKE | {"nccl-tests"},
@@ -214,7 +216,7 @@ def test_the_pairs_of_open_mpi_and_ucx_differ_and_rocm_does_not(name, versions):
     assert [ucx[v] for v in ("rocm", "thread_multiple", "cma", "verbs", "rc")] == [True] * 5
 
 
-@pytest.mark.parametrize("name", ["dardel", "lumi", "frontier"])
+@pytest.mark.parametrize("name", ["dardel", "dardel-26.03", "lumi", "frontier", "frontier-26.03"])
 def test_osu_is_linked_with_the_gpu_layer_of_the_same_cray_mpich(name):
     environment = Environment(name)
     version = environment.only("cray-mpich")["version"]
