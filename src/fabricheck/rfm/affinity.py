@@ -139,9 +139,9 @@ class _Seen:
 def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
     """Yield one sentence for each rank without a device of its own and cores near it.
 
-    The document numbers devices in the order in which ranks saw them. Their numbers in the node
-    model are those of HIP and CUDA: ascending PCI addresses. All devices must therefore be seen,
-    unless the model states their addresses.
+    The document numbers devices in the order in which ranks saw them. Where the node model states
+    no addresses, its numbers count ascending PCI addresses, which HIP need not do, and all
+    devices must be seen.
     """
     yield from _launched(document, len(node.devices))
     yield from _unknown_devices(document, node)
