@@ -42,6 +42,8 @@ FAULTS = {
     "every process sees all devices.",
     "launches-block": f"HIP_LAUNCH_BLOCKING is 1 on node {NODE}, but the check does not set "
     "it: launches and copies then wait for the device. Unset it.",
+    "caches-hidden": f"Node {NODE} has caches of {1 << 20} MiB by its processor, but "
+    "/sys/devices/system/cpu shows ... MiB, by which the arrays were sized: no array is far larger",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
     "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s); at least 7 are required.",
@@ -67,7 +69,7 @@ FAULTS = {
 STATUSES = {"other-arch": "HW-FAIL", "device-missing": "HW-FAIL", "exit-5": "DATA-FAIL"}
 
 #: The rule of what is neither of the hardware nor unexplained.
-RULES = {"device-hidden": {"setting"}, "launches-block": {"setting"}}
+RULES = {"device-hidden": {"setting"}, "launches-block": {"setting"}, "caches-hidden": {"setting"}}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

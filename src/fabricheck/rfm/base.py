@@ -36,7 +36,7 @@ from fabricheck.results import failures, made_of, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import bounds, exceptions, predictions, relative, run_match, slurm, steps
+from fabricheck.rfm import bounds, exceptions, host, predictions, relative, run_match, slurm, steps
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
 
@@ -432,7 +432,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""
-        return ()
+        beyond = any(metric.where.get("regime") == "memory" for metric in self.expected_metrics())
+        hidden = host.hidden_caches(document) if beyond else None
+        return [hidden] if hidden else []
 
     def requested(self) -> run_match.Requested:
         """Return the required content of the document."""

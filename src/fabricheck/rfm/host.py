@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
+from fabricheck.results.model import ResultDocument
 
 #: Variables with a system's name: Lmod's (OLCF and others), that of Swedish centres, and JSC's.
 NAMED_BY = ("LMOD_SYSTEM_NAME", "SNIC_RESOURCE", "SYSTEMNAME")
@@ -103,6 +104,22 @@ def last_level_cache_bytes(cpus: Path = CPUS) -> int:
             continue
     last = max((level for level, _ in found), default=0)
     return sum(size for (level, _), size in found.items() if level == last)
+
+
+def hidden_caches(document: ResultDocument, cpus: Path = CPUS) -> str | None:
+    """Return a sentence where arrays were too small because the system hides the caches.
+
+    The programs' reading also asks the processor.
+    """
+    told, found = last_level_cache_bytes(cpus), document["host"]["last_level_cache_bytes"]
+    past = any(one["regime"] == "memory" for one in document["series"])
+    if document["program"]["runtime"] != "host" or past or found <= told:
+        return None
+    return (
+        f"Node {document['host']['hostname']} has caches of {found >> 20} MiB by its processor, "
+        f"but {cpus} shows {told >> 20} MiB, by which the arrays were sized: no array is far "
+        "larger than the caches. Let the session, or its container, read that folder."
+    )
 
 
 def array_bytes(cpus: Path = CPUS) -> int:
