@@ -318,7 +318,7 @@ def half_width(folder: Path) -> Said:
             cases.append((case | here, factories.on_h200(2, versions=made.versions())))
         results = made.write(folder / str(number), cases, start=factories.SESSION_START + number)
         for file in results.rglob("result.json"):
-            one = made_of.MadeOf(series=(0,), reduce=None, of_peers=True)
+            one = made_of.MadeOf(series=(0,), reduce="peers")
             made_of.write(file.parent, load_document(file), {"engine_alike": one})
         sessions.append(results)
     found = made.judge(*sessions)

@@ -14,6 +14,7 @@ _STATE = ("results/test_state.py", "verdict/test_verdict_state.py")
 _VERDICT = ("verdict/test_verdict_rules.py", "verdict/test_verdict_orders.py")
 _NODES = ("verdict/test_verdict_nodes.py", "verdict/test_verdict_rules.py")
 _PROVISIONAL = ("verdict/test_verdict_provisional.py",)
+_EVIDENCE = ("verdict/test_verdict_evidence.py",)
 _WHOLE = ("verdict/test_verdict_documents.py", "verdict/test_verdict_command.py")
 _ENTRIES = ("rfm/test_references.py",)
 _RULES = ("references/test_rules.py",)
@@ -81,7 +82,7 @@ BELIEF = (
            'if document["faults_injected"]:',
            'if document["faults_injected"] and not document["complete"]:', _RUN_MATCH),
     Mutant("a run with another runtime is believed", "rfm/run_match.py",
-           'if found["runtime"] != runtime:', "if not runtime:", _RUN_MATCH),
+           "if ran_with != runtime:", "if not runtime:", _RUN_MATCH),
     Mutant("two ranks on one device are well placed", "rfm/affinity.py",
            "if others and not shared:", "if others and shared:", ("rfm/test_binding.py",)),
 )  # fmt: skip
@@ -118,8 +119,8 @@ VERDICT = (
     Mutant("UNSTABLE comes before PERF-FAIL", "judge/verdict/rules.py",
            '    "PERF-FAIL",\n    "UNSTABLE",\n', '    "UNSTABLE",\n    "PERF-FAIL",\n', _VERDICT),
     Mutant("wrong data beside a pass only varies", "judge/verdict/rules.py",
-           'verification errors. Once is enough.",\n        "DATA-FAIL",',
-           'verification errors. Once is enough.",\n        "UNSTABLE",', _VERDICT),
+           'verification errors. Once is enough for the status.",\n        "DATA-FAIL",',
+           'verification errors. Once is enough for the status.",\n        "UNSTABLE",', _VERDICT),
     Mutant("ReFrame's pass counts whatever the document says", "judge/verdict/attempts.py",
            "self.case.passed and not self.findings", "self.case.passed", _VERDICT),
     Mutant("what slowed a device itself excuses it", "judge/verdict/attempts.py",
@@ -140,9 +141,22 @@ VERDICT = (
            "judge/verdict/provisional.py",
            'if status == "PERF-FAIL" and len(found) < len(resting)', "if len(found) < len(resting)",
            _PROVISIONAL),
-    Mutant("a provisional verdict drains", "judge/verdict/scheduler.py",
-           "if row.status not in FAILED or row.provisional or is_several(row.node):",
-           "if row.status not in FAILED or is_several(row.node):", _PROVISIONAL),
+    Mutant("a provisional verdict drains", "judge/verdict/evidence.py",
+           'if reason.rule == "reference" and not calibrated',
+           'if reason.rule == "" and not calibrated', _EVIDENCE),
+    Mutant("one failure is a contrast", "judge/verdict/evidence.py",
+           "run.failures[way] < TIMES", "run.failures[way] < 1", _EVIDENCE),
+    Mutant("nodes with another driver are a contrast", "judge/verdict/evidence.py",
+           "sorted(one)) for one in known),)", "sorted(one)) for one in known[:2]),)", _EVIDENCE),
+    Mutant("many nodes that fail alike are accused", "judge/verdict/evidence.py",
+           "if alike > max(1, FEW * len(cohort)):", "if alike > len(cohort):", _EVIDENCE),
+    Mutant("a doubt does not make the line a comment", "judge/verdict/scheduler.py",
+           "line if drain.live else", "line if drain else", _EVIDENCE),
+    Mutant("a full disk isolates a node", "judge/verdict/attempts.py",
+           'outcome.get("runtime_error") is not None', 'outcome["status"] == "software"',
+           _EVIDENCE),
+    Mutant("other devices are judged by limits", "judge/verdict/attempts.py",
+           "other_devices if one.rule.name in _OF_LIMITS else one", "one", _EVIDENCE),
     Mutant("nodes that passed hide one that failed", "judge/verdict/documents.py",
            "EXIT_NODE_FAILED if statuses & FAILED", "EXIT_NODE_FAILED if statuses <= FAILED",
            _WHOLE),

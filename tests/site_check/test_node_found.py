@@ -128,7 +128,7 @@ def test_an_nvidia_node(tmp_path):
     # Without its matrix only the driver counts them.
     (tree.bin / "topo").unlink()
     found = said(node.check(target(environment, **about), machine))
-    assert found[0][1].startswith("The devices' own tools reported nothing: nvidia-smi --query-gpu")
+    assert found[0][1].startswith("The devices' own tools reported nothing: 'nvidia-smi topo -m' ")
     assert [status for status, _ in found[1:3]] == ["ok", "ok"]
 
 

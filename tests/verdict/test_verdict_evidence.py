@@ -178,7 +178,7 @@ def test_a_link_at_half_its_width_is_firm_without_a_calibration(tmp_path, refere
         factories.write(
             path.with_name("metrics.json"),
             {"form": "fabricheck-metrics-1", "started": document["started"],
-             "metrics": {"engine_alike": {"series": [0], "reduce": None, "of_peers": True}}},
+             "metrics": {"engine_alike": {"series": [0], "reduce": "peers"}}},
         )  # fmt: skip
         return results
 

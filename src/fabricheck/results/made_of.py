@@ -48,16 +48,15 @@ class MadeOf(BaseModel):
 
     series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
     their medians, by the series' own ``better``, or their ``median``; None where the value is
-    computed from them, or is a count. decided: the series that decided a computed value, as of the
-    member that is behind. of_peers: whether the value is a member in percent of its peers.
+    computed from them, or is a count; ``peers`` where it is a member in percent of its peers.
+    decided: the series that decided a computed value, as of the member that is behind.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     series: tuple[int, ...]
-    reduce: Reduction | None
+    reduce: Reduction | Literal["peers"] | None
     decided: tuple[int, ...] = ()
-    of_peers: bool = False
 
     def decisive(self, document: ResultDocument, value: float) -> list[Series]:
         """Return the series that gave the value: for worst and best not all of them."""

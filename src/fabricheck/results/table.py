@@ -133,7 +133,9 @@ class Metric:
         "indices of its series in the document, from 0: [3 7]; null where unknown",
     ] = None
     reduce: Annotated[
-        str | None, "worst, best or median of its series; null where unknown or computed otherwise"
+        str | None,
+        "worst, best or median of its series; peers: a member in percent of its peers; null where "
+        "unknown or computed otherwise",
     ] = None
 
 

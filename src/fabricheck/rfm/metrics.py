@@ -112,9 +112,8 @@ class Figure:
         reduced = of_one_unit and self.metric.of_medians
         return MadeOf(
             series=tuple(index[id(one)] for one in self.series),
-            reduce=self.metric.reduce if reduced else None,
+            reduce=self.metric.reduce if reduced else "peers" if self.metric.of_peers else None,
             decided=() if reduced else tuple(index[id(one)] for one in self.decisive),
-            of_peers=self.metric.of_peers,
         )
 
 

@@ -229,7 +229,7 @@ class Attempt:
         shows that nobody else used node or device.
         """
         made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
-        if made is None or not made.of_peers or self.case is None or self.document is None:
+        if made is None or made.reduce != "peers" or self.case is None or self.document is None:
             return False
         missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
         watched = "state" in self.document or self.document["clock"] == "simulated"
