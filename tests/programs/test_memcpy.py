@@ -293,7 +293,7 @@ def test_a_host_where_threads_can_not_be_bound_is_an_error(memcpy):
                                     "100 TiB more page-locked are needed"]),
         (["--sizes", "100TiB", "--memory", "pageable"], 3, ["100 TiB more are needed"]),
         (["--inject-fault", "pages-on:x"], 2, ["the NUMA domain 'x' is not a whole number"]),
-        (["--inject-fault", "page-on:1"], 2, ["is not a fault", "or pages-on:DOMAIN"]),
+        (["--inject-fault", "page-on:1"], 2, ["is not a fault", "pages-on:DOMAIN, device-error"]),
         (["--inject-fault", "pages-on:0", "--domains", "0"], 2, ["needs another NUMA domain"]),
         (["--inject-fault", "pages-on:4711"], 3, ["NUMA domain 4711 is not open"]),
     ],
@@ -315,7 +315,7 @@ def test_other_programs_have_no_pages_to_put_elsewhere(programs, tmp_path):
                str(tmp_path / "result.json")]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2
-    assert "'pages-on:1' is not a fault: write flip-bit:OFFSET:BIT or unwritten" in done.stderr
+    assert "'pages-on:1' is not a fault: write flip-bit:OFFSET:BIT, unwritten, device-error" in done.stderr
 
 
 def test_the_time_limit_ends_the_run_with_what_was_measured(memcpy):

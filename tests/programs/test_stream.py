@@ -142,6 +142,25 @@ def test_wrong_data_of_one_series_does_not_cost_the_others(stream):
 
 
 @pytest.mark.parametrize(
+    ("fault", "code", "name"),
+    [("device-error", 9, "hipErrorECCNotCorrectable"), ("software", 4, "hipErrorInvalidValue")],
+)
+def test_only_an_error_that_names_hardware_is_one_of_the_device(stream, fault, code, name):
+    ran = stream(*QUICK, "--devices", "0", "--inject-fault", fault)
+    outcome = load(ran.output)["outcome"]
+    assert (ran.code, outcome["exit_code"], outcome["status"]) == (code, code, fault)
+    assert outcome["message"].startswith("an injected call on device 0 failed: ")
+    assert name in outcome["message"]
+
+
+def test_a_program_that_aborts_leaves_its_partial_document(stream):
+    ran = stream(*QUICK, "--devices", "0", "--inject-fault", "abort")
+    partial = ran.output.with_name(f"{ran.output.name}.partial")
+    assert ran.code == -signal.SIGABRT and not ran.output.exists()
+    assert load(partial)["outcome"] == {"exit_code": None, "status": "running", "message": None}
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "parts"),
     [
         (["--devices", "7"], 3, ["device 7 does not exist", "the runtime has 2"]),

@@ -162,6 +162,11 @@ def test_faults_are_found_in_the_slice(run):
     assert "1 of 131072 words are wrong, the first at byte 800" in ran.sentence
 
 
+def test_an_error_that_names_hardware_is_one_of_the_device(run):
+    ran = run("stream", "--devices", "0", "--kernels", "copy", "--inject-fault", "device-error")
+    assert (ran.code, load(ran.output)["outcome"]["status"]) == (9, "device-error")
+
+
 def test_visible_devices_are_those_that_the_variables_name(run):
     ran = run("stream", "--kernels", "copy", HIP_VISIBLE_DEVICES="3,0",
               overlay="device-3-memory-slow")  # fmt: skip

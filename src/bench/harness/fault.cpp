@@ -1,5 +1,8 @@
 #include "harness/fault.hpp"
 
+#include <cstdlib>
+#include <utility>
+
 #include "harness/pattern.hpp"
 #include "harness/sizes.hpp"
 
@@ -8,9 +11,14 @@ namespace {
 
 Fault parse_fault(const std::string& text, bool host_memory) {
   Fault fault;
-  if (text == "unwritten") {
-    fault.kind = Fault::Kind::unwritten;
-    return fault;
+  for (const auto& [name, kind] : {std::pair("unwritten", Fault::Kind::unwritten),
+                                   std::pair(status::device_error, Fault::Kind::device_error),
+                                   std::pair(status::software, Fault::Kind::software),
+                                   std::pair("abort", Fault::Kind::abort)}) {
+    if (text == name) {
+      fault.kind = kind;
+      return fault;
+    }
   }
   const auto first = text.find(':');
   const auto second = first == std::string::npos ? first : text.find(':', first + 1);
@@ -22,8 +30,8 @@ Fault parse_fault(const std::string& text, bool host_memory) {
   }
   if (name != "flip-bit" || second == std::string::npos) {
     throw Failure(Status::usage,
-                  "'" + text + "' is not a fault: write flip-bit:OFFSET:BIT" +
-                      (host_memory ? ", unwritten or pages-on:DOMAIN" : " or unwritten"));
+                  "'" + text + "' is not a fault: write flip-bit:OFFSET:BIT, unwritten, " +
+                      (host_memory ? "pages-on:DOMAIN, " : "") + "device-error, software or abort");
   }
   fault.offset_bytes = parse_whole(text.substr(first + 1, second - first - 1), "the byte offset");
   fault.bit = parse_index(text.substr(second + 1), "the bit");
@@ -39,6 +47,12 @@ void inject_by(const std::vector<Fault>& faults, std::uint64_t words, const Pois
   for (const auto& fault : faults) {
     if (fault.kind == Fault::Kind::unwritten) {
       poison_all();
+    } else if (fault.kind == Fault::Kind::device_error) {
+      check_hip(hipErrorECCNotCorrectable, "an injected call");
+    } else if (fault.kind == Fault::Kind::software) {
+      check_hip(hipErrorInvalidValue, "an injected call");
+    } else if (fault.kind == Fault::Kind::abort) {
+      std::abort();
     } else if (fault.kind == Fault::Kind::flip_bit) {
       const auto word = fault.offset_bytes / sizeof(double);
       if (word >= words) {

@@ -12,24 +12,28 @@ namespace fabricheck {
 
 struct Fault {
   enum class Kind {
-    flip_bit,   ///< one bit of the destination's word with byte `offset_bytes`
-    unwritten,  ///< the destination looks as if never written
-    pages_on,   ///< host memory lies on another NUMA domain than asked
+    flip_bit,      ///< one bit of the destination's word with byte `offset_bytes`
+    unwritten,     ///< the destination looks as if never written
+    pages_on,      ///< host memory lies on another NUMA domain than asked
+    device_error,  ///< a call returns an error that names hardware
+    software,      ///< a call returns another error
+    abort,         ///< the process aborts, as a runtime may do at an error of a device
   } kind = Kind::flip_bit;
   std::uint64_t offset_bytes = 0;
   int bit = 0;
   int domain = 0;
 };
 
-/// "flip-bit:OFFSET:BIT" or "unwritten", and "pages-on:DOMAIN" of a program with host memory.
-/// Throws Failure(usage).
+/// "flip-bit:OFFSET:BIT", "unwritten", "device-error", "software" or "abort", and "pages-on:DOMAIN"
+/// of a program with host memory. Throws Failure(usage).
 std::vector<Fault> parse_faults(const std::vector<std::string>& texts, bool host_memory = false);
 
 /// The domain for host memory that replaces the requested one, if any.
 std::optional<int> pages_on(const std::vector<Fault>& faults);
 
 /// Applies the faults to a destination of `words` words, after the last sample and before the
-/// comparison. Throws Failure(usage) when an offset lies outside.
+/// comparison. Throws Failure(usage) when an offset lies outside, and what an injected error
+/// throws.
 void inject(const std::vector<Fault>& faults, const TimedStream& stream, double* data,
             std::uint64_t words);
 /// The same, by the calling thread, for memory that no device reaches.

@@ -53,8 +53,8 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
   line.heading("Testing");
   line.add({"--inject-fault",
             "inject a fault, to see that it is detected: flip-bit:OFFSET:BIT (byte offset into the "
-            "destination) or unwritten; of memcpy and pingpong also pages-on:DOMAIN; of a rank "
-            "rank:R:FAULT, where FAULT may be hang, die or throw too",
+            "destination), unwritten, device-error, software or abort; of memcpy and pingpong also "
+            "pages-on:DOMAIN; of a rank rank:R:FAULT, where FAULT may be hang, die or throw too",
             "", false},
            options.faults);
 }

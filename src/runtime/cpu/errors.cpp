@@ -13,6 +13,8 @@ const char* hipGetErrorName(hipError_t error) {
       return "hipErrorNoDevice";
     case hipErrorInvalidDevice:
       return "hipErrorInvalidDevice";
+    case hipErrorECCNotCorrectable:
+      return "hipErrorECCNotCorrectable";
     case hipErrorNotReady:
       return "hipErrorNotReady";
     case hipErrorPeerAccessAlreadyEnabled:
@@ -35,6 +37,8 @@ const char* hipGetErrorString(hipError_t error) {
       return "no device";
     case hipErrorInvalidDevice:
       return "invalid device ordinal";
+    case hipErrorECCNotCorrectable:
+      return "uncorrectable ECC error encountered";
     case hipErrorNotReady:
       return "device not ready";
     case hipErrorPeerAccessAlreadyEnabled:

@@ -58,6 +58,7 @@ enum hipError_t {
   hipErrorOutOfMemory = 2,
   hipErrorNoDevice = 100,
   hipErrorInvalidDevice = 101,
+  hipErrorECCNotCorrectable = 214,
   hipErrorNotReady = 600,
   hipErrorPeerAccessAlreadyEnabled = 704,
   hipErrorNotSupported = 801,

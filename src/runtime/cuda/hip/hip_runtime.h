@@ -34,6 +34,8 @@ struct hipDeviceProp_t {
 #define hipErrorPeerAccessAlreadyEnabled cudaErrorPeerAccessAlreadyEnabled
 #define hipErrorNotSupported cudaErrorNotSupported
 #define hipErrorOutOfMemory cudaErrorMemoryAllocation
+#define hipErrorECCNotCorrectable cudaErrorECCUncorrectable
+#define hipErrorInvalidValue cudaErrorInvalidValue
 #define hipStreamNonBlocking cudaStreamNonBlocking
 #define hipHostMallocPortable cudaHostAllocPortable
 #define hipHostMallocMapped cudaHostAllocMapped
