@@ -79,7 +79,7 @@ TEST_CASE("a rank that is asked to end says which one died, where one did") {
 
   CHECK(ended_by_the_launcher(0, true, path) == 4);
   CHECK(outcome_of(path)["message"] == "rank 1 died");
-  CHECK(outcome_of(path)["status"] == "runtime-error");
+  CHECK(outcome_of(path)["status"] == "software");
 
   CHECK(ended_by_the_launcher(0, false, path) == 128 + SIGTERM);
   CHECK(outcome_of(path)["message"] == "interrupted by signal 15");

@@ -315,7 +315,10 @@ def test_other_programs_have_no_pages_to_put_elsewhere(programs, tmp_path):
                str(tmp_path / "result.json")]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2
-    assert "'pages-on:1' is not a fault: write flip-bit:OFFSET:BIT, unwritten, device-error" in done.stderr
+    assert (
+        "'pages-on:1' is not a fault: write flip-bit:OFFSET:BIT, unwritten, device-error"
+        in done.stderr
+    )
 
 
 def test_the_time_limit_ends_the_run_with_what_was_measured(memcpy):
