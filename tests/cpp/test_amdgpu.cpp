@@ -298,6 +298,9 @@ TEST_CASE("cycles of throttling become seconds between two snapshots") {
   (void)again.before(Tree::scope({"0000:1b:00.0"}));
   write(place, metrics_file("v1_6_mi300x.bin"));
   CHECK(reason(again.after(), "devices.throttled_s") == "gpu_metrics 1.6 did not go on counting");
+  // Another process has no snapshot before.
+  const auto afterwards = tree.state().afterwards(Tree::scope({"0000:1b:00.0"}));
+  CHECK(afterwards["devices"][0]["throttled_s"].is_null());
 }
 
 TEST_CASE("an MI300X of an older driver, and a Radeon with a real gpu_metrics") {

@@ -10,6 +10,7 @@
 #include "fake_nvml.hpp"
 #include "harness/host_load.hpp"
 #include "harness/nvml.hpp"
+#include "harness/pci.hpp"
 #include "harness/state.hpp"
 
 using namespace fabricheck;
@@ -349,6 +350,43 @@ TEST_CASE("the host is read from the files of the system") {
     CHECK_MESSAGE(bare["host"][item].is_null(), item);
     CHECK_MESSAGE(!reason(bare, std::string("host.") + item).empty(), item);
   }
+}
+
+TEST_CASE("accelerators are those that PCI shows and that answer, whatever their driver") {
+  const Machine machine;
+  const auto sys = machine.root() / "sys";
+  const auto add = [&sys](const std::string& address, const std::string& vendor,
+                          const std::string& class_code, const std::string& config = "\x01") {
+    const auto folder = sys / "bus/pci/devices" / address;
+    write(folder / "vendor", vendor + "\n");
+    write(folder / "device", "0x7408\n");
+    write(folder / "class", class_code + "\n");
+    write(folder / "config", config);
+    return folder;
+  };
+  const auto driven = add("0000:c1:00.0", "0x1002", "0x038000");
+  write(driven / "numa_node", "3\n");
+  fs::create_directories(sys / "bus/pci/drivers/amdgpu");
+  fs::create_directory_symlink(sys / "bus/pci/drivers/amdgpu", driven / "driver");
+  add("0000:05:00.0", "0x1002", "0x120000");
+  add("0000:c2:00.0", "0x1002", "0x038000", std::string(64, '\xff'));  // fell off the bus
+  fs::create_directory_symlink(driven, add("0000:c1:02.0", "0x1002", "0x038000") / "physfn");
+  add("0000:03:00.0", "0x1a03", "0x030000");  // of the BMC
+  add("0000:04:00.0", "0x102b", "0x030000");
+  add("0000:07:00.0", "0x10de", "0x068000");  // a switch
+  CHECK(pci_functions(sys.string()) == json{{{"address", "0000:05:00.0"},
+                                             {"vendor", "0x1002"},
+                                             {"device", "0x7408"},
+                                             {"driver", nullptr},
+                                             {"numa_domain", nullptr}},
+                                            {{"address", "0000:c1:00.0"},
+                                             {"vendor", "0x1002"},
+                                             {"device", "0x7408"},
+                                             {"driver", "amdgpu"},
+                                             {"numa_domain", 3}}});
+  const auto host = NodeState(machine.roots()).before(Machine::scope())["host"];
+  CHECK(host["pci_functions"].size() == 2);
+  CHECK(pci_functions((sys / "nothing").string()).is_null());
 }
 
 TEST_CASE("a reason that not all devices have names those that have it") {

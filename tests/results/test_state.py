@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import factories
+from fabricheck.core.errors import InvalidDocument
 from fabricheck.results import state
 from fabricheck.results.document import load, parse
 
@@ -322,3 +323,107 @@ def test_loops_on_all_cores_beside_h200_are_named():
     assert told.endswith(
         " of 32 cores busy meanwhile, 5.0 of them bash of user root (5 processes)."
     )
+
+
+def function(bus, **changes):
+    """Build a PCI function of an H200; those of `factories.on_h200` are at 0x41 and 0x42."""
+    return {
+        "address": f"0000:{bus:02x}:00.0",
+        "vendor": "0x10de",
+        "device": "0x2335",
+        "driver": "nvidia",
+        "numa_domain": 0,
+    } | changes
+
+
+def on_bus(before, after=None, **changes):
+    """Build a document of two H200 whose PCI bus shows some functions; None of an older one."""
+    built = factories.on_h200(**changes)
+    for moment, functions in (("before", before), ("after", before if after is None else after)):
+        if functions is not None:
+            built["state"][moment]["host"]["pci_functions"] = functions
+    return parse(json.dumps(built))
+
+
+def aftermath(**changes):
+    """Build what another process saw after a program that aborted."""
+    nothing = {"pci_functions": None, "kernel_log": None, "runtime_log": [], "absent": []}
+    return {"exit_code": 134} | nothing | changes
+
+
+BOTH = [function(0x41), function(0x42)]
+
+
+def addresses(functions):
+    return [one["address"] for one in functions]
+
+
+def test_an_accelerator_that_only_pci_shows_is_found():
+    assert not state.undriven_functions(on_bus(BOTH))
+    found = state.undriven_functions(on_bus([*BOTH, function(0x43, driver=None)]))
+    assert addresses(found) == ["0000:43:00.0"]
+
+
+@pytest.mark.parametrize(
+    ("other", "changes"),
+    [
+        (function(0x43, device="0x1eb8"), {}),  # another kind, as for a display
+        (function(0x43, vendor="0x1002"), {}),
+        (function(0x43), {"program": factories.document()["program"]}),  # virtual devices
+        (
+            function(0x43),
+            {"settings": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0,1", "concerns": "devices"}]},
+        ),
+    ],
+)
+def test_what_is_no_device_of_the_runtime_is_none_that_lacks(other, changes):
+    assert not state.undriven_functions(on_bus([*BOTH, other], **changes))
+
+
+def test_where_the_bus_is_unknown_nothing_lacks():
+    assert not state.undriven_functions(on_bus(None))
+    assert not state.lost_functions(on_bus(None))
+    unfinished = on_bus(BOTH)
+    unfinished["state"]["after"] = None
+    assert not state.lost_functions(unfinished)
+
+
+def test_without_any_device_all_of_the_vendor_lack():
+    built = factories.on_h200(number=0, aftermath=aftermath(pci_functions=BOTH), series=[],
+                              complete=False, outcome=NO_DEVICE)  # fmt: skip
+    del built["state"]
+    assert state.undriven_functions(parse(json.dumps(built))) == BOTH
+
+
+NO_DEVICE = {"exit_code": 3, "status": "unsupported", "message": "no device"}
+
+
+def test_an_accelerator_that_pci_does_not_show_any_more_is_lost():
+    assert not state.lost_functions(on_bus(BOTH))
+    assert state.lost_functions(on_bus(BOTH, BOTH[:1])) == BOTH[1:]
+    # The aftermath is the later one of both.
+    later = on_bus(BOTH, aftermath=aftermath(pci_functions=[]))
+    assert state.lost_functions(later) == BOTH
+    assert not state.lost_functions(on_bus(BOTH, aftermath=aftermath()))
+
+
+def test_only_lines_that_name_hardware_are_those_of_hardware():
+    lines = [
+        {"kind": kind, "pci_address": None, "text": f"{kind} of {source}"}
+        for source in ("kernel", "runtime")
+        for kind in ("hardware", "unclear")
+    ]
+    found = aftermath(kernel_log=lines[:2], runtime_log=lines[2:])
+    assert state.hardware_log(on_bus(BOTH, aftermath=found)) == [lines[0], lines[2]]
+    assert not state.hardware_log(on_bus(BOTH, aftermath=aftermath()))
+    assert not state.hardware_log(on_bus(BOTH))
+
+
+def test_a_killed_run_has_a_state_after_it_only_from_an_aftermath():
+    killed = factories.on_h200(complete=False, finished=None, outcome=RUNNING)
+    with pytest.raises(InvalidDocument, match="the outcome's status is running"):
+        parse(json.dumps(killed))
+    parse(json.dumps(killed | {"aftermath": aftermath()}))
+
+
+RUNNING = {"exit_code": None, "status": "running", "message": None}

@@ -369,10 +369,13 @@ void Run::worsen(Status status, const std::string& sentence) {
   }
 }
 
+std::string version_text() {
+  return std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
+         ", runtime " FABRICHECK_RUNTIME ")";
+}
+
 int run_program(const Program& program, int argc, char** argv) {
-  CommandLine line(program.name, program.description,
-                   std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
-                       ", runtime " FABRICHECK_RUNTIME ")");
+  CommandLine line(program.name, program.description, version_text());
   CommonOptions options;
   options.rules = program.rules;
   program.define_options(line);

@@ -80,6 +80,9 @@ struct Program {
   Launch* launch = nullptr;
 };
 
+/// What `--version` of every program prints.
+std::string version_text();
+
 /// Runs a program and returns its exit code. The result document is written in any case after the
 /// options were parsed: by the program, or by a watchdog at the time limit or on SIGINT, SIGTERM,
 /// SIGHUP. Tables go to standard error. Returns only if the options end the program, and on a rank

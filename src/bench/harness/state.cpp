@@ -17,6 +17,7 @@
 #include "harness/concurrent.hpp"
 #include "harness/document.hpp"
 #include "harness/host.hpp"
+#include "harness/pci.hpp"
 #include "harness/sampling.hpp"
 #include "harness/sizes.hpp"
 
@@ -26,8 +27,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kLeastInterval = 0.04;  ///< seconds: four ticks of the system's clock
-constexpr const char* kNvidia = "0x10de";
-constexpr const char* kAmd = "0x1002";
 /// What Linux calls the namespace of all processes; those of containers have other numbers.
 constexpr const char* kFirstNamespace = "pid:[4026531836]";
 
@@ -359,7 +358,8 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
             {"huge_pages_free", nullptr},
             {"huge_page_bytes", nullptr},
             {"free_bytes", nullptr},
-            {"memory_errors", nullptr}};
+            {"memory_errors", nullptr},
+            {"pci_functions", nullptr}};
   const auto set = [&](const std::string& item, json value, const std::string& source,
                        const std::string& why) {
     if (value.is_null()) {
@@ -420,6 +420,8 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
       "/sys/devices/system/node does not tell it");
   set("memory_errors", controller_errors(roots_.sys), "/sys/devices/system/edac/mc",
       "/sys/devices/system/edac/mc has no memory controller");
+  set("pci_functions", pci_functions(roots_.sys), "/sys/bus/pci/devices",
+      "/sys/bus/pci/devices cannot be read");
   return host;
 }
 
@@ -432,6 +434,16 @@ json NodeState::before(StateScope scope) {
 }
 
 json NodeState::after() { return snapshot(false); }
+
+json NodeState::afterwards(StateScope scope) {
+  auto result = before(std::move(scope));
+  for (std::size_t i = 0; i < residencies_.size(); ++i) {
+    if (residencies_[i]) {
+      result["devices"][i]["throttled_s"] = nullptr;
+    }
+  }
+  return result;
+}
 
 json NodeState::snapshot(bool first) {
   json opening = nvml_ != nullptr && nvml_->problem().empty() ? json(0) : json(nullptr);

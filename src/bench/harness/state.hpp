@@ -62,6 +62,9 @@ class NodeState {
   nlohmann::json before(StateScope scope);
   /// Takes the snapshot after the body; other values are counted since before().
   nlohmann::json after();
+  /// Takes the snapshot after a run of another process, which has ended: what only two snapshots of
+  /// one process tell is unknown.
+  nlohmann::json afterwards(StateScope scope);
 
  private:
   nlohmann::json snapshot(bool first);

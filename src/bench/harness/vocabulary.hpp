@@ -361,6 +361,14 @@ inline constexpr const char* hardware = "hardware";
 inline constexpr const char* other = "other";
 }  // namespace throttle
 
+/// What a line of a log says of a device.
+namespace log_kind {
+/// it names a fault of hardware
+inline constexpr const char* hardware = "hardware";
+/// an error that a program or a driver may cause as well, such as a page fault or a reset
+inline constexpr const char* unclear = "unclear";
+}  // namespace log_kind
+
 /// Variables of the environment.
 namespace env {
 /// the folder for results

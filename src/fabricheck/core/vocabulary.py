@@ -315,6 +315,9 @@ Concern = Literal["launches", "engines", "peer-engines", "devices"]
 #: Why a device runs below its clock.
 Throttle = Literal["power", "thermal", "hardware", "other"]
 
+#: What a line of a log says of a device.
+LogKind = Literal["hardware", "unclear"]
+
 #: Who compared; absent is program.
 ComparedBy = Literal["program", "tool"]
 

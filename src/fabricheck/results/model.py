@@ -16,6 +16,7 @@ from fabricheck.core.vocabulary import (
     Engine,
     Experiment,
     Loads,
+    LogKind,
     Memory,
     Movement,
     Operation,
@@ -403,6 +404,16 @@ class ControllerErrors(TypedDict):
     uncorrected: int
 
 
+class PciFunction(TypedDict):
+    """An accelerator that PCI shows, whether or not a driver lists it."""
+
+    address: str
+    vendor: str
+    device: str
+    driver: str | None
+    numa_domain: int | None
+
+
 class HostState(TypedDict):
     """The host at one time."""
 
@@ -415,6 +426,7 @@ class HostState(TypedDict):
     huge_page_bytes: int | None
     free_bytes: dict[str, int] | None
     memory_errors: NotRequired[list[ControllerErrors] | None]
+    pci_functions: NotRequired[list[PciFunction] | None]
 
 
 class MemoryErrors(TypedDict):
@@ -511,6 +523,24 @@ class State(TypedDict):
     sources: dict[str, str]
 
 
+class LogLine(TypedDict):
+    """What a line of a log says of a device."""
+
+    kind: LogKind
+    pci_address: str | None
+    text: str
+
+
+class Aftermath(TypedDict):
+    """What another process saw of the node after the program ended badly."""
+
+    exit_code: int
+    pci_functions: list[PciFunction] | None
+    kernel_log: list[LogLine] | None
+    runtime_log: list[LogLine] | None
+    absent: list[Absent]
+
+
 class ResultDocument(TypedDict):
     """The result of one run of one program."""
 
@@ -535,6 +565,7 @@ class ResultDocument(TypedDict):
     ranks: NotRequired[list[Rank] | None]
     settings: NotRequired[list[Setting]]
     state: NotRequired[State]
+    aftermath: NotRequired[Aftermath]
     series: list[Series]
     rounds: NotRequired[RoundsMember | None]
     skipped: NotRequired[list[Skipped] | None]

@@ -19,11 +19,14 @@ from fabricheck.results.model import (
     ControllerErrors,
     DeviceState,
     HostUse,
+    LogLine,
+    PciFunction,
     ResultDocument,
     Series,
     Snapshot,
     State,
 )
+from fabricheck.results.settings import hiding_devices
 
 #: Cores that other processes may keep busy: daemons and the session itself use parts of one.
 BUSY_CORES = 1.0
@@ -40,6 +43,9 @@ STOLEN_LEAST_S = 0.05
 
 #: The share of a run in which a device may be throttled: less does not change a median.
 THROTTLED_SHARE = 0.01
+
+#: The vendor of the devices that a runtime lists; others list no devices of PCI.
+VENDOR_OF_RUNTIME = {"rocm": "0x1002", "cuda": "0x10de"}
 
 #: An interval of host use that covers at least this share of a run describes the run itself.
 _COVERS = 0.5
@@ -578,6 +584,58 @@ def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksD
         if down:
             found.append(LinksDown(_named(document, index), down))
     return found
+
+
+def lost_functions(document: ResultDocument) -> list[PciFunction]:
+    """Return the accelerators that PCI showed before the run and does not show after it."""
+    before, after = _functions(document)
+    if before is None or after is None:
+        return []
+    left = {one["address"] for one in after}
+    return [one for one in before if one["address"] not in left]
+
+
+def undriven_functions(document: ResultDocument) -> list[PciFunction]:
+    """Return the accelerators that PCI shows and the document's devices lack.
+
+    Only those of the devices' kind, or of the runtime's vendor where there is no device. Empty if
+    PCI's list is unknown, the devices are virtual or simulated, or a setting hides some.
+    """
+    functions = next((one for one in _functions(document) if one is not None), [])
+    vendor = VENDOR_OF_RUNTIME.get(document["program"]["runtime"])
+    if vendor is None or hiding_devices(document):
+        return []
+    listed = {(one["pci_address"] or "").lower() for one in document["devices"]}
+    kinds = {one["device"] for one in functions if one["address"] in listed}
+    if document["devices"] and not kinds:
+        return []
+    return [
+        one
+        for one in functions
+        if one["vendor"] == vendor
+        and one["address"] not in listed
+        and (not kinds or one["device"] in kinds)
+    ]
+
+
+def _functions(
+    document: ResultDocument,
+) -> tuple[list[PciFunction] | None, list[PciFunction] | None]:
+    """Return PCI's accelerators before and after the run; None where they are unknown."""
+    snapshots = [one["host"].get("pci_functions") for one, _ in _snapshots(document)]
+    before, after = [*snapshots, None, None][:2]
+    aftermath = document.get("aftermath")
+    later = aftermath["pci_functions"] if aftermath is not None else None
+    return before, after if later is None else later
+
+
+def hardware_log(document: ResultDocument) -> list[LogLine]:
+    """Return the lines that name a fault of hardware, written since the program began."""
+    aftermath = document.get("aftermath")
+    if aftermath is None:
+        return []
+    logs = (aftermath["kernel_log"], aftermath["runtime_log"])
+    return [line for log in logs for line in log or () if line["kind"] == "hardware"]
 
 
 def disturbances(document: ResultDocument, devices: Devices = None) -> list[Cause]:

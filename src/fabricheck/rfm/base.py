@@ -36,7 +36,17 @@ from fabricheck.results import failures, made_of, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import bounds, exceptions, host, predictions, relative, run_match, slurm, steps
+from fabricheck.rfm import (
+    bounds,
+    exceptions,
+    host,
+    launchers,
+    predictions,
+    relative,
+    run_match,
+    slurm,
+    steps,
+)
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
 
@@ -48,6 +58,10 @@ FABRICHECK = Path(sys.executable).with_name("fabricheck")
 
 #: Seconds between the program's own time limit and ReFrame's, for writing its document.
 GRACE_S = 30
+
+#: The program that examines the node after another one ended badly, and its seconds: the driver of
+#: a broken device may never answer.
+AFTERMATH, AFTERMATH_S = "aftermath", 20
 
 
 def _part_of(name: str, count: int) -> NodeModel:
@@ -98,6 +112,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     num_tasks = 1
     exclusive_access = True
     keep_files = [RESULT, made_of.NAME]
+    prerun_cmds: list[str]
 
     #: The program's time limit in s; set when the partition is known.
     limit_s: int
@@ -315,8 +330,31 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.limit_s + GRACE_S}s"
         self.submit_once()
+        self.prerun_cmds = [*self.prerun_cmds, *self._aftermath()]
         self._keep_to_its_nodes()
         self._set_platform()
+
+    def _aftermath(self) -> list[str]:
+        """Return the command that lets another process examine the node when the job ends.
+
+        The exit code stays that of the measuring program. Only of a check of one node: the job
+        script runs there, or under salloc starts a step there.
+        """
+        program = self.programs_folder / AFTERMATH
+        if self.node_count != 1:
+            return []
+        if not self.is_dry_run() and not program.is_file():
+            self.logger.info(
+                f"{self.name}: there is no program {program}, so nothing examines the node if "
+                f"{self.program} ends badly."
+            )
+            return []
+        stepping = slurm.of_the_allocation([self.current_partition])
+        launch = launchers.line(self.job, self.job.launcher, 1) if stepping else ""
+        options = ("--document", RESULT, "--errors", self.job.stderr)
+        command = f"{launch} {shlex.quote(str(program))} {shlex.join(options)}".strip()
+        # "|| :" because a failed command would end the script with its own exit code.
+        return [f"trap {shlex.quote(f'timeout {AFTERMATH_S} {command} --exit-code $? || :')} EXIT"]
 
     def _keep_to_its_nodes(self) -> None:
         self.num_tasks_per_node = self.num_tasks // self.node_count

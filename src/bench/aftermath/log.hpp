@@ -1,0 +1,23 @@
+// What the kernel's log and a program's standard error say of devices. The texts are those of
+// Linux, of the drivers amdgpu and NVRM, and of ROCr.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace fabricheck {
+
+/// The lines of a kernel log that concern devices, each with its kind, PCI address and text.
+/// `records` are those of /dev/kmsg, of which those before `since_us` are left out. `functions` are
+/// the PCI addresses of the node's accelerators: a fatal error of PCIe counts as theirs only if it
+/// names one of them.
+nlohmann::json kernel_log(const std::string& records, std::int64_t since_us,
+                          const std::vector<std::string>& functions);
+
+/// The same of what a program wrote on its standard error. ROCr names a device by its node of KFD,
+/// which is found under `sys` (/sys).
+nlohmann::json runtime_log(const std::string& text, const std::string& sys);
+
+}  // namespace fabricheck

@@ -1,0 +1,65 @@
+#include "harness/pci.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "harness/device_reading.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+constexpr unsigned long kDisplay = 0x03;                  ///< class, without what follows it
+constexpr unsigned long kProcessingAccelerator = 0x1200;  ///< class and subclass
+
+bool is_accelerator(const std::string& vendor, const std::string& class_code) {
+  const auto code = std::strtoul(class_code.c_str(), nullptr, 16);
+  return (vendor == kAmd || vendor == kNvidia) &&
+         (code >> 16 == kDisplay || code >> 8 == kProcessingAccelerator);
+}
+
+/// Whether the function answers: one that fell off the bus keeps its folder, and all bits are set.
+bool answers(const std::string& folder) {
+  const auto config = file_bytes(folder + "/config");
+  return !config || config->empty() ||
+         std::any_of(config->begin(), config->end(), [](char byte) { return byte != '\xff'; });
+}
+
+}  // namespace
+
+json pci_functions(const std::string& sys) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::directory_iterator entries(sys + "/bus/pci/devices", none);
+  if (none) {
+    return nullptr;
+  }
+  std::map<std::string, json> found;
+  for (const auto& entry : entries) {
+    const auto folder = entry.path().string();
+    const auto address = entry.path().filename().string();
+    const auto vendor = file_text(folder + "/vendor").value_or("");
+    if (!is_accelerator(vendor, file_text(folder + "/class").value_or("")) ||
+        fs::exists(folder + "/physfn", none) || !answers(folder)) {
+      continue;
+    }
+    const auto driver = fs::read_symlink(folder + "/driver", none).filename().string();
+    const auto domain = file_text(folder + "/numa_node").value_or("-1");
+    const auto number = std::strtol(domain.c_str(), nullptr, 10);
+    found[address] = {{"address", address},
+                      {"vendor", vendor},
+                      {"device", file_text(folder + "/device").value_or("")},
+                      {"driver", driver.empty() ? json(nullptr) : json(driver)},
+                      {"numa_domain", number < 0 ? json(nullptr) : json(number)}};
+  }
+  json functions = json::array();
+  for (const auto& [address, function] : found) {
+    functions.push_back(function);
+  }
+  return functions;
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,117 @@
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "aftermath/log.hpp"
+
+using namespace fabricheck;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The kind of a line of the kernel's log, and its address; "" if it is left out.
+std::string kind(const std::string& text) {
+  const auto lines = kernel_log("3,7,100,-;" + text + "\n", 0, {"0000:c1:00.0"});
+  if (lines.empty()) {
+    return "";
+  }
+  const auto& address = lines[0]["pci_address"];
+  return lines[0]["kind"].get<std::string>() +
+         (address.is_null() ? "" : " " + address.get<std::string>());
+}
+
+}  // namespace
+
+TEST_CASE("a line of the kernel's log names hardware, or what a program may cause as well") {
+  for (const int number : {48, 63, 64, 74, 79, 92, 94, 95}) {
+    CHECK(kind("NVRM: Xid (PCI:0000:41:00): " + std::to_string(number) + ", pid=1, name=x") ==
+          "hardware 0000:41:00.0");
+  }
+  for (const int number : {13, 31, 43, 45, 7, 480, 109}) {
+    CHECK(kind("NVRM: Xid (PCI:0000:41:00): " + std::to_string(number) + ", pid=1, name=x") ==
+          "unclear 0000:41:00.0");
+  }
+  CHECK(kind("NVRM: GPU 0000:41:00.0: GPU has fallen off the bus.") == "hardware 0000:41:00.0");
+  const std::string amdgpu = "amdgpu 0000:c1:00.0: amdgpu: ";
+  for (const auto* text : {"socket: 0, die: 0, 2 new uncorrectable hardware errors detected in umc "
+                           "block",
+                           "{3}poison is consumed by client 12, kick off gpu reset flow",
+                           "RAS poison consumption, fall back to gpu reset flow: client id 27",
+                           "Uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
+                           "device lost from bus!"}) {
+    CHECK_MESSAGE(kind(amdgpu + text) == "hardware 0000:c1:00.0", text);
+  }
+  for (const auto* text : {"2 uncorrectable hardware errors detected in umc block",
+                           "[gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:32769)",
+                           "ring sdma0 timeout, signaled seq=3, emitted seq=5", "GPU reset begin!",
+                           "GPU reset(2) succeeded!"}) {
+    CHECK_MESSAGE(kind(amdgpu + text) == "unclear 0000:c1:00.0", text);
+  }
+  for (const auto* text : {"0 new uncorrectable hardware errors detected in umc block",
+                           "no uncorrectable hardware errors detected in umc block",
+                           "12 correctable hardware errors detected in umc block",
+                           "SMU is initialized successfully!"}) {
+    CHECK_MESSAGE(kind(amdgpu + text).empty(), text);
+  }
+  CHECK(kind("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00") ==
+        "hardware");
+  CHECK(kind("{1}[Hardware Error]: event severity: fatal") == "hardware");
+  CHECK(kind("[Hardware Error]: Corrected error, no action required.").empty());
+  CHECK(kind("mce: [Hardware Error]: Machine check events logged").empty());
+  CHECK(kind("eth0: link up").empty());
+}
+
+TEST_CASE("a fatal error of PCIe is that of an accelerator if it names one") {
+  CHECK(kind("pcieport 0000:c0:01.1: AER: Uncorrected (Fatal) error received: 0000:c1:00.0") ==
+        "hardware 0000:c1:00.0");
+  CHECK(kind("amdgpu 0000:c1:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=x") ==
+        "hardware 0000:c1:00.0");
+  CHECK(kind("nvme 0000:61:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") ==
+        "unclear 0000:61:00.0");
+  CHECK(kind("amdgpu 0000:c1:00.0: PCIe Bus Error: severity=Corrected, type=Data Link").empty());
+}
+
+TEST_CASE("only lines since the program began count, and of thousands the first") {
+  const std::string xid = "NVRM: Xid (PCI:0000:41:00): 79, GPU has fallen off the bus.";
+  auto lines = kernel_log("4,1,99,-;" + xid + "\n SUBSYSTEM=pci\n4,2,100,-;" + xid +
+                              "\nno record\n12,3,101,c;NVRM: Xid (PCI:0000:41:00): 31, x\n",
+                          100, {});
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["text"] == xid);
+  CHECK(lines[1]["kind"] == "unclear");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) {
+    many += "4,1,100,-;NVRM: Xid (PCI:0000:41:00): 31, " + std::string(1000, 'x') + "\n";
+  }
+  lines = kernel_log(many + "4,1,100,-;" + xid + "\n", 0, {});
+  REQUIRE(lines.size() == 51);
+  CHECK(lines[0]["text"].get<std::string>().size() == 300);
+  CHECK(lines[50]["kind"] == "hardware");
+}
+
+TEST_CASE("the last words of ROCr name a device by its node of KFD") {
+  const auto sys = fs::temp_directory_path() / ("fabricheck-log-" + std::to_string(getpid()));
+  const auto node = sys / "class/kfd/kfd/topology/nodes/4";
+  fs::create_directories(node);
+  std::ofstream(node / "properties") << "simd_count 440\nlocation_id 49408\ndomain 0\n";
+  const auto lines = runtime_log(
+      "stream: some words\n"
+      "HW Exception by GPU node-4 (Agent handle: 0x5581) reason :ECC\n"
+      "HW Exception by GPU node-4 (Agent handle: 0x5581) reason :GPU Hang\n"
+      "Memory access fault by GPU node-9 (Agent handle: 0x5581) on address 0x7f00. Reason: "
+      "DRAM ECC failure.\n"
+      "Memory access fault by GPU node-9 (Agent handle: 0x5581) on address 0x7f00. Reason: Page "
+      "not present or supervisor privilege.\n",
+      sys.string());
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0]["kind"] == "hardware");
+  CHECK(lines[0]["pci_address"] == "0000:c1:00.0");
+  CHECK(lines[1]["kind"] == "unclear");
+  CHECK(lines[2]["kind"] == "hardware");
+  CHECK(lines[2]["pci_address"].is_null());
+  CHECK(lines[3]["kind"] == "unclear");
+  fs::remove_all(sys);
+}
