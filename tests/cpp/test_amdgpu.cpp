@@ -193,6 +193,7 @@ TEST_CASE("dies of an MI250X: power is of the first, memory errors are not count
   CHECK_FALSE(first["firmware"].contains("asd"));  // it is 0: there is none
   CHECK(first["pcie"] == json{{"width", 16},
                               {"width_max", 16},
+                              {"width_max_port", nullptr},
                               {"gt_per_s", 16.0},
                               {"gt_per_s_max", 16.0},
                               {"replays", 0}});
@@ -224,6 +225,8 @@ TEST_CASE("a link that the package has narrowed, and processes by those that use
   const auto& device = snapshot["devices"][0];
   CHECK(device["pcie"] == json{{"width", 8},
                                {"width_max", 16},
+                               {"width_max_port", nullptr},
+                               {"width_max_port", nullptr},
                                {"gt_per_s", 2.5},
                                {"gt_per_s_max", 16.0},
                                {"replays", 3824}});

@@ -389,6 +389,31 @@ TEST_CASE("accelerators are those that PCI shows and that answer, whatever their
   CHECK(pci_functions((sys / "nothing").string()).is_null());
 }
 
+TEST_CASE("the other end of a link is the port above the package of the device") {
+  const Machine machine;
+  fake();
+  const auto devices = machine.root() / "sys/bus/pci/devices";
+  const auto root = machine.root() / "sys/devices/pci0000:00";
+  const auto port = root / "0000:00:01.0";
+  const auto inside = port / "0000:04:00.0";
+  write(port / "vendor", "0x8086\n");
+  write(port / "max_link_width", "8\n");
+  write(inside / "vendor", "0x10de\n");
+  write(inside / "max_link_width", "32\n");
+  fs::rename(devices / kAddress, inside / kAddress);
+  fs::create_directory_symlink(inside / kAddress, devices / kAddress);
+  const auto pcie_of = [&machine] {
+    return NodeState(machine.roots()).before(Machine::scope())["devices"][0]["pcie"];
+  };
+  CHECK(pcie_of()["width_max"] == 16);
+  CHECK(pcie_of()["width_max_port"] == 8);
+  write(port / "max_link_width", "255\n");
+  CHECK(pcie_of()["width_max_port"].is_null());
+  write(port / "vendor", "0x10de\n");  // a processor of the same vendor
+  write(port / "max_link_width", "16\n");
+  CHECK(pcie_of()["width_max_port"] == 16);
+}
+
 TEST_CASE("a reason that not all devices have names those that have it") {
   const Machine machine;
   fake();

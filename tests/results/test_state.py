@@ -427,3 +427,18 @@ def test_a_killed_run_has_a_state_after_it_only_from_an_aftermath():
 
 
 RUNNING = {"exit_code": None, "status": "running", "message": None}
+
+
+@pytest.mark.parametrize(
+    ("port", "clause"),
+    [
+        (None, "the PCIe link of device 0 (0000:41:00.0) has 4 of 16 lanes"),
+        (8, "the PCIe link of device 0 (0000:41:00.0) has 4 of 8 lanes"),
+        (4, None),
+    ],
+)
+def test_a_link_is_narrow_that_has_fewer_lanes_than_both_ends_support(port, clause):
+    pcie = {"width": 4, "width_max_port": port}
+    found = state.narrow_pcie(document([device(pcie=pcie)]))
+    assert [one.clause() for one in found] == ([clause] if clause else [])
+    assert [one.port_known for one in found] == ([port is not None] if clause else [])

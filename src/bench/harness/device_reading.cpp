@@ -36,6 +36,7 @@ const std::map<std::string, json>& members() {
       {"pcie",
        {{"width", nullptr},
         {"width_max", nullptr},
+        {"width_max_port", nullptr},
         {"gt_per_s", nullptr},
         {"gt_per_s_max", nullptr},
         {"replays", nullptr}}},

@@ -437,7 +437,7 @@ class MemoryErrors(TypedDict):
 
 
 class Pcie(TypedDict):
-    """The PCIe link between a device and the host."""
+    """The PCIe link between a device and the host, and what each end allows."""
 
     width: int | None
     width_max: int | None

@@ -351,8 +351,8 @@ class Errors:
 class NarrowPcie:
     """A device whose link to the host uses fewer lanes than it supports.
 
-    both_ends: whether the port at its other end is known to support more, too, and the link was
-    read after the run's load.
+    most: the lanes that both ends support, or the device where its port is unknown. both_ends:
+    whether both are known, and the link was read after the load of a run.
     """
 
     device: Named
@@ -545,19 +545,22 @@ def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Erro
 
 
 def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[NarrowPcie]:
-    """Return the devices whose PCIe link used fewer lanes than it supports, before or after the
-    run.
+    """Return the devices whose PCIe link used fewer lanes than both ends support, as far as they
+    are known: after the run, else before it.
 
     Its speed is not examined: an idle link slows down by itself.
     """
     found = []
     for index, before, after in _pairs(document, devices):
         pcie = (after or before)["pcie"]
-        width, most = (pcie["width"], pcie["width_max"]) if pcie is not None else (None, None)
-        if pcie is not None and width and most and width < most:
-            port = pcie.get("width_max_port")
-            both = after is not None and port is not None and width < port
-            found.append(NarrowPcie(_named(document, index), width, most, both))
+        if pcie is None or not pcie["width"] or not pcie["width_max"]:
+            continue
+        port = pcie.get("width_max_port")
+        most = min(pcie["width_max"], port or pcie["width_max"])
+        both = port is not None and after is not None
+        if pcie["width"] < most:
+            narrow = NarrowPcie(_named(document, index), pcie["width"], most, both)
+            found.append(narrow)
     return found
 
 
