@@ -154,11 +154,10 @@ def crashed(driver="6.12.12"):
     }
 
 
-def refused(driver="6.12.12", **outcome):
-    """Build what makes a case one that ended with `software`, and its document."""
-    document = ended("software", 4, "hipMemcpy failed", versions=versions(driver))
-    document["outcome"] = document["outcome"] | outcome
-    return failed("sanity", job_exitcode=4), document
+def refused(driver="6.12.12", status="refused", code=11):
+    """Build what makes a case one of which a call of the runtime failed, and its document."""
+    document = ended(status, code, "hipMemcpy failed", versions=versions(driver))
+    return failed("sanity", job_exitcode=code), document
 
 
 def over_nodes(folder, *sessions):

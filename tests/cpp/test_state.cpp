@@ -378,12 +378,17 @@ TEST_CASE("accelerators are those that PCI shows and that answer, whatever their
                                              {"vendor", "0x1002"},
                                              {"device", "0x7408"},
                                              {"driver", nullptr},
-                                             {"numa_domain", nullptr}},
+                                             {"accessible", nullptr}},
                                             {{"address", "0000:c1:00.0"},
                                              {"vendor", "0x1002"},
                                              {"device", "0x7408"},
                                              {"driver", "amdgpu"},
-                                             {"numa_domain", 3}}});
+                                             {"accessible", nullptr}}});
+  // Its device file, which a control group can close.
+  write(sys / "bus/pci/devices/0000:c1:00.0/drm/renderD128/dev", "226:128\n");
+  CHECK(pci_functions(sys.string())[1]["accessible"] == false);
+  write(machine.root() / "dev/dri/renderD128", "");
+  CHECK(pci_functions(sys.string())[1]["accessible"] == true);
   const auto host = NodeState(machine.roots()).before(Machine::scope())["host"];
   CHECK(host["pci_functions"].size() == 2);
   CHECK(pci_functions((sys / "nothing").string()).is_null());

@@ -143,7 +143,7 @@ def test_wrong_data_of_one_series_does_not_cost_the_others(stream):
 
 @pytest.mark.parametrize(
     ("fault", "code", "name"),
-    [("device-error", 9, "hipErrorECCNotCorrectable"), ("software", 4, "hipErrorInvalidValue")],
+    [("device-error", 9, "hipErrorECCNotCorrectable"), ("refused", 11, "hipErrorInvalidValue")],
 )
 def test_only_an_error_that_names_hardware_is_one_of_the_device(stream, fault, code, name):
     ran = stream(*QUICK, "--devices", "0", "--inject-fault", fault)

@@ -332,7 +332,7 @@ def function(bus, **changes):
         "vendor": "0x10de",
         "device": "0x2335",
         "driver": "nvidia",
-        "numa_domain": 0,
+        "accessible": True,
     } | changes
 
 

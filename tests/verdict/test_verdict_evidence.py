@@ -93,13 +93,12 @@ def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end
     assert "it did so 2 times, and passed on 19 other nodes" in reason.sentence
 
 
-def test_only_a_refused_call_of_the_runtime_isolates_among_errors_of_software(tmp_path):
+def test_a_refused_call_of_the_runtime_isolates_and_an_error_of_software_does_not(tmp_path):
     """A full disk twice on one node is no fault of its devices."""
-    of_disk = made.over_nodes(
-        tmp_path / "disk", made.of_many(made.refused()), made.of_many(made.refused())
-    )
+    disk = made.refused(status="software", code=4)
+    of_disk = made.over_nodes(tmp_path / "disk", made.of_many(disk), made.of_many(disk))
     assert of_disk["node1"].status == "INCOMPLETE"
-    call = made.refused(runtime_error="hipErrorLaunchFailure")
+    call = made.refused()
     of_call = made.over_nodes(tmp_path / "call", made.of_many(call), made.of_many(call))
     assert of_call["node1"].status == "HW-FAIL" and of_call["node1"].drain.live
 
@@ -123,13 +122,11 @@ def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(tmp_path)
 
 
 def test_a_new_system_on_which_nothing_ever_passed_has_no_line(tmp_path):
-    nodes = {
-        f"node{n}": made.refused("7.0", runtime_error="hipErrorInvalidValue") for n in range(1, 9)
-    }
+    nodes = {f"node{n}": made.refused("7.0") for n in range(1, 9)}
     found = made.over_nodes(tmp_path, nodes, nodes)
     assert {one.status for one in found.values()} == {"INCOMPLETE"} and not lines(found)
     (alike,) = found["node3"].all_alike
-    assert (alike.check, alike.rule, alike.nodes) == ("stream_local", "software", 8)
+    assert (alike.check, alike.rule, alike.nodes) == ("stream_local", "refused", 8)
 
 
 def test_positive_evidence_counts_even_where_all_nodes_have_it(tmp_path):

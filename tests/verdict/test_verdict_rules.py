@@ -65,6 +65,11 @@ OF_A_CHECK = {
         made.ended("software", 4, "MPI_Init failed: no provider", series=[]),
         "stream_local: stream on node node1 ended with software: MPI_Init failed: no provider",
     ),
+    "refused": (
+        made.failed("sanity", job_exitcode=11),
+        made.ended("refused", 11, "hipMemcpy on device 0 failed", series=[]),
+        "stream_local: stream on node node1 ended with refused: hipMemcpy on device 0 failed",
+    ),
     "memory-errors": (
         {},
         factories.on_h200(state=factories.state([factories.device_state()], [BROKEN])),

@@ -11,10 +11,10 @@ namespace {
 
 Fault parse_fault(const std::string& text, bool host_memory) {
   Fault fault;
-  for (const auto& [name, kind] : {std::pair("unwritten", Fault::Kind::unwritten),
-                                   std::pair(status::device_error, Fault::Kind::device_error),
-                                   std::pair(status::software, Fault::Kind::software),
-                                   std::pair("abort", Fault::Kind::abort)}) {
+  for (const auto& [name, kind] :
+       {std::pair("unwritten", Fault::Kind::unwritten),
+        std::pair(status::device_error, Fault::Kind::device_error),
+        std::pair(status::refused, Fault::Kind::refused), std::pair("abort", Fault::Kind::abort)}) {
     if (text == name) {
       fault.kind = kind;
       return fault;
@@ -31,7 +31,7 @@ Fault parse_fault(const std::string& text, bool host_memory) {
   if (name != "flip-bit" || second == std::string::npos) {
     throw Failure(Status::usage,
                   "'" + text + "' is not a fault: write flip-bit:OFFSET:BIT, unwritten, " +
-                      (host_memory ? "pages-on:DOMAIN, " : "") + "device-error, software or abort");
+                      (host_memory ? "pages-on:DOMAIN, " : "") + "device-error, refused or abort");
   }
   fault.offset_bytes = parse_whole(text.substr(first + 1, second - first - 1), "the byte offset");
   fault.bit = parse_index(text.substr(second + 1), "the bit");
@@ -49,7 +49,7 @@ void inject_by(const std::vector<Fault>& faults, std::uint64_t words, const Pois
       poison_all();
     } else if (fault.kind == Fault::Kind::device_error) {
       check_hip(hipErrorECCNotCorrectable, "an injected call");
-    } else if (fault.kind == Fault::Kind::software) {
+    } else if (fault.kind == Fault::Kind::refused) {
       check_hip(hipErrorInvalidValue, "an injected call");
     } else if (fault.kind == Fault::Kind::abort) {
       std::abort();

@@ -16,7 +16,7 @@ struct Fault {
     unwritten,     ///< the destination looks as if never written
     pages_on,      ///< host memory lies on another NUMA domain than asked
     device_error,  ///< a call returns an error that names hardware
-    software,      ///< a call returns another error
+    refused,       ///< a call returns another error
     abort,         ///< the process aborts, as a runtime may do at an error of a device
   } kind = Kind::flip_bit;
   std::uint64_t offset_bytes = 0;
@@ -24,7 +24,7 @@ struct Fault {
   int domain = 0;
 };
 
-/// "flip-bit:OFFSET:BIT", "unwritten", "device-error", "software" or "abort", and "pages-on:DOMAIN"
+/// "flip-bit:OFFSET:BIT", "unwritten", "device-error", "refused" or "abort", and "pages-on:DOMAIN"
 /// of a program with host memory. Throws Failure(usage).
 std::vector<Fault> parse_faults(const std::vector<std::string>& texts, bool host_memory = false);
 

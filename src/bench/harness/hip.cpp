@@ -34,7 +34,7 @@ void check_hip(hipError_t error, const char* call) {
   }
   int device = -1;
   const bool known = hipGetDevice(&device) == hipSuccess;
-  throw Failure(names_hardware(error) ? Status::device_error : Status::software,
+  throw Failure(names_hardware(error) ? Status::device_error : Status::refused,
                 std::string(call) + (known ? " on device " + std::to_string(device) : "") +
                     " failed: " + hipGetErrorString(error) + " (" + hipGetErrorName(error) + ")");
 }

@@ -1,5 +1,7 @@
 #include "harness/pci.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -28,6 +30,33 @@ bool answers(const std::string& folder) {
          std::any_of(config->begin(), config->end(), [](char byte) { return byte != '\xff'; });
 }
 
+/// Whether this process may open the device's file of its driver, which a control group or a
+/// container can prevent; null where the driver names none. `root` has dev and proc, `folder` is
+/// that of the function.
+json accessible(const std::filesystem::path& root, const std::string& folder,
+                const std::string& address) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  std::string file;
+  for (const auto& entry : fs::directory_iterator(folder + "/drm", none)) {
+    const auto name = entry.path().filename().string();
+    if (name.rfind("renderD", 0) == 0) {
+      file = "dri/" + name;
+    }
+  }
+  const auto information =
+      file_text((root / "proc/driver/nvidia/gpus" / address / "information").string()).value_or("");
+  const std::string minor = "Device Minor:";
+  const auto place = information.find(minor);
+  if (place != std::string::npos) {
+    file = "nvidia" + std::to_string(std::atoi(information.c_str() + place + minor.size()));
+  }
+  if (file.empty()) {
+    return nullptr;
+  }
+  return access((root / "dev" / file).c_str(), R_OK | W_OK) == 0;
+}
+
 }  // namespace
 
 json pci_functions(const std::string& sys) {
@@ -37,6 +66,7 @@ json pci_functions(const std::string& sys) {
   if (none) {
     return nullptr;
   }
+  const auto root = fs::path(sys).parent_path();
   std::map<std::string, json> found;
   for (const auto& entry : entries) {
     const auto folder = entry.path().string();
@@ -47,13 +77,11 @@ json pci_functions(const std::string& sys) {
       continue;
     }
     const auto driver = fs::read_symlink(folder + "/driver", none).filename().string();
-    const auto domain = file_text(folder + "/numa_node").value_or("-1");
-    const auto number = std::strtol(domain.c_str(), nullptr, 10);
     found[address] = {{"address", address},
                       {"vendor", vendor},
                       {"device", file_text(folder + "/device").value_or("")},
                       {"driver", driver.empty() ? json(nullptr) : json(driver)},
-                      {"numa_domain", number < 0 ? json(nullptr) : json(number)}};
+                      {"accessible", accessible(root, folder, address)}};
   }
   json functions = json::array();
   for (const auto& [address, function] : found) {

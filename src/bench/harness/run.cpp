@@ -53,7 +53,7 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
   line.heading("Testing");
   line.add({"--inject-fault",
             "inject a fault, to see that it is detected: flip-bit:OFFSET:BIT (byte offset into the "
-            "destination), unwritten, device-error, software or abort; of memcpy and pingpong also "
+            "destination), unwritten, device-error, refused or abort; of memcpy and pingpong also "
             "pages-on:DOMAIN; of a rank rank:R:FAULT, where FAULT may be hang, die or throw too",
             "", false},
            options.faults);
@@ -294,7 +294,8 @@ std::optional<int> parse(const Program& program, CommandLine& line, const Common
       argc, argv,
       "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 another error,\n"
       "5 wrong data, 6 time limit, 7 too noisy to judge, 8 prevented by a setting of the node or\n"
-      "the job, 9 an error of the runtime that names hardware, 128 + n ended by signal n.\n"
+      "the job, 9 an error of the runtime that names hardware, 11 one that names none,\n"
+      "128 + n ended by signal n.\n"
       "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
       "docs/result-document.md.",
       speaks);

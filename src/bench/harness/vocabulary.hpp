@@ -18,6 +18,7 @@ enum class Status {
   setting = 8,
   device_error = 9,
   tool = 10,
+  refused = 11,
 };
 
 /// Where every time in this document comes from.
@@ -48,7 +49,7 @@ inline constexpr const char* good = "good";
 inline constexpr const char* usage = "usage";
 /// no such device, or not supported
 inline constexpr const char* unsupported = "unsupported";
-/// an error that names no hardware
+/// an error of the program, MPI, a file or the system
 inline constexpr const char* software = "software";
 /// wrong data
 inline constexpr const char* wrong_data = "wrong-data";
@@ -62,6 +63,8 @@ inline constexpr const char* setting = "setting";
 inline constexpr const char* device_error = "device-error";
 /// another program that it ran failed
 inline constexpr const char* tool = "tool";
+/// a call of the runtime failed by an error that names no hardware
+inline constexpr const char* refused = "refused";
 /// ended by a signal
 inline constexpr const char* interrupted = "interrupted";
 /// still going on, or killed
@@ -412,6 +415,8 @@ inline const char* status_word(Status status) {
       return status::device_error;
     case Status::tool:
       return status::tool;
+    case Status::refused:
+      return status::refused;
   }
   return status::software;
 }

@@ -32,6 +32,7 @@ Status = Literal[
     "setting",
     "device-error",
     "tool",
+    "refused",
     "interrupted",
     "running",
 ]
@@ -47,6 +48,7 @@ EXIT_CODE: Mapping[str, int] = {
     "setting": 8,
     "device-error": 9,
     "tool": 10,
+    "refused": 11,
 }
 STATUS_OF_EXIT: Mapping[int, Status] = {
     0: "good",
@@ -59,18 +61,20 @@ STATUS_OF_EXIT: Mapping[int, Status] = {
     8: "setting",
     9: "device-error",
     10: "tool",
+    11: "refused",
 }
 EXIT_MEANING: Mapping[int, str] = {
     0: "good",
     2: "bad usage",
     3: "no such device, or not supported",
-    4: "an error that names no hardware",
+    4: "an error of the program, MPI, a file or the system",
     5: "wrong data",
     6: "the time limit",
     7: "too noisy to judge",
     8: "prevented by a setting of the node or the job",
     9: "an error of the runtime that names hardware",
     10: "another program that it ran failed",
+    11: "a call of the runtime failed by an error that names no hardware",
 }
 
 #: How a command of fabricheck ends.

@@ -109,7 +109,6 @@ class Outcome(TypedDict):
     exit_code: int | None
     status: Status
     message: str | None
-    runtime_error: NotRequired[str]
 
 
 class Place(TypedDict):
@@ -411,7 +410,7 @@ class PciFunction(TypedDict):
     vendor: str
     device: str
     driver: str | None
-    numa_domain: int | None
+    accessible: bool | None
 
 
 class HostState(TypedDict):

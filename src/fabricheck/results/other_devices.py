@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.core.amounts import about
-from fabricheck.core.text import count
+from fabricheck.core.text import count, first_names
 from fabricheck.core.vocabulary import OF_DEVICES, UNKNOWN
 from fabricheck.node import NodeModel
 from fabricheck.results import settings, state
@@ -50,7 +50,7 @@ def explained(
     on_gpu = document["program"]["runtime"] in OF_DEVICES
     return (
         (_divided(document, stated) if on_gpu else None)
-        or (None if stated is None else _fewer(document, stated))
+        or (None if stated is None else _fewer(document, stated, node))
         or (_of_another_kind(document, node) if on_gpu and node is not None else None)
     )
 
@@ -80,7 +80,7 @@ def _divided(document: ResultDocument, stated: int | None) -> OtherDevices | Non
     return OtherDevices("setting", divided_sentence(_node(document), mode, shown))
 
 
-def _fewer(document: ResultDocument, stated: int) -> OtherDevices | None:
+def _fewer(document: ResultDocument, stated: int, node: NodeModel | None) -> OtherDevices | None:
     """Explain fewer devices than stated."""
     shown = len(document["devices"])
     # A simulated node without devices is a file that could not be read.
@@ -94,6 +94,23 @@ def _fewer(document: ResultDocument, stated: int) -> OtherDevices | None:
     if granted == str(shown):
         return OtherDevices(
             "setting", f"{short}, but the job was granted {granted} (SLURM_GPUS_ON_NODE)."
+        )
+    missing = [*state.undriven_functions(document), *state.lost_functions(document)]
+    closed = [one["address"] for one in missing if one["accessible"] is False]
+    if closed:
+        return OtherDevices(
+            "setting",
+            f"{short}: the files of {first_names(closed, 4)} are closed to the program, as by a "
+            "control group or a container. Request all devices.",
+        )
+    if missing:
+        gone = first_names([one["address"] for one in missing], 4)
+        return OtherDevices("lost", f"{short}. The driver lacks {gone}, which PCI shows or showed.")
+    on_bus = state.accelerators(document)
+    if node is not None and on_bus is not None and on_bus < stated:
+        return OtherDevices(
+            "lost",
+            f"{short}, as {node.name} has. PCI shows {count(on_bus, 'accelerator')} as well.",
         )
     return OtherDevices("unexplained", f"{short}.")
 

@@ -621,6 +621,13 @@ def undriven_functions(document: ResultDocument) -> list[PciFunction]:
     ]
 
 
+def accelerators(document: ResultDocument) -> int | None:
+    """Return how many accelerators of the runtime's vendor PCI shows last; None if unknown."""
+    vendor = VENDOR_OF_RUNTIME.get(document["program"]["runtime"])
+    known = [one for one in _functions(document) if one is not None]
+    return sum(one["vendor"] == vendor for one in known[-1]) if known else None
+
+
 def _functions(
     document: ResultDocument,
 ) -> tuple[list[PciFunction] | None, list[PciFunction] | None]:

@@ -27,7 +27,7 @@ from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT
 PATIENCE_S = 5.0
 
 #: Of several failures, the first of these exit codes is the exit code of all.
-SEVERITY = (5, 9, 6, 3, 8, 7, 10, 4, 2)
+SEVERITY = (5, 9, 11, 6, 3, 8, 7, 10, 4, 2)
 
 _ERROR = re.compile(
     r"error|\bfail(?:ed|ure|s)?\b|fatal|exception|\bunable\b|\blost\b", re.IGNORECASE

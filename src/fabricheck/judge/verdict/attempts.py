@@ -30,7 +30,7 @@ SETTING, DOUBTED = "SettingError", "DoubtedValueError"
 JUDGING = frozenset({"sanity", "performance"})
 
 #: The rules that are a fault of a node where the same software does not show it elsewhere.
-ISOLATING = frozenset({"time-limit", "ended", "software"})
+ISOLATING = frozenset({"time-limit", "ended", "refused"})
 
 #: Programs of this suite that do not use the runtime.
 _WITHOUT_RUNTIME = frozenset({"topology", "nics"})
@@ -65,6 +65,7 @@ _RULE_OF_STATUS = {
     "wrong-data": "wrong-data",
     "device-error": "device-error",
     "software": "software",
+    "refused": "refused",
     "tool": "tool",
     "too-noisy": "too-noisy",
     "time-limit": "time-limit",
@@ -156,6 +157,12 @@ class Attempt:
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
                 yield self._say("pcie-lanes", state.sentence(narrow))
+        node = document["host"].get("scheduler_node") or document["host"]["hostname"]
+        for line in state.hardware_log(document):
+            yield self._say("device-error", f"A log of node {node} names hardware: {line['text']}")
+        for function in state.lost_functions(document):
+            said = f"The device at {function['address']} of node {node} left the bus meanwhile."
+            yield self._say("lost", said)
         for sentence in document.get("lost") or ():
             yield self._say("lost", sentence)
 
@@ -194,19 +201,8 @@ class Attempt:
 
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
         found = finding(rule, because, self.check, metric)
-        return replace(found, isolates=rule in ISOLATING and self._crashed(rule))
-
-    def _crashed(self, rule: str) -> bool:
-        """Whether it hung, crashed, or had a call of the runtime refused: what a device can cause.
-
-        A file, a quota or another end from outside is none of these.
-        """
-        if rule == "ended":
-            return self.case is not None and self.case.exit_code in CRASHES
-        if rule == "software":
-            outcome = self.document["outcome"] if self.document is not None else None
-            return outcome is not None and outcome.get("runtime_error") is not None
-        return True
+        crashed = self.case is not None and self.case.exit_code in CRASHES
+        return replace(found, isolates=rule in ISOLATING and (rule != "ended" or crashed))
 
     def _measured(
         self, rule: str, because: str, metric: str | None, devices: state.Devices
@@ -293,7 +289,7 @@ class Attempt:
             code = self.case.exit_code if self.case is not None else None
             status = STATUS_OF_EXIT.get(code or 0, "good")
             # Without a document these mean nothing: any command may return their exit codes.
-            meaningless = ("good", "software", "device-error", "tool")
+            meaningless = ("good", "software", "device-error", "tool", "refused")
             if status not in meaningless and self.case is not None:
                 yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
             return

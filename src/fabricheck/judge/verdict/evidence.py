@@ -31,7 +31,7 @@ FEW = 0.1
 #: its own sentence explains, and nothing that names hardware.
 _OF_ALL = frozenset(
     {name for name, rule in RULES.items() if rule.evidence == "contrast"}
-    | {"software", "tool", "ended", "time-limit"}
+    | {"software", "refused", "tool", "ended", "time-limit"}
 )
 
 #: What an attempt failed by: the rule, and the metric where it has one.

@@ -130,7 +130,7 @@ _OF_A_CHECK = (
         "HW-FAIL",
         "A check hung, was ended by a signal, or had a call of the runtime refused, twice in the "
         "same way on this node, and passed with the same programs, runtime and driver elsewhere or "
-        "earlier. Without this contrast it is `time-limit`, `ended` or `software`.",
+        "earlier. Without this contrast it is `time-limit`, `ended` or `refused`.",
         evidence="contrast",
     ),
     # Speed
@@ -206,7 +206,13 @@ _OF_A_CHECK = (
         "software",
         "INCOMPLETE",
         "A program ended with `software`: an exception, an MPI error, a rank that died, a file, a "
-        "quota, an order of events, or a call of the runtime whose error names no hardware.",
+        "quota, an order of events.",
+    ),
+    Rule(
+        "refused",
+        "INCOMPLETE",
+        "A program ended with `refused`: a call of the runtime failed by an error that names no "
+        "hardware, such as a launch failure or an invalid value.",
     ),
     Rule(
         "cancelled",
