@@ -10,7 +10,17 @@ import pytest
 
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
+from fabricheck.rfm import host
 from fabricheck.run.every_node import network
+from fabricheck.site import partitions, sites
+
+#: A partition without a fabric.
+PARTITION = {
+    "name": "cpu",
+    "environs": ["host"],
+    "devices": [{"type": "cpu", "arch": "x86", "num_devices": 1}],
+    "extras": {"physical_bounds": {"GB/s": {"value": 1.0, "origin": "derived", "how": "a test"}}},
+}
 
 
 def job(folder, **said):
@@ -45,6 +55,28 @@ def test_the_choice_of_checks_is_replaced_and_nothing_else():
 )
 def test_a_site_with_a_fabric_has_its_network_measured(given, joined):
     assert network.is_joined(given) == joined
+
+
+@pytest.fixture
+def sites_of_the_test():
+    """Let the sites be read anew, before and afterwards."""
+    partitions.known_sites.cache_clear()
+    yield
+    partitions.known_sites.cache_clear()
+
+
+@pytest.mark.usefixtures("sites_of_the_test")
+def test_the_site_is_that_of_the_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "system_name", lambda: "nid002756")
+    assert network.is_joined([])
+    # Of two sites it is neither: its sessions were refused, and said so.
+    for name in ("north", "south"):
+        system = {"name": name, "hostnames": ["nid"], "partitions": [PARTITION]}
+        (tmp_path / f"{name}.py").write_text(f"site_configuration = {{'systems': [{system}]}}")
+    monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
+    partitions.known_sites.cache_clear()
+    assert not network.is_joined([])
+    assert network.is_joined(["--system=dardel"])
 
 
 def test_one_node_has_no_network(tmp_path):

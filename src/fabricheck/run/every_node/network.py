@@ -6,6 +6,7 @@ It runs beside the driver, not on a node, and each of its checks is a step of se
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from fabricheck.core import ending_signals, nodelists, slurm_formats
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import requested_nodes
@@ -54,7 +56,10 @@ def is_joined(given: Sequence[str]) -> bool:
     named, _ = parser.parse_known_args(list(given))
     system, _, part = named.system.partition(":")
     known: dict[str, list[dict[str, Any]]] = partitions.known_sites() or {}
-    system = system or sites.system_of(host.system_name(), *sites.folders()) or ""
+    if not system:
+        # Where it is refused, the sessions were, and said so.
+        with contextlib.suppress(FabricheckError):
+            system = sites.system_of(host.system_name(), *sites.folders()) or ""
     for one in known.get("systems", []):
         if one["name"] == system:
             return any(
