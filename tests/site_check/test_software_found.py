@@ -207,9 +207,9 @@ MISSING = {
     "view": "The Spack environment lumi is not installed, ",
     "external": "The lock uses cray-mpich@8.1.28 from /opt/cray/mpich/8.1.28/ofi/gnu/12.3, but",
     "program": "The lock uses gmake@1 from /usr, but there is no program /usr/bin/gmake or "
-    "/usr/bin/make: install it, or the site has",
+    "/usr/bin/make: install it. If the site has",
     "compiler": "The lock uses compiler gcc@12.2.0 from /usr/bin/g++-12, but there is no such "
-    "program: install it, or",
+    "program: install it. If",
     **dict.fromkeys(
         ("no compiler", "no include", "yaml"), "The place of the lock's compilers is unknown: "
     ),

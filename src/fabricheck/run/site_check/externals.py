@@ -42,9 +42,10 @@ def check(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterato
         not have build tools.
     """
     yield from _agreement(path, found)
+    anew = f"spack-env/install --new-lock {path.parent.name}"
     new_lock = (
-        "the site has other software now: change spack.yaml, and make the lock anew, "
-        f"spack-env/install --new-lock {path.parent.name}"
+        "If the site has other software now, choose its Spack environment of a newer date, or "
+        f"change spack.yaml and make the lock anew: {anew}."
     )
     lacks = [
         says for spec in found.externals if (says := _lacks(machine, spec, installed, new_lock))
@@ -86,10 +87,10 @@ def _programs(spec: Concrete) -> list[str]:
 def _lacks(machine: Machine, spec: Concrete, installed: bool, new_lock: str) -> str | None:
     said = f"The lock uses {spec.name}@{spec.version} from {spec.prefix}, but there is no"
     if not machine.at(spec.prefix or "").is_dir():
-        return f"{said} such folder: {new_lock}."
+        return f"{said} such folder. {new_lock}"
     programs = [] if installed else _programs(spec)
     if programs and not any(_runs(machine, path) for path in programs):
-        return f"{said} program {' or '.join(programs)}: install it, or {new_lock}."
+        return f"{said} program {' or '.join(programs)}: install it. {new_lock}"
     return None
 
 
@@ -120,7 +121,7 @@ def _compilers(machine: Machine, path: Path, new_lock: str) -> Iterator[Finding]
     for name, file in lacks:
         yield missing(
             f"The lock uses compiler {name} from {file}, but there is no such program: install "
-            f"it, or {new_lock}."
+            f"it. {new_lock}"
         )
     if not lacks:
         yield ok(f"The compilers of the lock exist: {', '.join(file for _, file in paths)}.")
