@@ -195,7 +195,11 @@ SITES_OF_AMD = pytest.mark.parametrize(
     ("system", "loaded"),
     [
         ("lumi", "CrayEnv PrgEnv-gnu cpe/25.03 gcc-native/14.2 craype-accel-amd-gfx90a rocm/6.3.4"),
-        ("frontier", "PrgEnv-gnu cpe/24.11 gcc-native/13.2 craype-accel-amd-gfx90a rocm/6.2.4"),
+        (
+            "frontier",
+            "craype-x86-trento craype-network-ofi libfabric xpmem "
+            "PrgEnv-gnu cpe/24.11 gcc-native/13.2 craype-accel-amd-gfx90a rocm/6.2.4",
+        ),
     ],
 )
 
