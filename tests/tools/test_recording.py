@@ -321,6 +321,15 @@ def test_every_rank_has_the_network_and_the_provider(
         )  # fmt: skip
 
 
+def test_a_rank_that_names_no_network_is_a_note(tmp_path):
+    text = (ACROSS / "all_reduce_perf.txt").read_text()
+    (tmp_path / "printed.txt").write_text(re.sub("node2:.*Using network.*\n", "", text))
+    one = between_nodes("all_reduce") | {"command": f"cat '{tmp_path}/printed.txt'"}
+    document = recorded(one, tmp_path=tmp_path, **TWO_NODES)
+    assert document["outcome"]["status"] == "good"
+    assert "no network is named by rank 1 (node2)" in document["notes"]
+
+
 def test_a_provider_that_nobody_names_is_not_the_required_one(tmp_path):
     text = (ACROSS / "all_reduce_perf.txt").read_text()
     (tmp_path / "printed.txt").write_text(text.replace("network Socket", "network AWS Libfabric"))

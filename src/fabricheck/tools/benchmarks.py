@@ -291,10 +291,15 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
                 series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
     versions |= {} if result.library is None else {"rccl": result.library}
-    return Found(tuple(series), versions | dict(result.stack), tuple(_other_headers(result)))
+    return Found(tuple(series), versions | dict(result.stack), tuple(_remarks(plan, result)))
 
 
-def _other_headers(result: NcclResult) -> Iterator[str]:
+def _remarks(plan: Plan, result: NcclResult) -> Iterator[str]:
+    named = {one.process for one in result.network}
+    ranks = [f"rank {one.rank} ({one.host})" for one in result.devices]
+    if plan.network and not named.isdisjoint(ranks) and not named.issuperset(ranks):
+        silent = [rank for rank in ranks if rank not in named]
+        yield f"no network is named by {first_names(silent, _MOST_RANKS)}"
     headers, library = result.headers, result.library
     if headers and library and not re.match(rf"{re.escape(headers)}(?![.\d])", library):
         yield f"{result.tests} was built with headers of {headers}, and the library is {library}"

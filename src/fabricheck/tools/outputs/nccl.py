@@ -13,17 +13,17 @@ from fabricheck.core.errors import UsageError
 from fabricheck.core.lines import Line, ended_lines_of, lines_of, lines_of_ranks, printed
 from fabricheck.tools.outputs.nccl_rows import COLLECTIVES, NcclRow, columns_of, row_of
 
-_CODED = r"[nr]ccl-(headers|library)=(\d+)"
+_CODE = r"[nr]ccl-(headers|library)="
 _TESTS = re.compile(
-    rf"(?:# ([nr]ccl-tests) version (\d\S*)|(rccl-tests): Version (\S+))((?: {_CODED})*)"
-    r"(?: (?!.*ccl-(?:headers|library)=).*)?"  # Whatever later versions add.
+    r"(?:# ([nr]ccl-tests) version (\d\S*)|(rccl-tests): Version (\S+))"
+    rf"((?: (?!{_CODE})\S+| {_CODE}\d+)*)"  # Versions add words.
 )
 _STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
 _PARAMETERS = re.compile(
     r"# nThread (?P<threads>\d+) nGpus (?P<devices>\d+) minBytes (?P<smallest>\d+) "
     r"maxBytes (?P<largest>\d+) step: (?P<step>\d+)\((?P<growth>factor|bytes)\) "
     r"warmup iters: \d+ iters: (?P<iterations>\d+) agg iters: (?P<aggregated>\d+) "
-    r"validation: (?P<validation>\d+) graph: \d+(?: unalign: \d+)?"
+    r"validation: (?P<validation>\d+) graph: \d+(?: \w+: \d+)*"
 )
 _RANK = re.compile(
     r"#\s+Rank\s+(\d+)(?: Group\s+(\d+))? Pid\s+(\d+) on\s+(\S+) device\s+(\d+) "
@@ -192,7 +192,9 @@ class _Reader:
             if self.tests is not None:
                 raise self.last.garbled("a second test begins here")
             self.tests = f"{match[1] or match[3]} {match[2] or match[4]}"
-            self.coded = {name: _version(code) for name, code in re.findall(_CODED, match[5])}
+            self.coded = {
+                name: _version(code) for name, code in re.findall(rf"{_CODE}(\d+)", match[5])
+            }
         elif match := _STARTING.fullmatch(line.text):
             self.named = True
             self._same_collective(match[1])
