@@ -21,13 +21,14 @@ _TEXTS = (
 
 def make_standard(environment: MutableMapping[str, str]) -> None:
     """Let Slurm's commands print in their standard formats, and srun what its steps print."""
-    for name in [one for one in environment if one.startswith(_OPTIONS) or one in _TEXTS]:
-        del environment[name]
+    for name in list(environment):
+        if name.startswith(_OPTIONS) or name in _TEXTS:
+            del environment[name]
     environment["SLURM_TIME_FORMAT"] = "standard"
 
 
 def standard(environment: Mapping[str, str]) -> dict[str, str]:
     """Return a copy of an environment in which the formats are standard."""
-    found = dict(environment)
-    make_standard(found)
-    return found
+    copy = dict(environment)
+    make_standard(copy)
+    return copy

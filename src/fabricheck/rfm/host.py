@@ -111,13 +111,13 @@ def hidden_caches(document: ResultDocument, cpus: Path = CPUS) -> str | None:
 
     The programs' reading also asks the processor.
     """
-    told, found = last_level_cache_bytes(cpus), document["host"]["last_level_cache_bytes"]
-    past = any(one["regime"] == "memory" for one in document["series"])
-    if document["program"]["runtime"] != "host" or past or found <= told:
+    shown, read = last_level_cache_bytes(cpus), document["host"]["last_level_cache_bytes"]
+    past = any(series["regime"] == "memory" for series in document["series"])
+    if document["program"]["runtime"] != "host" or past or read <= shown:
         return None
     return (
-        f"Node {document['host']['hostname']} has caches of {found >> 20} MiB by its processor, "
-        f"but {cpus} shows {told >> 20} MiB, by which the arrays were sized: no array is far "
+        f"Node {document['host']['hostname']} has caches of {read >> 20} MiB by its processor, "
+        f"but {cpus} shows {shown >> 20} MiB, by which the arrays were sized: no array is far "
         "larger than the caches. Let the session, or its container, read that folder."
     )
 

@@ -119,7 +119,7 @@ def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
 
 def states(node: RequestedNode) -> list[str]:
     """Return the states of a node, the base state first, without the suffixes of older Slurm."""
-    return [one.rstrip(_SUFFIXES) for one in (node.state or "").split("+")]
+    return [state.rstrip(_SUFFIXES) for state in (node.state or "").split("+")]
 
 
 def parse_node(description: str) -> RequestedNode:

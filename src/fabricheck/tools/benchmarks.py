@@ -295,8 +295,8 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
 
 
 def _remarks(plan: Plan, result: NcclResult) -> Iterator[str]:
-    named = {one.process for one in result.network}
-    ranks = [f"rank {one.rank} ({one.host})" for one in result.devices]
+    named = {network.process for network in result.network}
+    ranks = [f"rank {device.rank} ({device.host})" for device in result.devices]
     if plan.network and not named.isdisjoint(ranks) and not named.issuperset(ranks):
         silent = [rank for rank in ranks if rank not in named]
         yield f"no network is named by {first_names(silent, _MOST_RANKS)}"
@@ -320,15 +320,21 @@ def _other_network(
     """Return the first network of a rank that is not the required one; None without such a rank."""
     if plan.network is None:
         return None
-    wrong = [one for one in networks if not _is_required(one, plan)]
+    wrong = [network for network in networks if not _is_required(network, plan)]
     if wrong:
         name, is_provider = wrong[0].name, wrong[0].is_provider
-        same = [one.process for one in wrong if (one.name, one.is_provider) == (name, is_provider)]
-        says = "reports" if len(same) == 1 else "report"
-        reported = f"{first_names(same, _MOST_RANKS)} {says} "
+        alike = [
+            network.process
+            for network in wrong
+            if (network.name, network.is_provider) == (name, is_provider)
+        ]
+        says = "reports" if len(alike) == 1 else "report"
+        reported = f"{first_names(alike, _MOST_RANKS)} {says} "
         reported += f"the provider {name}" if is_provider else name
-    elif not any(one.is_provider or not plan.network.islower() for one in networks):
-        reported = f"the library reports {networks[0].name if networks else 'none'}"
+    elif not networks:
+        reported = "the library reports none"
+    elif plan.network.islower() and not any(network.is_provider for network in networks):
+        reported = f"the library reports {networks[0].name}"
     else:
         return None
     reason = f"the network must be {plan.network}, but {reported}"
