@@ -289,6 +289,17 @@ def state(
     }
 
 
+def pci_function(bus: int, **changes: Any) -> dict[str, Any]:
+    """Build an accelerator that PCI shows; those of `on_h200` are at 0x41 and 0x42."""
+    return {
+        "address": f"0000:{bus:02x}:00.0",
+        "vendor": "0x10de",
+        "device": "0x2335",
+        "driver": "nvidia",
+        "accessible": True,
+    } | changes
+
+
 def on_h200(number: int = 2, **changes: Any) -> dict[str, Any]:
     """Build a document of ``stream`` on some H200, whose state is quiet."""
     devices = [

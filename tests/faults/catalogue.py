@@ -353,6 +353,30 @@ EVIDENCE = (
         Session(["stream_local"],
                 wrapped={"stream": "exec $tests/../build/host/bin/stream \"$@\""}),
         Must(INCOMPLETE, ["runtime host"])),
+    Row(62, "a GPU is lost in mid-run", "F",
+        Made("what PCI showed before, and after the program was aborted",
+             lambda folder: files.aborted(folder, {}, pci_functions=[])),
+        Must(HW, ["0000:41:00.0", "left the bus"], drained=["node1"]), quick=True),
+    Row(63, "an abort with a count of uncorrected errors", "F",
+        Made("counters that another process read after the abort",
+             lambda folder: files.aborted(
+                 folder, {"memory_errors": {"corrected": 0, "uncorrected": 1}})),
+        Must(HW, ["device 0", "1 new uncorrected memory error"], drained=["node1"])),
+    Row(63, "an abort that ROCr calls an ECC error", "F",
+        Made("the last words of ROCr in a document",
+             lambda folder: files.aborted(folder, {}, runtime_log=[
+                 {"kind": "hardware", "pci_address": None,
+                  "text": "HW Exception by GPU node-4 (Agent handle: 0x5) reason :ECC"}])),
+        Must(HW, ["HW Exception", "ECC"], drained=["node1"])),
+    Row(63, "an abort without a count, once", "F",
+        Made("a document of a program that was aborted",
+             lambda folder: files.aborted(folder, {}, runtime_log=[
+                 {"kind": "unclear", "pci_address": None,
+                  "text": "HW Exception by GPU node-4 (Agent handle: 0x5) reason :GPU Hang"}])),
+        Must(INCOMPLETE, ["signal 6"])),
+    Row(64, "a control group closes a device", "F",
+        Made("what PCI shows, and the file of a device that is closed", files.closed),
+        Must(INCOMPLETE, ["0000:42:00.0", "control group"]), quick=True),
 )  # fmt: skip
 
 ROWS: Sequence[Row] = tuple(

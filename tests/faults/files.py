@@ -267,6 +267,30 @@ def narrow(folder: Path) -> Said:
     return one_document(folder, {}, factories.on_h200(state=factories.state(both, both)))
 
 
+def aborted(folder: Path, after: Mapping[str, Any], **aftermath: Any) -> Said:
+    """A program that the runtime aborted, and what another process saw of the node then.
+
+    after: what changed of the state of device 0.
+    """
+    state = factories.state([factories.device_state(0)], [factories.device_state(0, **after)])
+    state["before"]["host"]["pci_functions"] = [factories.pci_function(0x41)]
+    nothing = {"pci_functions": None, "kernel_log": None, "runtime_log": [], "absent": []}
+    own = factories.on_h200(1, state=state, aftermath={"exit_code": 134} | nothing | aftermath)
+    running = {"exit_code": None, "status": "running", "message": None}
+    own |= {"complete": False, "finished": None, "outcome": running}
+    return one_document(folder, made.failed("sanity", "ended", job_exitcode=134), own)
+
+
+def closed(folder: Path) -> Said:
+    """A device whose file a control group closes, in the partition h200:x2."""
+    functions = [factories.pci_function(0x41), factories.pci_function(0x42, accessible=False)]
+    state = factories.state([factories.device_state(0)])
+    state["before"]["host"]["pci_functions"] = functions
+    case = {"system": "h200", "partition": "x2", "environ": "cuda"}
+    case |= made.failed("sanity", "1", "OtherDevicesError")
+    return one_document(folder, case, factories.on_h200(1, state=state))
+
+
 def one_of_seven(folder: Path) -> Said:
     """Seven of eight devices, compared with their node model."""
     said = "The node has 8 amd devices in mi300x, 7 amd devices in rocm-smi."

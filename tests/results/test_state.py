@@ -325,17 +325,6 @@ def test_loops_on_all_cores_beside_h200_are_named():
     )
 
 
-def function(bus, **changes):
-    """Build a PCI function of an H200; those of `factories.on_h200` are at 0x41 and 0x42."""
-    return {
-        "address": f"0000:{bus:02x}:00.0",
-        "vendor": "0x10de",
-        "device": "0x2335",
-        "driver": "nvidia",
-        "accessible": True,
-    } | changes
-
-
 def on_bus(before, after=None, **changes):
     """Build a document of two H200 whose PCI bus shows some functions; None of an older one."""
     built = factories.on_h200(**changes)
@@ -351,7 +340,7 @@ def aftermath(**changes):
     return {"exit_code": 134} | nothing | changes
 
 
-BOTH = [function(0x41), function(0x42)]
+BOTH = [factories.pci_function(0x41), factories.pci_function(0x42)]
 
 
 def addresses(functions):
@@ -360,18 +349,21 @@ def addresses(functions):
 
 def test_an_accelerator_that_only_pci_shows_is_found():
     assert not state.undriven_functions(on_bus(BOTH))
-    found = state.undriven_functions(on_bus([*BOTH, function(0x43, driver=None)]))
+    found = state.undriven_functions(on_bus([*BOTH, factories.pci_function(0x43, driver=None)]))
     assert addresses(found) == ["0000:43:00.0"]
 
 
 @pytest.mark.parametrize(
     ("other", "changes"),
     [
-        (function(0x43, device="0x1eb8"), {}),  # another kind, as for a display
-        (function(0x43, vendor="0x1002"), {}),
-        (function(0x43), {"program": factories.document()["program"]}),  # virtual devices
+        (factories.pci_function(0x43, device="0x1eb8"), {}),  # another kind, as for a display
+        (factories.pci_function(0x43, vendor="0x1002"), {}),
         (
-            function(0x43),
+            factories.pci_function(0x43),
+            {"program": factories.document()["program"]},
+        ),  # virtual devices
+        (
+            factories.pci_function(0x43),
             {"settings": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0,1", "concerns": "devices"}]},
         ),
     ],
@@ -441,4 +433,4 @@ def test_a_link_is_narrow_that_has_fewer_lanes_than_both_ends_support(port, clau
     pcie = {"width": 4, "width_max_port": port}
     found = state.narrow_pcie(document([device(pcie=pcie)]))
     assert [one.clause() for one in found] == ([clause] if clause else [])
-    assert [one.port_known for one in found] == ([port is not None] if clause else [])
+    assert [one.both_ends for one in found] == ([port is not None] if clause else [])
