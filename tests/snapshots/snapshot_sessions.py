@@ -50,7 +50,9 @@ def killed() -> None:
     factories.write(factories.case_folder(RESULTS, "stream_local") / "result.json")
     factories.write(RESULTS / f"output/{KILLED}/local/host/host/stream_scan/result.json")
     stage = RESULTS / f"stage/{KILLED}/local/sim-mi250x/sim"
-    factories.write(stage / "p2p" / "result.json.partial", factories.killed_document())
+    left = factories.killed_document()
+    left["program"] |= {"runtime": "sim"}
+    factories.write(stage / "p2p" / "result.json.partial", left)
     (stage / "mpi").mkdir()
     broken = factories.write(stage / "stream_local" / "result.json")
     broken.write_text(broken.read_text()[:99])
