@@ -50,8 +50,8 @@ def killed() -> None:
     factories.write(factories.case_folder(RESULTS, "stream_local") / "result.json")
     factories.write(RESULTS / f"output/{KILLED}/local/host/host/stream_scan/result.json")
     stage = RESULTS / f"stage/{KILLED}/local/sim-mi250x/sim"
-    left = factories.killed_document()
-    left["program"] |= {"runtime": "sim"}
+    running = {"exit_code": None, "status": "running", "message": None}
+    left = factories.simulated_document(complete=False, finished=None, outcome=running)
     factories.write(stage / "p2p" / "result.json.partial", left)
     (stage / "mpi").mkdir()
     broken = factories.write(stage / "stream_local" / "result.json")
