@@ -15,8 +15,8 @@ from fabricheck.tools.outputs.nccl_rows import COLLECTIVES, NcclRow, columns_of,
 
 _CODE = r"[nr]ccl-(headers|library)="
 _TESTS = re.compile(
-    r"(?:# ([nr]ccl-tests) version (\d\S*)|(rccl-tests): Version (\S+))"
-    rf"((?: (?!{_CODE})\S+| {_CODE}\d+)*)"  # Versions add words.
+    rf"# ([nr]ccl-tests) version (\d\S*)((?: (?!{_CODE})\S+| {_CODE}\d+)*)"  # Versions add words.
+    r"|(?P<older>rccl-tests): Version (?P<commit>\S+)"
 )
 _STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
 _PARAMETERS = re.compile(
@@ -191,10 +191,9 @@ class _Reader:
         if match := _TESTS.fullmatch(line.text):
             if self.tests is not None:
                 raise self.last.garbled("a second test begins here")
-            self.tests = f"{match[1] or match[3]} {match[2] or match[4]}"
-            self.coded = {
-                name: _version(code) for name, code in re.findall(rf"{_CODE}(\d+)", match[5])
-            }
+            self.tests = f"{match[1] or match['older']} {match[2] or match['commit']}"
+            codes = re.findall(rf"{_CODE}(\d+)", match[3] or "")
+            self.coded = {name: _version(code) for name, code in codes}
         elif match := _STARTING.fullmatch(line.text):
             self.named = True
             self._same_collective(match[1])
