@@ -53,6 +53,10 @@ def test_last_words():
     assert last_words("", " \n", framed) == "rank 1 exited"
     assert last_words("\x1b[31mred\x1b[0m\n") == "\\x1b[31mred\\x1b[0m"
     assert last_words("x" * 500) == "x" * 200
+    closing = "srun: error: node1: task 0: Exited with exit code 1\nsrun: Terminating StepId=7.0\n"
+    assert last_words(f"MPI_Init failed\n{closing}", "out") == "MPI_Init failed"
+    assert last_words(closing, "out") == "out"
+    assert last_words(closing) == "srun: Terminating StepId=7.0"
 
 
 def test_the_worst_of_several_exit_codes():

@@ -33,6 +33,11 @@ _ERROR = re.compile(
     r"error|\bfail(?:ed|ure|s)?\b|fatal|exception|\bunable\b|\blost\b", re.IGNORECASE
 )
 
+_OF_SRUN = re.compile(
+    r"^srun: (?:.*Exited with exit code \d+|Job step aborted.*|.*Terminating StepId.*)$",
+    re.MULTILINE,
+)
+
 #: Characters quoted of a program's last output.
 _LONGEST = 200
 
@@ -205,9 +210,10 @@ def text_of(path: Path) -> str:
 def last_words(*texts: str) -> str:
     """Return a program's last output without a full stop, from the first text that has any.
 
-    Open MPI frames its last message with lines of hyphens: the text between them is returned.
+    Open MPI frames its last message with lines of hyphens: the text between them is returned. What
+    srun adds to the end of a failed step counts only where nothing else was printed.
     """
-    for text in texts:
+    for text in (*(_OF_SRUN.sub("", text) for text in texts), *texts):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         framed = bool(lines) and not lines[-1].strip("-")
         while lines and not lines[-1].strip("-"):

@@ -26,8 +26,8 @@ LOG = "session.log"
 #: ReFrame's line when all check files are read and the first check is about to start.
 _BEGINS = b"[==========] Running "
 
-#: Lines of srun and ReFrame at the end of every failed session.
-_SAYS_NOTHING = ("Exited with exit code", "Log file(s) saved in", "session stored with UUID")
+#: Lines of ReFrame at the end of every failed session.
+_SAYS_NOTHING = ("Log file(s) saved in", "session stored with UUID")
 
 #: Bytes at the end of a log that are searched for its last message.
 _TAIL = 8192
