@@ -61,7 +61,8 @@ FAULTS = {
     "fault-injected": f"stream on node {NODE} ran with injected faults: flip-bit.",
     "exit-5": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset "
     "4096",
-    "good-document-exit-4": "stream ended with exit code 4 (an error that names no hardware).",
+    "good-document-exit-4": "stream ended with exit code 4 (an error of the program, MPI, a file "
+    "or the system).",
     "killed": "stream was ended by signal 9 (exit code 137).",
 }
 

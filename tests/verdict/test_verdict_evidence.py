@@ -191,6 +191,21 @@ def test_a_link_at_half_its_width_is_firm_without_a_calibration(tmp_path, refere
     assert "peers" not in made.rules(made.judge(once, session(4, state=used))["node1"])
 
 
+def test_what_one_check_finds_other_devices_for_no_limit_of_another_judges(tmp_path):
+    """The document of the other check is lost; the limits are those of H200."""
+    here = {"system": "h200", "partition": "x2", "environ": "cuda"}
+    devices = [
+        one | {"name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85017493504}
+        for one in factories.on_h200(2)["devices"]
+    ]
+    cases = [
+        (made.good("affinity") | here, factories.on_h200(2, devices=devices)),
+        (made.good("stream_local") | made.missed() | here, None),
+    ]
+    (found,) = made.judge(made.write(tmp_path, cases, command="reframe -r -n a")).values()
+    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"setting"})
+
+
 def test_wrong_data_twice_in_one_process_is_positive_unless_a_library_moved_it(tmp_path):
     wrong = factories.series(verification=factories.mismatched())
     twice = made.ended("wrong-data", 5, series=[wrong, wrong | {"operation": "scale"}])
