@@ -56,3 +56,9 @@ def test_nothing_is_lost_where_the_aftermath_fails(aborted, suite, aftermath):
     assert "aftermath" not in document and document["outcome"]["status"] == "running"
     missing = f"there is no program {suite.programs}/aftermath"
     assert (missing in outcome) == (aftermath is None)
+
+
+def test_an_aftermath_that_fails_costs_no_good_run(suite):
+    (suite.programs / "aftermath").write_text("#!/bin/sh\nexit 7\n")
+    (suite.programs / "aftermath").chmod(0o755)
+    assert suite("-r", "-n", "stream_local").status == 0
