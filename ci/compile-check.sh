@@ -3,8 +3,8 @@
 #   rocm       for gfx90a, with the hipcc of Debian 12
 #   rocm-sid   for gfx90a and gfx942 at -O3, with that of Debian sid: compile-newest-hip.sh
 #   cuda       for sm_80 and sm_90, with the nvcc of the Python packages in .venv
-# Then starts each program with all devices hidden by a variable; it must end with 8. AMD's machine
-# code must pass machine-code.py.
+# Then starts each measuring program with all devices hidden by a variable; it must end with 8.
+# AMD's machine code must pass machine-code.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runtime=$1
@@ -68,6 +68,7 @@ if ! { cmake "${options[@]}" && cmake --build "$build"; } > "$log" 2>&1; then
 fi
 export CUDA_VISIBLE_DEVICES='' HIP_VISIBLE_DEVICES=-1  # as if there were none here either
 for program in "$build"/bin/*; do
+  [ "${program##*/}" != aftermath ] || continue  # it asks no runtime
   status=0
   "$program" --output /dev/null 2> "$build/start.txt" || status=$?
   if [ "$status" -ne 8 ]; then
