@@ -295,7 +295,7 @@ def test_a_host_where_threads_can_not_be_bound_is_an_error(memcpy):
         (["--inject-fault", "pages-on:x"], 2, ["the NUMA domain 'x' is not a whole number"]),
         (["--inject-fault", "page-on:1"], 2, ["is not a fault", "pages-on:DOMAIN, device-error"]),
         (["--inject-fault", "pages-on:0", "--domains", "0"], 2, ["needs another NUMA domain"]),
-        (["--inject-fault", "pages-on:4711"], 3, ["NUMA domain 4711 is not open"]),
+        (["--inject-fault", "pages-on:4711"], 8, ["NUMA domain 4711 is not open"]),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_sentence_and_its_exit_code(memcpy, arguments, code, parts):

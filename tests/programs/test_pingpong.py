@@ -198,7 +198,7 @@ def test_a_copy_that_never_came_is_found(pingpong, memory):
         (["--map", "0"], 2, "rank 1: --map names the devices of 1 rank(s), and there are more"),
         (["--bind", "CORE,4096"], 8, "rank 1: core 4096 is not open to this process"),
         (["--inject-fault", "rank:1:pages-on:DOMAIN"], 2, "rank 1: the fault pages-on:"),
-        (["--inject-fault", "rank:1:pages-on:4711"], 3, "rank 1: NUMA domain 4711 is not open"),
+        (["--inject-fault", "rank:1:pages-on:4711"], 8, "rank 1: NUMA domain 4711 is not open"),
         (["--inject-fault", "rank:1:pages-on:x"], 2, "the NUMA domain 'x' is not a whole number"),
         (["--inject-fault", "flip-bit:0:0"], 2, "is not a fault of a rank"),
         (["--inject-fault", "rank:1:flip-bit:4096:0", "--sizes", "4KiB"], 2, "outside an array"),
