@@ -338,6 +338,7 @@ class State:
     ] = None
     pcie_width: Annotated[int | None, "lanes of its link to the host"] = None
     pcie_width_max: Annotated[int | None, "the most lanes that this link can have"] = None
+    pcie_width_max_port: Annotated[int | None, "the same of the port above the device"] = None
     pcie_gt_per_s: Annotated[float | None, "transfers per second of a lane, in 1e9"] = None
     pcie_gt_per_s_max: Annotated[
         float | None, "the highest rate of a lane, in 1e9 transfers per second"
