@@ -16,11 +16,11 @@ double seconds_between(hipEvent_t first, hipEvent_t second) {
 }  // namespace
 
 bool names_hardware(hipError_t error) {
-  // By their numbers: HIP has names for the first only, and CUDA 11 and 12 none for the third.
+  // By their numbers: HIP has a name for the first only. Not cudaErrorContained (226), which an
+  // invalid access to a peer's memory causes as well.
   switch (static_cast<int>(error)) {
     case 214:  // hipErrorECCNotCorrectable, cudaErrorECCUncorrectable
     case 220:  // cudaErrorNvlinkUncorrectable
-    case 226:  // cudaErrorContained
     case 714:  // cudaErrorHardwareStackError
       return true;
     default:

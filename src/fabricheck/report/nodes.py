@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.nodelists import folded, natural
 from fabricheck.core.text import count
+from fabricheck.judge.verdict import scheduler
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.rules import STATUSES
@@ -146,6 +147,8 @@ def _row(
         says = verdict.reasons[0].sentence
         more = len(verdict.reasons) - 1
         says = f"{says.rstrip('.')}. And {more} more." if more else says
+    if verdict.drain is not None and verdict.simulated is None:
+        says = f"{says} {scheduler.advice(verdict.drain)}"
     own = [
         one for part in parts if _is_of(verdict, part)
         for one in metrics(part.cases) if one.margin is not None

@@ -54,6 +54,13 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
     return lines
 
 
+def advice(drain: model.Drain) -> str:
+    """Return whether to drain a failed node, and why not, as a sentence."""
+    if drain.live:
+        return f"Drain it: the evidence is {drain.evidence}."
+    return f"Do not drain it: {'; '.join(DOUBTS[one] for one in drain.doubts)}."
+
+
 def _reason(row: model.Row) -> model.Reason:
     """Return the reason that a line states: the diagnosis, else that of the evidence."""
     first, drain = row.reasons[0], row.drain
