@@ -15,6 +15,7 @@ from real_slurm import SITE, SLURM, Competitor, make_cluster, record, started, t
 from text_edit import edit
 
 from fabricheck.node import node_directory
+from fabricheck.results.document import load
 
 pytestmark = pytest.mark.slow
 
@@ -161,6 +162,25 @@ def test_a_check_over_its_time_limit_leaves_the_allocation_to_the_next(cluster, 
     assert re.search(r"FAIL.*stream_local", outcome.text)
     assert "job timed out" in outcome
     assert re.search(r"OK.*node_topology", outcome.text)
+
+
+@pytest.mark.parametrize("partition", ["queue", "allocation"])
+def test_an_aborted_program_has_an_aftermath_on_its_node(cluster, partition):
+    built = ROOT / "build" / "sim" / "bin"
+    stream = cluster.programs / "stream"
+    stream.write_text(f'#!/bin/sh\nexec "{built}/stream" "$@" --inject-fault abort\n')
+    (cluster.programs / "aftermath").symlink_to(built / "aftermath")
+    cluster.variables["FABRICHECK_SIM_PROGRAMS"] = str(cluster.programs)
+    inside = ALLOCATION if partition == "allocation" else ()
+    arguments = (f"--system=cluster:{partition}", "-r", "-n", "stream_local")
+    outcome = cluster.ended(cluster.start(*arguments, inside=inside))
+    assert "stream was ended by signal 6 (exit code 134)" in outcome, outcome
+    (file,) = cluster.results.glob("stage/*/cluster/*/sim/stream_local/result.json.partial")
+    assert load(file)["aftermath"]["exit_code"] == 134
+    # Under salloc the script may run on another machine: a step brings it to the node.
+    line = r"trap 'timeout 20 (srun --nodes=1 --ntasks=1 .*)?/\S+/aftermath "
+    found = re.search(line, (file.parent / "rfm_job.sh").read_text())
+    assert found is not None and bool(found[1]) == bool(inside)
 
 
 def test_ranks_are_started_by_srun(cluster):
