@@ -9,7 +9,7 @@ from pathlib import Path
 from reframe.core.exceptions import ConfigError
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.rfm import guard, host, httpjson, launchers, seams
+from fabricheck.rfm import guard, host, launchers, seams
 from fabricheck.site import sets, sites
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,7 +40,6 @@ seams.refuse_doubtful_settings()
 seams.leave_out_ignored_warnings()
 guard.install()
 launchers.register()
-httpjson.install(RESULTS, SESSION)
 
 for _name in ("logs", "reports"):
     (RESULTS / _name).mkdir(exist_ok=True)

@@ -1,12 +1,11 @@
 """Composed: what AMD's tools print, written after their sources, with made-up values.
 
 No output of them was recorded by this project. TransferBench: 1.52, and its client after it;
-rocm_bandwidth_test: that of ROCm 6.3.3; RVS: that of ROCm 7.2.0; BabelStream: HIP, 5.0.
+rocm_bandwidth_test: that of ROCm 6.3.3; BabelStream: HIP, 5.0.
 """
 
 from __future__ import annotations
 
-import json
 from itertools import combinations
 
 MIB = 1 << 20
@@ -307,78 +306,8 @@ def rbt_cell(title, i, j, cpus, scale):
     return "PASS"
 
 
-def rbt_pair(source, target, sizes, both=False, latency_us=2.5, rate=28.3):
-    """Compose the table of one pair; the version stands above the first."""
-    what = "Bi" if both else "Uni"
-    ends = [end.split() for end in (source, target)]
-    lines = ["", f"{'':10}RocmBandwidthTest Version: 2.6.0", ""]
-    lines += [f"{'':10}Launch Command is: rocm-bandwidth-test -s {ends[0][1]} -d {ends[1][1]}"]
-    lines += ["", "", f"{'=' * 16}    {what}directional Benchmark Result    {'=' * 16}"]
-    for side, (kind, number) in zip(("Src", "Dst"), ends, strict=True):
-        lines.append(f"{'=' * 16} {side} Device Id: {number} {side} Device Type: {kind} {'=' * 16}")
-    columns = ("Data Size", "Avg Time(us)", "Avg BW(GB/s)", "Min Time(us)", "Peak BW(GB/s)")
-    lines += ["", "".join(f"{name:15}" for name in columns)]
-    for size in sizes:
-        moved = size * (2 if both else 1)
-        shortest = latency_us + moved / rate / 1e3
-        mean = 1.1 * shortest
-        told = f"{size} Bytes" if size < 1024 else f"{size >> 10} KB"
-        told = told if size < MIB else f"{size >> 20} MB"
-        values = (mean, moved / mean / 1e3, shortest, moved / shortest / 1e3)
-        lines.append(f"{told:15}" + "".join(f"{value:<15.3f}" for value in values))
-    return "\n".join(lines) + "\n\n"
-
-
 def hip_stream_csv(csv):
     """Compose hip-stream's output of cuda-stream's: other words stand above the same table."""
     head = csv[: csv.index("function,")]
     own = ["BabelStream", "Version: 5.0", "Implementation: HIP", "Using HIP device composed GPU"]
     return csv.replace(head, "\n".join([*own, "Driver: 60342134", "Memory: DEFAULT"]) + "\n")
-
-
-def rvs_pbqt(pairs=((1, 2), (2, 1)), running=True):
-    """Compose the JSON of pbqt; the mean while it runs, with a star, stands before the last."""
-    entries = []
-    for i, (source, target) in enumerate(pairs):
-        both = {"srcgpu": str(source), "dstgpu": str(target), "intf": "XGMI"}
-        if running:
-            entries.append(both | {"throughput": f"{44.5 + i:.3f} GBps (*)", "pass": "true"})
-        entries.append(both | {"throughput": f"{45.5 + i:.3f} GBps", "pass": "true"})
-    return _rvs("pbqt", {"p2p-uni": entries})
-
-
-def rvs_pebb(pairs=((0, 1), (1, 1))):
-    """Compose the JSON of pebb."""
-    entries = [
-        {"srccpu": str(cpu), "dstgpu": str(gpu), "intf": "PCIe",
-         "throughput": f"{25.5 + cpu:.3f} GBps", "pass": "true"}
-        for cpu, gpu in pairs
-    ]  # fmt: skip
-    return _rvs("pebb", {"h2d": entries})
-
-
-def rvs_babel(gpus=(11, 22), array=268.435456, runs=100):
-    """Compose the JSON of babel."""
-    entries = []
-    for index, gpu in enumerate(gpus):
-        of = {"gpu_id": str(gpu), "gpu_index": str(index)}
-        entries.append(of | {"Array size": f"{array:.6f}", "Total size": f"{3 * array:.6f}",
-                             "Iterations": str(runs)})  # fmt: skip
-        for name, arrays in (("Copy", 2), ("Mul", 2), ("Add", 3), ("Triad", 3), ("Dot", 2)):
-            shortest = round(array * arrays / 1.3e6, 6)
-            entries.append(
-                of
-                | {
-                    "Function": name,
-                    "MBytes/sec": f"{array * arrays / shortest:.6f}",
-                    "Min(s)": f"{shortest:.6f}",
-                    "Max(s)": f"{1.2 * shortest:.6f}",
-                    "Average(s)": f"{1.1 * shortest:.6f}",
-                    "pass": "true",
-                }
-            )
-    return _rvs("babel", {"stream": entries})
-
-
-def _rvs(module, actions):
-    return json.dumps({"version": "1.0", module: actions}, indent=2) + "\n"

@@ -198,8 +198,7 @@ TEST_CASE("of a variable that is set twice the document has the first value, and
                                    "FI_PROVIDER=cxi",
                                    "HOME=/secret",
                                    "ROC_P2P_SDMA_SIZE=64",
-                                   "FI_PROVIDER=cxi",
-                                   "FABRICHECK_HTTPJSON_KEY=secret"};
+                                   "FI_PROVIDER=cxi"};
   std::vector<char*> block;
   for (auto& entry : entries) {
     block.push_back(entry.data());

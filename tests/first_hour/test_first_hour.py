@@ -28,7 +28,7 @@ from full_disk import files_of_at_most
 SECRETS = {
     "SITE_API_TOKEN": "planted-in-a-variable",
     "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
-    "FABRICHECK_HTTPJSON_AUTHORIZATION": "ApiKey planted-in-a-header==",
+    "SITE_AUTHORIZATION": "ApiKey planted-in-a-header==",
     "HSA_TOOLS_TOKEN": "planted-in-a-name-that-documents-take",
 }
 IN_NETRC = "planted-in-netrc"

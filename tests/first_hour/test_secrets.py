@@ -16,7 +16,7 @@ def masks(tmp_path, monkeypatch):
     monkeypatch.setenv("LOGNAME", "alice")
     variables = {
         "SITE_TOKEN": "of-a-variable",
-        "FABRICHECK_HTTPJSON_AUTHORIZATION": "ApiKey long-word-of-a-header==",
+        "SITE_AUTHORIZATION": "ApiKey long-word-of-a-header==",
         "QUOTED_PASSWORD": 'a"quoted\\one',
         "SHORT_SECRET": "hunter2",
         "A_TOKEN": "1",

@@ -57,7 +57,6 @@ from fabricheck.tools.outputs import (
     nvbandwidth,
     osu,
     p2p_test,
-    rvs,
     transferbench,
 )
 from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
@@ -273,36 +272,13 @@ def _rocm_bandwidth_test() -> Reader:
     def topology(path: Path) -> Mapping[Any, Any]:
         return of(rbt.parse(text_of(path), str(path), rbt.TOPOLOGY))
 
-    def pair(path: Path) -> Mapping[Any, Any]:
-        sizes = (1, 1024, size)
-        return _placed(rbt.parse_pairs(text_of(path), str(path), [ends], sizes, False))
-
-    ends, size = ("Cpu 0", "Gpu 2"), 64 * MIB
     texts = [
         _recorded(OUTPUTS / "amd-published" / "rocm-bandwidth-test-2.6.0-mi50.txt", read),
         Text("-t", amd.rocm_bandwidth_test(rbt.TOPOLOGY, gpus=3), topology),
-        Text("a pair", amd.rbt_pair(*ends, (1, 1024, size)), pair),
     ]
     # A pair without a way has none.
     return Reader("rocm_bandwidth_test", texts, exchangeable=True, together=2,
                   may_lack=lambda key: isinstance(key, tuple))  # fmt: skip
-
-
-def _rvs() -> Reader:
-    def of(module: str) -> Text:
-        def read(path: Path) -> Mapping[Any, Any]:
-            # An action's name is free.
-            found = rvs.parse(text_of(path), str(path), module).values
-            if module == "babel":
-                return {key[1:]: value for key, value in found.items()}
-            # One pair may be there several times, so that nothing contradicts its numbers.
-            return {(f"{value:.3f}",): True for value in found.values()}
-
-        return Text(module, getattr(amd, f"rvs_{module}")(), read)
-
-    # Of one pair several means follow each other, so that one more entry of it says nothing.
-    return Reader("RVS", [of("pbqt"), of("pebb"), of("babel")], exchangeable=True,
-                  may_lack=lambda key: True)  # fmt: skip
 
 
 def _topology() -> Iterator[Reader]:
@@ -850,7 +826,7 @@ def readers() -> Mapping[str, Reader]:
     """Return all readers by name."""
     found = [
         _osu(), _nccl(), _nvbandwidth(), _babelstream(), _p2p_test(), *_loopbacks(),
-        *_transferbench(), _rocm_bandwidth_test(), _rvs(), *_topology(), *_slurm(),
+        *_transferbench(), _rocm_bandwidth_test(), *_topology(), *_slurm(),
         _documents(), _series(), _reports(), *_files_of_json(), *_files_of_yaml(), *_others(),
     ]  # fmt: skip
     return {one.name: one for one in found}

@@ -1,11 +1,10 @@
-"""Outputs of TransferBench, rocm_bandwidth_test, RVS and BabelStream HIP: read right, or refused.
+"""Outputs of TransferBench, rocm_bandwidth_test and BabelStream HIP: read right, or refused.
 
 But for two published ones they are composed after the tools' sources: see `amd_tool_texts`.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from damage import cells, rearranged
 import amd_tool_texts as composed
 import composed_tools
 from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
-from fabricheck.tools.outputs import babelstream, rvs
+from fabricheck.tools.outputs import babelstream
 from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
 from fabricheck.tools.outputs import transferbench as tb
 
@@ -378,92 +377,6 @@ def test_rocm_bandwidth_test_wrong_data():
         matrices, f"{text[:at]}FAIL{text[at + 4 :]}", rbt.VALIDATED, error=WrongDataError
     )
     assert "from GPU 01 to GPU 01" in said
-
-
-SIZES = (1, 512, 1024, 64 * MIB)
-
-
-def pair(text, sizes=SIZES, both=False):
-    return rbt.parse_pairs(text, "the file", [("Cpu 0", "Gpu 2")], sizes, both).values
-
-
-@pytest.mark.parametrize("both", [False, True])
-def test_a_pair_by_size(both):
-    text = composed.rbt_pair("Cpu 0", "Gpu 2", SIZES, both)
-    values = pair(text, both=both)
-    assert values["Cpu 0", "Gpu 2", 1, "Min Time(us)"] == 2.5
-    assert values["Cpu 0", "Gpu 2", 64 * MIB, "Peak BW(GB/s)"] == pytest.approx(28.27, abs=0.03)
-    for short in some_cuts(text):
-        refused(pair, short, both=both)
-    refused(pair, text, both=not both, error=OtherRunError)
-    refused(pair, text, SIZES[:3], both)
-    refused(pair, text, (2, *SIZES[1:]), both, error=OtherRunError)
-    # Of 1 B the rate has no digits that could contradict a time.
-    rows = [i for i, line in enumerate(text.splitlines()) if re.match(r"\d+ [KM]B", line)]
-    for damaged in cells(text, rows, "7.125"):
-        refused(pair, damaged, both=both, error=FabricheckError)
-
-
-# RVS
-
-
-def rvs_of(module):
-    return lambda text: rvs.parse(text, "the file", module).values
-
-
-def test_rvs_copies_between_gpus():
-    values = rvs_of("pbqt")(composed.rvs_pbqt())
-    assert values == {("p2p-uni", 1, 2): 45.5, ("p2p-uni", 2, 1): 46.5}
-
-
-def test_rvs_copies_with_the_host():
-    values = rvs_of("pebb")(composed.rvs_pebb())
-    assert values == {("h2d", 0, 1): 25.5, ("h2d", 1, 1): 26.5}
-
-
-def test_rvs_babel():
-    values = rvs_of("babel")(composed.rvs_babel())
-    assert len(values) == 10
-    assert values["stream", 22, "Triad"] == pytest.approx(1300, rel=2e-3)
-
-
-@pytest.mark.parametrize("module", ["pbqt", "pebb", "babel"])
-def test_rvs_cut_anywhere_and_of_another_module(module):
-    text = getattr(composed, f"rvs_{module}")()
-    for short in some_cuts(text):
-        refused(rvs_of(module), short)
-    other = "babel" if module != "babel" else "pebb"
-    refused(rvs_of(other), text, error=OtherRunError)
-
-
-@pytest.mark.parametrize(
-    ("module", "change"),
-    [
-        ("pbqt", lambda entries: entries[-1].update(throughput="46.5 GBps")),
-        ("pbqt", lambda entries: entries[-1].update(throughput="46.500 GBps (*)")),
-        ("pbqt", lambda entries: entries[-1].update(throughput="-nan GBps")),
-        ("pbqt", lambda entries: entries[-1].update(srcgpu="x")),
-        ("pbqt", lambda entries: entries[-1].update({"pass": "false"})),
-        ("pbqt", lambda entries: entries[-1].pop("intf")),
-        ("pebb", lambda entries: entries[-1].update(srcgpu="1")),
-        ("babel", lambda entries: entries[1].update({"MBytes/sec": "0.000001"})),
-        ("babel", lambda entries: entries[1].update({"Min(s)": "0.000500"})),
-        ("babel", lambda entries: entries[1].update({"Max(s)": "0.000001"})),
-        ("babel", lambda entries: entries[1].update(Function="Add")),
-        ("babel", lambda entries: entries.pop(0)),
-        ("babel", lambda entries: entries.__delitem__(slice(1, 6))),
-    ],
-)
-def test_rvs_damaged(module, change):
-    root = json.loads(getattr(composed, f"rvs_{module}")())
-    (entries,) = root[module].values()
-    change(entries)
-    refused(rvs_of(module), json.dumps(root))
-
-
-def test_rvs_has_no_value_of_what_was_not_measured():
-    text = composed.rvs_pebb().replace("25.500 GBps", "(not measured)")
-    assert list(rvs_of("pebb")(text)) == [("h2d", 1, 1)]
 
 
 # BabelStream

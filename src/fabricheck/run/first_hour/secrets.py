@@ -19,7 +19,7 @@ MASK = "[left out]"
 
 #: Names of variables, options and keys with a secret.
 _NAMES = (
-    r"(?:token|secret|passw(?:or)?d|passphrase|credential|authorization|cookie|httpjson"
+    r"(?:token|secret|passw(?:or)?d|passphrase|credential|authorization|cookie"
     r"|(?:api|access|private|session)[_-]?key)"
 )
 _NAMED = re.compile(_NAMES, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Parser of rocm_bandwidth_test 2.6.0, as in ROCm 5.2 to 6.3: matrices, and pairs.
+"""Parser of rocm_bandwidth_test 2.6.0, as in ROCm 5.2 to 6.3: its matrices.
 
 Copies are ROCr's asynchronous copies: by engines, or by kernels where engines are switched off. All
 bandwidths are in GB/s (1e9 bytes per second); a peak is that of the shortest run. Sources of the
@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError
-from fabricheck.core.lines import Line, agree, ended_lines_of, printed
+from fabricheck.core.lines import Line, ended_lines_of
 from fabricheck.tools.outputs import PlacedValues
 
 VERSION = "2.6.0"
@@ -37,9 +37,6 @@ TOPOLOGY = (ACCESS, LINK_TYPE, DISTANCE)
 #: Bytes of a copy of the matrices; none of these options changes the size.
 MATRIX_BYTES = 64 << 20
 
-#: Columns of a pair: times in us, bandwidths in GB/s.
-COLUMNS = ("Avg Time(us)", "Avg BW(GB/s)", "Min Time(us)", "Peak BW(GB/s)")
-
 _WHOLE = re.compile("[0-9]{1,9}")
 _RATE = re.compile(r"[0-9]+\.[0-9]{3}")
 _FORMS = {
@@ -61,9 +58,6 @@ _OF_GPU = re.compile(r"GPU-|,  |:[0-9a-f]+\.\d")
 _FACT = re.compile(r"(Device Index|Device Type|Device Name|Device  BDF|Device UUID): +(.*)")
 _MEMORY = re.compile(r"Allocatable Memory Size \(KB\): +\d+")
 _BDF = re.compile(r"([0-9a-f]{2}):([0-9a-f]{1,2})\.(\d)")
-_PAIR = re.compile(r"={16}    (Uni|Bi)directional Benchmark Result    ={16}")
-_END = re.compile(r"={16} (Src|Dst) Device Id: (\d+) \1 Device Type: (Cpu|Gpu) ={16}")
-_SIZES = {"Bytes": 1, "KB": 1 << 10, "MB": 1 << 20}
 
 
 def parse(text: str, origin: str, titles: Sequence[str] = DEFAULT) -> PlacedValues:
@@ -158,74 +152,6 @@ def _matrix(
             if (title, *reversed(ends)) not in values:
                 raise line.garbled(f"{ends[1]} and {ends[0]} have a value in one direction only")
     return values
-
-
-def parse_pairs(
-    text: str, origin: str, pairs: Sequence[tuple[str, str]], sizes: Sequence[int], both: bool
-) -> PlacedValues:
-    """Parse the tables of pairs (``-s``, ``-d``, ``-b``, with ``-l`` latencies of small copies).
-
-    Values are by source, destination, bytes and column. Ends are named by their kind and the
-    printed number, which is that of a memory pool: ``Cpu 0``, ``Gpu 2``.
-
-    :param origin: the file, for errors.
-    :param pairs: the requested pairs, in order; ``sizes`` in bytes, as well.
-    :param both: whether it copied in both directions; a row then counts the bytes of both.
-    :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
-    :raises OtherRunError: when it is of other pairs, sizes or directions, or of another version.
-    """
-    reader = _Reader(text, origin)
-    reader.version()
-    values: dict[tuple[str | int, ...], float] = {}
-    for wanted in pairs:
-        line = reader.take(f"the table of {wanted[0]} and {wanted[1]}")
-        match = _PAIR.fullmatch(line.text)
-        if match is None:
-            raise line.garbled("it is not the title of a pair")
-        if (match[1] == "Bi") != both:
-            raise line.other_run(f"it is {match[1]}directional")
-        ends = []
-        for side in ("Src", "Dst"):
-            line = reader.take(f"'{side} Device Id'")
-            match = _END.fullmatch(line.text)
-            if match is None or match[1] != side:
-                raise line.garbled(f"it is not the '{side} Device Id' of a pair")
-            ends.append(f"{match[3]} {match[2]}")
-        source, target = ends
-        if (source, target) != wanted:
-            raise line.other_run(f"it is of {source} and {target}, not {wanted[0]} and {wanted[1]}")
-        line = reader.take("the names of the columns")
-        if re.split(r"\s{2,}", line.text) != ["Data Size", *COLUMNS]:
-            raise line.garbled(f"its columns are not Data Size, {', '.join(COLUMNS)}")
-        for size in sizes:
-            line = reader.take(f"the row of {size} B")
-            values |= {
-                (source, target, size, column): value
-                for column, value in _pair(line, size, both or source == target).items()
-            }
-    if not reader.over:
-        raise reader.take("nothing").garbled("a row follows the last requested one")
-    return PlacedValues(values, VERSION)
-
-
-def _pair(line: Line, size: int, twice: bool) -> dict[str, float]:
-    words = line.words
-    if len(words) != 6 or words[1] not in _SIZES or not _WHOLE.fullmatch(words[0]):
-        raise line.garbled("it is not a row of a pair")
-    if int(words[0]) * _SIZES[words[1]] != size:
-        raise line.other_run(f"it is of {words[0]} {words[1]}, not of {size} B")
-    found = [printed(word) if _RATE.fullmatch(word) else None for word in words[2:]]
-    numbers = [number for number in found if number is not None]
-    if len(numbers) != len(COLUMNS) or numbers[0].value <= 0 or numbers[2].value <= 0:
-        raise line.garbled("it has no positive value")
-    for time, rate in (numbers[:2], numbers[2:]):
-        # GB/s times us are 1000 bytes.
-        moved = (1e3 * time.low * max(rate.low, 0.0), 1e3 * time.high * rate.high)
-        if not agree(moved, (size * (1 + twice), size * (1 + twice))):
-            raise line.garbled(f"{rate.value:g} GB/s contradicts {time.value:g} us")
-    if numbers[2].value > numbers[0].value:
-        raise line.garbled("the shortest time is longer than the mean")
-    return {name: number.value for name, number in zip(COLUMNS, numbers, strict=True)}
 
 
 class _Reader:
