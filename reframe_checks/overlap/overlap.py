@@ -3,6 +3,9 @@
 Copies are by engine and by kernel. Copies to a peer belong to experiments E7 (by engine) and E8 (by
 kernel), copies to pinned host memory to E2 and E3. The advantage of engines is that compute units
 stay free: V.A.2 and V.C of the paper, and "GPU-to-GPU communication options" of AMD's lab notes.
+
+The computing kernel fills every compute unit. What a copy by kernels keeps beside it is how the
+device shares full units between two queues, not how much of its links it can use.
 """
 
 import reframe as rfm
