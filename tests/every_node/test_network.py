@@ -91,7 +91,9 @@ def test_its_steps_are_of_the_nodes_that_answered(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-3]")
     monkeypatch.setenv("SLURM_NTASKS", "3")
     requested = job(tmp_path, node1=None, node2="node2 ended.", node3=None)
-    command = ["sh", "-c", 'echo "$SLURM_JOB_NODELIST $SLURM_NTASKS $FABRICHECK_RESULTS"; exit 3']
+    told = 'echo "$SLURM_JOB_NODELIST $SLURM_NTASKS $FABRICHECK_RESULTS"'
+    report = "mkdir $FABRICHECK_RESULTS/reports; : > $FABRICHECK_RESULTS/reports/run-0.json"
+    command = ["sh", "-c", f"{told}; {report}; exit 3"]
     assert network.measure(tmp_path, requested, command, None, print) is None
     folder = tmp_path / "network"
     assert (folder / "session.log").read_text() == f"node[1,3]  {folder}\n"

@@ -268,7 +268,7 @@ class Driver:
             how = "well" if status == 0 else f"with exit status {status}"
             self._note({one.node: None}, f"{one.node}: ended {how}", status)
         else:
-            said = f"{one.node} ended without a run report: {one.last_words()}."
+            said = f"{one.node} ended without a run report: {session.last_words(one.folder)}."
             # srun ends with 0 when its node fails.
             self._note({one.node: said}, said, status or None)
 

@@ -97,6 +97,9 @@ def measure(
     requested_nodes.write(file, requested.model_copy(update={"network": network}))
     ended = _Session(folder / FOLDER, command, answered, left_s)
     status, said, number = ended.run(requested.job or "")
+    if said is None and not session.has_report(folder / FOLDER):
+        words = session.last_words(folder / FOLDER)
+        said = f"The session of the network ended without a run report: {words}."
     how = "well" if status == 0 else f"with exit status {status}"
     say(said or f"The session of the network ended {how}.")
     told = {"ended": requested_nodes.now(), "status": status, "said": said}

@@ -110,7 +110,7 @@ class NodeSession:
 
     def has_report(self) -> bool:
         """Whether ReFrame has written what it measured, as it does at the end of each session."""
-        return any(self.folder.glob("reports/run-*.json"))
+        return has_report(self.folder)
 
     def terminate(self) -> None:
         """Let srun end its step."""
@@ -124,13 +124,19 @@ class NodeSession:
         if self._srun.poll() is None:
             self._srun.send_signal(number)
 
-    def last_words(self) -> str:
-        """Return the last message in its log, without a full stop."""
-        with (self.folder / LOG).open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
-            lines = log.read().decode(errors="replace").splitlines()
-        telling = [line for line in lines if not any(one in line for one in _SAYS_NOTHING)]
-        return runner.last_words("\n".join(telling))
+
+def has_report(folder: Path) -> bool:
+    """Whether ReFrame has left a report in a results folder."""
+    return any(folder.glob("reports/run-*.json"))
+
+
+def last_words(folder: Path) -> str:
+    """Return the last message in the log of a results folder, without a full stop."""
+    with (folder / LOG).open("rb") as log:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
+        lines = log.read().decode(errors="replace").splitlines()
+    telling = [line for line in lines if not any(one in line for one in _SAYS_NOTHING)]
+    return runner.last_words("\n".join(telling))
 
 
 def ended(running: Mapping[str, NodeSession]) -> list[tuple[NodeSession, int]]:
