@@ -7,7 +7,7 @@ import pytest
 
 import distributed_sessions
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.judge.fleet import reading
+from fabricheck.judge.fleet import reading, text
 from fleet import drawn
 
 CHECKS = ("stream_local", "mpi_collectives")
@@ -131,6 +131,18 @@ def test_a_job_over_nodes_has_a_node_without_any_result(tmp_path):
     assert fleet.lost == ["node3"]
     sessions = reading.sessions(fleet.of_nodes(["node2"]))
     assert [session for session, _ in sessions["node2"]] == ["run-0"]
+
+
+def test_networks_are_a_partition_of_their_own(rows, tmp_path):
+    between = rows.filter(pl.col("node") == "n01", pl.col("metric") == "copy_worst")
+    file = tmp_path / "fleet.parquet"
+    pl.concat([rows, between.with_columns(node=pl.lit("n[01-02]"))]).write_parquet(file)
+    fleet = reading.read([str(file)])
+    nodes, networks = fleet.partitions
+    assert "n[01-02]" not in nodes.nodes
+    assert (networks.title, networks.size) == (f"{nodes.where} (networks)", "1 network")
+    # Metrics of nodes are not missing of it.
+    assert text.findings(fleet).fewer == {}
 
 
 def test_sessions_and_documents_are_read_as_everywhere():

@@ -73,7 +73,8 @@ def test_one_step_over_both_nodes_of_an_allocation(cluster):
     assert {one["network"]["nics"][0]["name"] for one in ranks} == {"lo"}
     assert entry.node == "node[1-2]"
     _, _, total = verdict(cluster)
-    assert [row["node"] for row in total["nodes"]] == ["node[1-2]"]
+    assert total["nodes"] == []
+    assert [row["node"] for row in total["networks"]] == ["node[1-2]"]
 
 
 def test_a_job_of_two_nodes_from_a_login_node(cluster):
@@ -104,7 +105,7 @@ def test_messages_that_do_not_leave_a_node_are_a_setting_and_judge_no_rate(clust
     (case,) = cluster.report()["runs"][0]["testcases"]
     assert case["fail_info"]["exc_type"] == "SettingError"
     status, text, total = verdict(cluster)
-    (row,) = total["nodes"]
+    (row,) = total["networks"]
     assert (status, row["node"], row["status"]) == (13, "node[1-2]", "INCOMPLETE")
     assert {one["rule"] for one in row["reasons"]} == {"setting"}
     assert "scontrol update" not in text
@@ -134,7 +135,7 @@ def test_every_node_measures_the_network_after_the_nodes(cluster):
     print(done.stdout, (folder / "network" / "session.log").read_text())
     assert (requested.network.results, requested.network.status) == ("network", 0)
     total = json.loads((folder / "verdicts" / "verdict.json").read_text())
-    rows = {row["node"]: row for row in total["nodes"]}
+    rows = {row["node"]: row for row in (*total["nodes"], *total["networks"])}
     assert rows.keys() == {"node1", "node2", "node[1-2]"}
     assert {row["status"] for row in rows.values()} == {"PASS"}
     assert rows["node[1-2]"]["set"] == "network"
@@ -190,7 +191,7 @@ def test_nccl_on_another_network_is_a_setting(recorded):
     assert outcome.status == 1
     assert "must be AWS Libfabric, but rank 0 (node1), rank 1 (node2) report Socket." in outcome
     _, _, total = verdict(recorded)
-    (row,) = total["nodes"]
+    (row,) = total["networks"]
     assert (row["status"], {one["rule"] for one in row["reasons"]}) == ("INCOMPLETE", {"setting"})
 
 

@@ -53,16 +53,19 @@ def test_a_slow_pair_of_nodes_drains_no_node(tmp_path):
     assert not any(one.checks.missing for one in found.values())
     total = documents.whole("run-0", found.values())
     assert total.exit_code == 12
-    assert scheduler.drain_lines(total.nodes) == []
+    assert found["node[1-2]"].drain is None
+    assert [row.node for row in total.nodes] == ["node1"]
+    assert [row.node for row in total.networks] == ["node[1-2]"]
 
 
-def test_nodes_of_which_nothing_is_proven_are_run_again_together(tmp_path):
+def test_a_network_of_which_nothing_is_proven_is_run_again_and_no_node(tmp_path):
     lost = of_nodes(made.failed("sanity", "Messages did not leave it", error="SettingError"))
     found = made.judge(made.write(tmp_path, [(lost, measured("node1", "node2"))]))
     (one,) = found.values()
     assert (one.node, one.status, made.rules(one)) == ("node[1-2]", "INCOMPLETE", {"setting"})
-    rows = documents.whole("run-0", [one]).nodes
-    assert scheduler.to_run_again(rows) == "node[1-2]"
+    assert scheduler.to_run_again(documents.whole("run-0", [one])) == [
+        "the network of node[1-2], by fabricheck every-node --network-only"
+    ]
 
 
 def test_a_document_of_other_nodes_than_its_job_is_refused(tmp_path):
@@ -88,9 +91,7 @@ def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
         "node[1-2]": "INCOMPLETE",
     }
     (reason,) = found["node[1-2]"].reasons
-    assert (
-        "There is no result of node[1-2]" in reason.sentence or said.rstrip(".") in reason.sentence
-    )
+    assert reason.sentence == f"There is no result of the network of node[1-2]: {said}"
 
 
 BAD = 2

@@ -12,6 +12,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.core import nodelists
+from fabricheck.core.nodelists import titled
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import alike, documents, facts, judging, scheduler
@@ -96,25 +97,27 @@ def verdict(
 
 
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
-    told = [f"{len(own)} {label}" for label, own in _by_label(total.nodes).items()]
+    every = [*total.nodes, *total.networks]
+    statuses = [f"{len(rows)} {label}" for label, rows in _by_label(total.nodes).items()]
+    statuses += [f"{titled(row.node)} {row.told}" for row in total.networks]
     for sentence in alike.software_first(total.nodes):
         _say(sentence)
-    _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
+    _say(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
         _say(f"Began {' to '.join(times)}")
-    passed = [row for row in total.nodes if row.status == "PASS"]
+    passed = [row for row in every if row.status == "PASS"]
     folded = len(passed) > MOST_ROWS
-    rows = [_cells(row) for row in total.nodes if not (folded and row.status == "PASS")]
+    rows = [_cells(row) for row in every if not (folded and row.status == "PASS")]
     if rows:
         columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
         output.print_table(columns, rows, ("Checks", "Time"))
-    _show_reasons(total.nodes)
+    _show_reasons(every)
     _show_caveats(passed)
     for note in total.notes:
         _say(f"Note: {note}")
-    _show_lists(total.nodes)
+    _show_lists(total)
 
 
 def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -135,7 +138,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     checks = f"{row.passed}/{row.passed + row.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = _short(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
-    return row.node, row.told, row.kind, row.set or "-", checks, time, first
+    return titled(row.node), row.told, row.kind, row.set or "-", checks, time, first
 
 
 def _fits(sentence: str) -> bool:
@@ -154,7 +157,7 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
-        _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].told}")
+        _say(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
         for reason in reasons[:MOST_REASONS]:
             _say(f"  {reason.status} ({reason.rule}): {_short(reason.sentence, LONGEST_REASON)}")
         if len(reasons) > MOST_REASONS:
@@ -166,20 +169,19 @@ def _show_caveats(passed: Sequence[Row]) -> None:
     by_sentence: dict[str, list[str]] = {}
     for row in passed:
         for sentence in row.caveats:
-            by_sentence.setdefault(sentence, []).append(row.node)
+            by_sentence.setdefault(sentence, []).append(titled(row.node))
     for sentence, nodes in by_sentence.items():
         _say(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
 
 
-def _show_lists(rows: Sequence[Row]) -> None:
-    for label, labelled in _by_label(rows).items():
+def _show_lists(total: Verdict) -> None:
+    for label, labelled in _by_label(total.nodes).items():
         for simulated in (False, True):
             own = [row.node for row in labelled if (row.simulated is not None) == simulated]
             if own:
                 shown = f"{label}, simulated" if simulated else label
                 _say(f"{shown} ({len(own)}): {nodelists.folded(own)}")
-    again = scheduler.to_run_again(rows)
-    if again:
+    for again in scheduler.to_run_again(total):
         _say(f"Run again: {again}")
-    for line in scheduler.drain_lines(rows):
+    for line in scheduler.drain_lines(total.nodes):
         _say(line)

@@ -59,6 +59,11 @@ def is_several(name: str) -> bool:
     return "[" in name or "," in name
 
 
+def titled(name: str) -> str:
+    """Return a node's name, and of a host list of several that it is of what joins them."""
+    return f"network of {name}" if is_several(name) else name
+
+
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Return a key that sorts node2 before node10."""
     return [

@@ -6,8 +6,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
-from fabricheck.core.nodelists import folded, natural
+from fabricheck.core.nodelists import folded, is_several, natural, titled
 from fabricheck.core.text import count
 from fabricheck.judge.verdict import scheduler
 from fabricheck.judge.verdict.judging import judge
@@ -40,25 +41,27 @@ class Row:
     @property
     def node(self) -> str:
         """The name of the node, and the name of its simulation."""
-        simulated = self.verdict.simulated
-        return f"{self.verdict.node}, simulating {simulated}" if simulated else self.verdict.node
+        simulated, title = self.verdict.simulated, titled(self.verdict.node)
+        return f"{title}, simulating {simulated}" if simulated else title
 
 
 @dataclass(frozen=True)
 class Total:
-    """The number of measured, or simulated, nodes in total and for each status.
+    """The number of measured, or simulated, nodes or networks in total and for each status.
 
     counts: a status, its number, and the names of its nodes; nodes with PASS are not named.
     """
 
     simulated: bool
+    networks: bool
     rows: int
     counts: tuple[tuple[str, int, str], ...]
 
     @property
     def what(self) -> str:
-        """The number of subjects: ``3 nodes``, ``3 simulated nodes``."""
-        return count(self.rows, "simulated node" if self.simulated else "node")
+        """The number of subjects: ``3 nodes``, ``3 simulated nodes``, ``1 network``."""
+        noun = "network" if self.networks else "node"
+        return count(self.rows, f"simulated {noun}" if self.simulated else noun)
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,15 @@ class Nodes:
 
     @property
     def totals(self) -> Iterator[Total]:
-        """The totals of machines, then of simulations."""
-        for simulated in (False, True):
-            rows = [row.verdict for row in self.rows if bool(row.verdict.simulated) == simulated]
+        """The totals of nodes, then of networks; of machines, then of simulations."""
+        for networks, simulated in product((False, True), repeat=2):
+            rows = [
+                row.verdict for row in self.rows
+                if bool(row.verdict.simulated) == simulated
+                and is_several(row.verdict.node) == networks
+            ]  # fmt: skip
             if rows:
-                yield Total(simulated, len(rows), tuple(_counts(rows)))
+                yield Total(simulated, networks, len(rows), tuple(_counts(rows)))
 
     @property
     def silent(self) -> list[str]:

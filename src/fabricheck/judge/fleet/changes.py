@@ -214,7 +214,7 @@ def _beside_others(
         )
         for at, one in enumerate(metrics)
     ]
-    judged = odd.judge(Partition(part.where, part.clock, nodes, metrics, pl.DataFrame(columns)))
+    judged = odd.judge(replace(part, nodes=nodes, metrics=metrics, values=pl.DataFrame(columns)))
     told = tuple(_of_changed_groups(judged, floors))
     return replace(judged, odd=tuple(_beyond_floors(judged.odd, floors)), distributions=told)
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.text import read_text
+from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
 from fabricheck.results import archive, reading, split_checks
@@ -118,7 +118,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Partition:
-    """The nodes of one partition, measured or simulated.
+    """The nodes of one partition, measured or simulated; or its networks, by host list.
 
     values: a row for each node, a column for each metric, by its number; of repetitions and several
     sessions the median. Null where a node has no value; NaN where the value is no number.
@@ -129,24 +129,31 @@ class Partition:
     nodes: list[str]
     metrics: list[Metric]
     values: pl.DataFrame
+    networks: bool = False
 
     @property
     def title(self) -> str:
-        """Its name, and that it is simulated."""
-        return self.where if self.clock == "measured" else f"{self.where} ({self.clock})"
+        """Its name, and that it is simulated, or of networks."""
+        words = [self.clock] * (self.clock != "measured") + ["networks"] * self.networks
+        return f"{self.where} ({', '.join(words)})" if words else self.where
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str, bool]:
         """What the same partition has at another time."""
-        return self.where, self.clock
+        return self.where, self.clock, self.networks
+
+    @property
+    def size(self) -> str:
+        """The number of its nodes or networks, in words."""
+        return count(len(self.nodes), "network" if self.networks else "node")
 
 
 @dataclass(frozen=True)
 class Fleet:
     """The nodes that some names stand for.
 
-    rows: the table, with the column ``origin``. partitions: by size, the largest first. problems:
-    sentences about what cannot be read.
+    rows: the table, with the column ``origin``. partitions: by size, the largest first, those of
+    networks last. problems: sentences about what cannot be read.
     """
 
     title: str
@@ -174,9 +181,23 @@ class Fleet:
     @cached_property
     def lost(self) -> list[str]:
         """The requested nodes without any result."""
+        found = set(self._lost["node"]) - set(self.nodes)
+        return sorted((one for one in found if not nodelists.is_several(one)),
+                      key=nodelists.natural)  # fmt: skip
+
+    @property
+    def lost_networks(self) -> list[str]:
+        """A sentence for each network that was to be measured and has no result."""
+        return [
+            f"There is no result of the {nodelists.titled(node)}{f': {why}' if why else '.'}"
+            for node, why in self._lost.rows()
+            if nodelists.is_several(node)
+        ]
+
+    @cached_property
+    def _lost(self) -> pl.DataFrame:
         rows = self.rows.filter(pl.col("kind") == "node", pl.col("result") == LOST)
-        found = rows.select("node").unique().collect()["node"].to_list()
-        return sorted(set(found) - set(self.nodes), key=nodelists.natural)
+        return rows.select("node", "reason").unique(maintain_order=True).collect()
 
     @cached_property
     def facts(self) -> pl.DataFrame:
@@ -425,10 +446,13 @@ def _exported(results: reading.Results, told: table.Told) -> list[pl.LazyFrame]:
             told.problems.append(str(error))
     told.problems[:0] = [problem.sentence for problem in results.problems]
     told.notes += results.notes
+    silent = results.silent
     nodes = [
-        {"kind": "node", "node": name, "result": LOST}
-        for name in results.requested
-    ]  # fmt: skip
+        {"kind": "node", "node": name, "result": LOST, "reason": requested.said}
+        for name, requested in results.requested.items()
+        # The results of a network may be of some of its nodes.
+        if name in silent or not nodelists.is_several(name)
+    ]
     if nodes:
         requested = pl.DataFrame(nodes).with_columns(pl.lit("").alias(ORIGIN)).lazy()
         kept.append(_needed(requested).collect())
@@ -445,15 +469,19 @@ def _partitions(rows: pl.LazyFrame) -> list[Partition]:
     metrics = rows.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
     words = [pl.col(name).cast(_WORD) for name in (*KEY, "node")]
     grouped = (
-        metrics.select(*words, "value")
-        .group_by(KEY, maintain_order=True)
+        metrics.select(*words, "value", pl.col("node").str.contains(r"[\[,]").alias("networks"))
+        .group_by(*KEY, "networks", maintain_order=True)
         .agg(pl.col("node"), pl.col("value"))
         .collect(engine=STREAMING)
     )
     found = [
-        _partition(own) for _, own in grouped.group_by(PARTITION, maintain_order=True)
+        _partition(own)
+        for _, own in grouped.group_by(*PARTITION, "networks", maintain_order=True)
     ]  # fmt: skip
-    return sorted(found, key=lambda one: (one.clock != "measured", -len(one.nodes), one.title))
+    return sorted(
+        found,
+        key=lambda one: (one.networks, one.clock != "measured", -len(one.nodes), one.title),
+    )
 
 
 def _partition(grouped: pl.DataFrame) -> Partition:
@@ -485,7 +513,7 @@ def _partition(grouped: pl.DataFrame) -> Partition:
     frame = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(wide)])
     where = ":".join(one for one in (first["system"], first["partition"]) if one) or "(none)"
     told = [Metric(*key) for key in metrics]  # type: ignore[arg-type]
-    return Partition(where, first["clock"] or "measured", nodes, told, frame)
+    return Partition(where, first["clock"] or "measured", nodes, told, frame, first["networks"])
 
 
 def _places(at: pl.DataFrame) -> pl.Series:

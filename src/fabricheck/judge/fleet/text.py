@@ -123,7 +123,8 @@ class Findings:
         if any(judged.odd for judged in self.judged) or any(one.counts for one in self.splits):
             return EXIT_ODD
         gone = self.changes is not None and self.changes.missing
-        missing = self.fleet.lost or self.fewer or self.useless or gone
+        lost = self.fleet.lost or self.fleet.lost_networks
+        missing = lost or self.fewer or self.useless or gone
         return EXIT_MISSING if missing else EXIT_GOOD
 
 
@@ -200,7 +201,7 @@ def lines(found: Findings) -> Iterator[str]:
     if found.changes is not None:
         yield from _of_changes(found, found.changes)
     parts = [
-        f"{one.partition.title}: {count(len(one.partition.nodes), 'node')}, "
+        f"{one.partition.title}: {one.partition.size}, "
         f"{count(len(one.partition.metrics), 'metric')}"
         for one in found.judged
     ]
@@ -217,6 +218,7 @@ def lines(found: Findings) -> Iterator[str]:
         yield f"No node has a usable value of {named}"
     if fleet.lost:
         yield f"Requested without any result: {shortened(fleet.lost)}"
+    yield from fleet.lost_networks
 
 
 def _of_odd(found: Findings) -> Iterator[str]:
@@ -333,7 +335,7 @@ def _of_changes(found: Findings, changes: Changes) -> Iterator[str]:
         yield NOTHING_COMPARED
     for when, parts in (("before", changes.only_before), ("after", changes.only_after)):
         for only in parts:
-            yield f"Only {when}: {only.title}, {count(len(only.nodes), 'node')}"
+            yield f"Only {when}: {only.title}, {only.size}"
     for one in found.moved[:MOST_GROUPS]:
         yield f"  worse than before together: {of_moved(one)}"
     for check in [one for one in changes.checks if one.worse][:MOST_CHANGES]:
@@ -406,6 +408,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         "exit_code": found.exit_code,
         "partitions": [_partition_json(found, at) for at in range(len(found.judged))],
         "lost": found.fleet.lost,
+        "lost_networks": found.fleet.lost_networks,
         "problems": list(found.fleet.problems),
         "changes": None
         if found.changes is None

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 import fabricheck
 from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
-from fabricheck.core.nodelists import natural
+from fabricheck.core.nodelists import is_several, natural
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
@@ -49,41 +49,45 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
     ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
     statuses = {one.status for one in ordered}
     good: bool = statuses <= {"PASS"}
-    files = file_names(ordered)
+    rows = [_row(one, file) for one, file in zip(ordered, file_names(ordered), strict=True)]
+    networks = [one for one in rows if is_several(one.node)]
+    nodes = [one for one in rows if not is_several(one.node)]
     return Verdict(
         of=of,
         made=now(),
         by=fabricheck.__version__,
         exit_code=EXIT_NODE_FAILED if statuses & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,
-        counts={status: sum(one.status == status for one in ordered) for status in STATUSES},
-        nodes=[
-            Row(
-                node=one.node,
-                scheduled=one.scheduled,
-                kind=one.kind,
-                simulated=one.simulated,
-                faults_injected=one.faults_injected,
-                status=one.status,
-                provisional=one.provisional,
-                file=file,
-                set=one.set,
-                duration_s=one.duration_s,
-                passed=one.checks.passed,
-                failed=one.checks.failed,
-                skipped=len(one.checks.skipped),
-                missing=len(one.checks.missing),
-                reasons=one.reasons,
-                caveats=one.caveats,
-                diagnosis=one.diagnosis,
-                drain=one.drain,
-                all_alike=one.all_alike,
-            )
-            for one, file in zip(ordered, files, strict=True)
-        ],
+        counts={status: sum(one.status == status for one in nodes) for status in STATUSES},
+        nodes=nodes,
+        networks=networks,
         notes=[
             *filter(None, [provisional.sentence(p for one in ordered for p in one.provisional)]),
             *(one.note for one in alike.differences(ordered)),
         ],
+    )
+
+
+def _row(one: NodeVerdict, file: str) -> Row:
+    return Row(
+        node=one.node,
+        scheduled=one.scheduled,
+        kind=one.kind,
+        simulated=one.simulated,
+        faults_injected=one.faults_injected,
+        status=one.status,
+        provisional=one.provisional,
+        file=file,
+        set=one.set,
+        duration_s=one.duration_s,
+        passed=one.checks.passed,
+        failed=one.checks.failed,
+        skipped=len(one.checks.skipped),
+        missing=len(one.checks.missing),
+        reasons=one.reasons,
+        caveats=one.caveats,
+        diagnosis=one.diagnosis,
+        drain=one.drain,
+        all_alike=one.all_alike,
     )
 
 
@@ -121,7 +125,8 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
     """
     by_subject = {(one.node, one.simulated): one for one in verdicts}
     texts = {
-        folder / row.file: _text(by_subject[row.node, row.simulated]) for row in total.nodes
+        folder / row.file: _text(by_subject[row.node, row.simulated])
+        for row in (*total.nodes, *total.networks)
     } | {folder / WHOLE: _text(total)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,7 +144,8 @@ def _files_of(folder: Path) -> set[str]:
     try:
         earlier = strict_json.parse(read_text(folder / WHOLE), folder / WHOLE)
         ours = earlier["form"].startswith("fabricheck-verdict-")
-        files = {str(row["file"]) for row in earlier["nodes"] if ours}
+        rows = [*earlier["nodes"], *earlier.get("networks", [])]
+        files = {str(row["file"]) for row in rows if ours}
     except (NotFoundError, InvalidInputError, ValueError, LookupError, TypeError, AttributeError):
         return set()
     return {file for file in files if Path(file).name == file}

@@ -138,7 +138,8 @@ def _decided(judged: Judged, others: _Cohorts) -> model.NodeVerdict:
             update={"reasons": reasons, "status": status, "provisional": held}
         )
     alike = others.all_alike(judged.runs) if verdict.kind == "measured" else []
-    drain = _drain(Judged(verdict, judged.runs), others) if verdict.status in FAILED else None
+    may_drain = verdict.status in FAILED and not nodelists.is_several(verdict.node)
+    drain = _drain(Judged(verdict, judged.runs), others) if may_drain else None
     return verdict.model_copy(update={"drain": drain, "all_alike": alike})
 
 
@@ -189,8 +190,6 @@ def _rank(drain: model.Drain) -> tuple[bool, int]:
 
 
 def _doubts_of_node(verdict: model.NodeVerdict) -> Iterator[model.Doubt]:
-    if nodelists.is_several(verdict.node):
-        yield "several-nodes"
     if verdict.kind == "simulated":
         yield "simulated"
     if verdict.kind == "nothing":

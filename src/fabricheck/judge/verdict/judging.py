@@ -126,6 +126,7 @@ class _Node:
         self.subject, self.results, self.of = subject, results, of
         self.survey, self.silent_in, self.named = survey, silent_in, named
         self.several = nodelists.is_several(subject.node)
+        self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         self.checks = Checks.of(results.attempts, self.choice)
@@ -226,18 +227,20 @@ class _Node:
             yield finding("report", problem.sentence)
         requested = self._requested()
         if not (self.results.attempts or self.named or (told and node == UNPLACED)):
-            yield finding("silent", f"There is no result of node {node}{_as_requested(requested)}.")
+            lacking = f"There is no result of {self.title}"
+            yield finding("silent", f"{lacking}{_as_requested(requested)}.")
         elif requested is not None and requested.said is not None:
-            said = requested.said if node in requested.said else f"Node {node}: {requested.said}"
+            named = self.several or node in requested.said
+            said = requested.said if named else f"Node {node}: {requested.said}"
             yield finding("session", said)
         elif requested is not None and requested.status and not self._failed_anywhere():
             yield finding(
                 "session",
-                f"The session on node {node} ended with exit status {requested.status}, but no "
+                f"The session on {self.title} ended with exit status {requested.status}, but no "
                 "check of it failed: its log states the reason.",
             )
         for part in self.silent_in if self.results.attempts else ():
-            lacking = f"There is no result of node {node} in {part.archive or part.home}"
+            lacking = f"There is no result of {self.title} in {part.archive or part.home}"
             yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
         for source in self.results.sources:
             if source.killed is not None and source.name != UNREPORTED:

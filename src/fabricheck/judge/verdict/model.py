@@ -70,7 +70,6 @@ class Versions(_Strict):
 
 
 Doubt = Literal[
-    "several-nodes",
     "simulated",
     "nothing-measured",
     "injected-faults",
@@ -174,7 +173,8 @@ class NodeVerdict(_Strict):
     """Faults that were injected to see them found; empty in a real measurement."""
 
     drain: Drain | None = None
-    """What speaks for draining the node; null where it did not fail. Scripts go by `live`."""
+    """What speaks for draining the node; null where it did not fail, and of several nodes, which do
+    not show whose fault it is. Scripts go by `live`."""
     all_alike: list[AllAlike] = []
     """Checks that all nodes failed as this one did: look at software and settings first."""
 
@@ -207,7 +207,8 @@ class Row(_Strict):
     diagnosis: Diagnosis | None = None
 
     drain: Drain | None = None
-    """What speaks for draining the node; null where it did not fail. Scripts go by `live`."""
+    """What speaks for draining the node; null where it did not fail, and of several nodes, which do
+    not show whose fault it is. Scripts go by `live`."""
     all_alike: list[AllAlike] = []
     """Checks that all nodes failed as this one did: look at software and settings first."""
 
@@ -231,6 +232,8 @@ class Verdict(_Strict):
     """By status how many nodes have it."""
     nodes: list[Row]
     """The worst first."""
+    networks: list[Row] = []
+    """What joins nodes, by the host list of those that checks between nodes measured."""
     notes: list[str]
     """What else there is to know, in sentences."""
 

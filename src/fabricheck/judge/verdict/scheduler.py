@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fabricheck.core.nodelists import SLURM_NAME, folded, is_several, unfolded
+from fabricheck.core.nodelists import SLURM_NAME, folded, titled
 from fabricheck.judge.verdict import model
 
 #: The characters of a reason: a shell and Slurm read none of them specially between quotes.
@@ -17,7 +17,6 @@ LONGEST_REASON = 200
 
 #: What keeps a line from being live, in the words of its comment.
 DOUBTS: dict[model.Doubt, str] = {
-    "several-nodes": "of several nodes",
     "simulated": "simulated",
     "nothing-measured": "no document shows what was measured",
     "injected-faults": "injected faults",
@@ -35,14 +34,13 @@ DOUBTS: dict[model.Doubt, str] = {
 def drain_lines(rows: Iterable[model.Row]) -> list[str]:
     """Return a line of ``scontrol`` for each failed node, to be read and run by a person.
 
-    The line is a comment with its doubts where they keep it from being live. There is none for
-    results of several nodes, which do not show whose fault they are, and where all nodes failed
-    alike.
+    The line is a comment with its doubts where they keep it from being live. There is none where
+    all nodes failed alike.
     """
     lines = []
     for row in rows:
         drain = row.drain
-        if drain is None or {"several-nodes", "all-alike"} & {*drain.doubts}:
+        if drain is None or "all-alike" in drain.doubts:
             continue
         if not SLURM_NAME.fullmatch(row.node):
             lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
@@ -70,11 +68,22 @@ def _reason(row: model.Row) -> model.Reason:
     return next(evidence, first)
 
 
-def to_run_again(rows: Iterable[model.Row]) -> str:
-    """Return the nodes about which nothing is proven, as a host list; only nodes of a scheduler."""
-    open_ones = [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
-    each = [name for one in open_ones for name in (unfolded(one) if is_several(one) else [one])]
-    return folded(one for one in each if SLURM_NAME.fullmatch(one))
+def to_run_again(verdict: model.Verdict) -> list[str]:
+    """Return the nodes about which nothing is proven, as a host list of those of a scheduler; then
+    each network likewise.
+    """
+    nodes, networks = (
+        [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
+        for rows in (verdict.nodes, verdict.networks)
+    )
+    listed = folded(one for one in nodes if SLURM_NAME.fullmatch(one))
+    return [
+        *([listed] if listed else []),
+        *(
+            f"the {titled(one)}, by fabricheck every-node --network-only"
+            for one in dict.fromkeys(networks)
+        ),
+    ]
 
 
 def plain(text: str) -> str:

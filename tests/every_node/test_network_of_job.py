@@ -1,0 +1,126 @@
+"""A job whose network cannot be measured, from the command to verdict, fleet and page.
+
+Slurm's commands and ReFrame are stand-ins: the nodes are simulated, and each session leaves a
+recorded result, but that of the network finds nothing to run.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+import verdict_sessions as made
+from fabricheck.cli import app
+from fabricheck.report import contents, nodes, page
+from fabricheck.results import reading, requested_nodes
+from fabricheck.rfm import slurm
+from fabricheck.run.every_node import driver
+
+NODES = ("node1", "node2", "node3")
+NOTHING = "Nothing to run: no test case was selected; system local has 7"
+SAID = (
+    "The session of the network ended without a run report: "
+    f"reframe: run session stopped: {NOTHING}."
+)
+
+#: The session of a node copies what it measured; that of the network leaves its log alone.
+REFRAME = """#!/bin/sh
+case $FABRICHECK_RESULTS in
+  */network) echo "reframe: run session stopped: {nothing}"; exit 1 ;;
+esac
+echo "[==========] Running 1 check(s)"
+cp -r {sessions}/"${{FABRICHECK_RESULTS##*/}}"/. "$FABRICHECK_RESULTS"
+"""
+
+SRUN = """#!/bin/sh
+while case $1 in -*) ;; *) false ;; esac; do shift; done
+exec "$@"
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """The command in an allocation of nodes; returns what it printed and its exit code."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for node in NODES:
+        document = factories.simulated_document()
+        document["host"] |= {"hostname": node, "scheduler_node": node}
+        case = made.good(node=node) | {"system": "local", "partition": "sim"}
+        made.write(tmp_path / "sessions" / node, [(case, document)])
+    scripts = {
+        "reframe": REFRAME.format(nothing=NOTHING, sessions=shlex.quote(f"{tmp_path}/sessions")),
+        "srun": SRUN,
+        "squeue": "#!/bin/sh\n",
+    }
+    for name, text in scripts.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    state = requested_nodes.RequestedNode(state="ALLOCATED")
+    record = {"NodeList": "node[1-3]", "OverSubscribe": "NO", "EndTime": "Unknown"}
+    monkeypatch.setattr(slurm, "record", lambda _: record)
+    monkeypatch.setattr(slurm, "query_nodes", lambda _: dict.fromkeys(NODES, state))
+    monkeypatch.setattr(driver, "_LOOK_S", 0.02)
+    variables = {
+        "PATH": f"{folder}:/usr/bin:/bin",
+        "RFM_CONFIG_FILES": "/a/settings.py",
+        "FABRICHECK_RESULTS": str(tmp_path / "results"),
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_NODELIST": "node[1-3]",
+        "SLURM_STEP_NUM_TASKS": "1",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    def command(*options):
+        done = CliRunner().invoke(app, ["every-node", "--minutes", "1", *options])
+        assert "Traceback" not in done.output, done.output
+        return " ".join(done.output.split()), done.exit_code
+
+    return command
+
+
+def total(folder: Path):
+    return json.loads((folder / "verdicts" / "verdict.json").read_text())
+
+
+def test_the_nodes_keep_their_pass_and_the_network_is_named_with_its_reason(job, tmp_path):
+    text, code = job("--network")
+    assert code == 13
+    assert f"{SAID} Verdict on 7: 3 PASS, network of node[1-3] INCOMPLETE" in text
+    assert f"There is no result of the network of node[1-3]: {SAID}" in text
+    assert "PASS, simulated (3): node[1-3]" in text
+    again = "Run again: the network of node[1-3], by fabricheck every-node --network-only"
+    assert text.count("Run again") == 1 and again in text
+    found = total(tmp_path / "results" / "every-node" / "7")
+    assert {row["node"]: row["status"] for row in found["nodes"]} == dict.fromkeys(NODES, "PASS")
+    assert found["counts"]["PASS"] == 3 and found["counts"]["INCOMPLETE"] == 0
+    (network,) = found["networks"]
+    assert (network["node"], network["status"]) == ("node[1-3]", "INCOMPLETE")
+
+
+def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
+    job("--network")
+    results = reading.read(["7"])
+    found = nodes.of(results)
+    counts = {one.what: one.counts for one in found.totals}
+    assert counts == {
+        "3 simulated nodes": (("PASS", 3, ""),),
+        "1 simulated network": (("INCOMPLETE", 1, "node[1-3]"),),
+    }
+    summary = page.files(contents.of(results))["summary.md"].replace("\\", "")
+    assert "- **network of node[1-3], simulating local:sim: INCOMPLETE**: " in summary
+    assert NOTHING in summary
+
+
+def test_the_fleet_misses_the_network_and_no_node(job):
+    job("--network")
+    done = CliRunner().invoke(app, ["fleet", "7"])
+    assert "Requested without any result" not in done.output
+    assert f"There is no result of the network of node[1-3]: {SAID}" in done.output
+    assert done.exit_code == 11
