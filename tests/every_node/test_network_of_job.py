@@ -124,3 +124,26 @@ def test_the_fleet_misses_the_network_and_no_node(job):
     assert "Requested without any result" not in done.output
     assert f"There is no result of the network of node[1-3]: {SAID}" in done.output
     assert done.exit_code == 11
+
+
+def test_the_network_is_repeated_alone(job, tmp_path):
+    text, code = job("--network-only")
+    assert code == 13
+    assert "3 nodes of job 7, all by `reframe -r -t '^network$'`" in text
+    assert "Verdict on 7: network of node[1-3] INCOMPLETE" in text
+    folder = tmp_path / "results" / "every-node" / "7"
+    assert not any((folder / node).exists() for node in NODES)
+    assert total(folder)["nodes"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--no-network",), "leave nothing to measure"),
+        (("--nodes", "node1"), "needs two nodes, but job 7 has 1 to measure"),
+    ],
+)
+def test_a_network_of_nothing_is_refused(job, tmp_path, options, sentence):
+    text, code = job("--network-only", *options)
+    assert code == 2 and sentence in text
+    assert not (tmp_path / "results").exists()

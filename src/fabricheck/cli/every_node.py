@@ -72,6 +72,10 @@ def every_node(
             show_default=False,
         ),
     ] = None,
+    network_only: Annotated[
+        bool,
+        typer.Option("--network-only", help="Measure what joins the nodes, and no node by itself."),
+    ] = False,
 ) -> None:
     """Run a session on each node of the allocation, all at the same time.
 
@@ -83,7 +87,14 @@ def every_node(
     from fabricheck.run.every_node import allocation, driver, staging
     from fabricheck.run.every_node import network as of_all
 
+    if network_only and network is False:
+        raise UsageError("--network-only and --no-network leave nothing to measure.")
     found = allocation.around(nodes, needs_end=minutes is None)
+    usable = [name for name, node in found.nodes.items() if node.said is None]
+    if network_only and len(usable) < 2:
+        raise UsageError(
+            f"--network-only needs two nodes, but job {found.job} has {len(usable)} to measure."
+        )
     reframe = shutil.which("reframe")
     if reframe is None:
         raise NotFoundError("The command reframe is not on the PATH: source env.sh first.")
@@ -93,15 +104,18 @@ def every_node(
     chosen = tuple(arguments or CHOSEN)
     if stage is None:
         stage = len(found.nodes) > staging.FEW_NODES
+    if network_only:
+        chosen = tuple(of_all.arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
-    request = driver.Request(command, chosen, minutes, at_once, stage)
+    request = driver.Request(command, chosen, minutes, at_once, stage, network_only)
     run = driver.Driver(request, found, results, typer.echo)
     typer.echo(
-        f"{len(found.nodes)} nodes of job {found.job}, each by `reframe -r {shlex.join(chosen)}`; "
-        f"results in {run.folder}"
+        f"{len(found.nodes)} nodes of job {found.job}, {'all' if network_only else 'each'} by "
+        f"`reframe -r {shlex.join(chosen)}`; results in {run.folder}"
     )
     number = run.run()
-    if number is None and (network or (network is None and of_all.is_joined(chosen))):
+    wanted = network_only or network
+    if number is None and (wanted or (wanted is None and of_all.is_joined(chosen))):
         command = (reframe, "--nocolor", "-r", *of_all.arguments(chosen))
         limits = [run.left_s, None if minutes is None else 60 * minutes]
         left_s = min((one for one in limits if one is not None), default=None)

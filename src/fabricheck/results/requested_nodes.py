@@ -65,7 +65,8 @@ class RequestedNodes(BaseModel):
     partition: ``system:partition``; None where the session chooses it on each node. chosen: the
     options that selected the checks (``-t smoke``). job: the scheduler's number of the job over all
     nodes; None where each check is a job. network: the session over all of them that measured what
-    joins them; None without one. path: the file that it was read from; not stored in the file.
+    joins them; None without one. network_only: whether there was no other session. path: the file
+    that it was read from; not stored in the file.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -77,14 +78,22 @@ class RequestedNodes(BaseModel):
     job: str | None = None
     nodes: dict[str, RequestedNode] = Field(min_length=1)
     network: RequestedNode | None = None
+    network_only: bool = False
     path: Path | None = Field(default=None, exclude=True)
+
+    @property
+    def measured(self) -> dict[str, RequestedNode]:
+        """The nodes that were to have results of their own, or that could not be used."""
+        if not self.network_only:
+            return self.nodes
+        return {name: node for name, node in self.nodes.items() if node.said is not None}
 
     @property
     def every(self) -> dict[str, RequestedNode]:
         """The nodes, and behind them the network under the host list of all nodes."""
         if self.network is None:
-            return self.nodes
-        return {**self.nodes, nodelists.folded(self.nodes): self.network}
+            return self.measured
+        return {**self.measured, nodelists.folded(self.nodes): self.network}
 
 
 def now() -> datetime:

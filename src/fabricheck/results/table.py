@@ -675,7 +675,7 @@ def nodes(
     there = set(present)
     system, _, partition = (requested.partition or "").partition(":")
     common = {"session_start": moment(requested.started.timestamp())} | _of_session(session)
-    for name, node in requested.nodes.items():
+    for name, node in requested.measured.items():
         yield Node(
             **common,
             node=name,

@@ -54,7 +54,7 @@ class Request:
     arguments: the command of each session. chosen: the part of it that selects the checks. minutes:
     the time limit of one session; None for the rest of the job. at_once: how many sessions read
     their files at the same time; None for the usual number. stage: whether they read them from an
-    archive of their own.
+    archive of their own. network_only: whether no node has a session.
     """
 
     arguments: Sequence[str]
@@ -62,6 +62,7 @@ class Request:
     minutes: float | None
     at_once: int | None
     stage: bool = False
+    network_only: bool = False
 
 
 class _Seldom:
@@ -113,6 +114,7 @@ class Driver:
             started=requested_nodes.now(),
             job=allocation.job,
             nodes=dict(allocation.nodes),
+            network_only=request.network_only,
         )
         requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
@@ -150,6 +152,8 @@ class Driver:
         for one in self.nodes.nodes.values():
             if one.said is not None:
                 self._say(one.said)
+        if self._request.network_only:
+            return None
         self._most, said = room.of_sruns(self._most)
         if said is not None:
             self._say(said)
