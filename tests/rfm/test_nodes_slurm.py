@@ -111,15 +111,16 @@ def test_messages_that_do_not_leave_a_node_are_a_setting_and_judge_no_rate(clust
     assert "scontrol update" not in text
 
 
-#: The verdict, and what is left of the job.
+#: Measures the nodes and their network, and the network again.
 JOB = """
-fabricheck every-node --network --minutes 3 -- -c "{checks}" --system=cluster:nodes-allocation \
-  -n ^mpi_data$
-echo "status $?"
+for what in --network --network-only; do
+  fabricheck every-node $what --minutes 3 -- -c "{checks}" --system=cluster:nodes-allocation \
+    -n ^mpi_data$
+done
 """
 
 
-def test_every_node_measures_the_network_after_the_nodes(cluster):
+def test_every_node_measures_the_network_after_the_nodes_and_alone(cluster):
     done = subprocess.run(
         [*BOTH, "bash", "-c", f'PATH="{BIN}:$PATH"\n{JOB.format(checks=ROOT / "reframe_checks")}'],
         env=cluster.environment(),
@@ -130,7 +131,7 @@ def test_every_node_measures_the_network_after_the_nodes(cluster):
         check=False,
     )
     assert "The network of node[1-2]: one session over all of them\n" in done.stdout, done
-    (folder,) = (cluster.results / "every-node").iterdir()
+    folder, again = sorted((cluster.results / "every-node").iterdir())
     requested = requested_nodes.read(folder / requested_nodes.NAME)
     print(done.stdout, (folder / "network" / "session.log").read_text())
     assert (requested.network.results, requested.network.status) == ("network", 0)
@@ -142,6 +143,9 @@ def test_every_node_measures_the_network_after_the_nodes(cluster):
     report = json.loads(next(folder.glob("network/reports/run-*.json")).read_text())
     cases = {case["name"]: case["job_nodelist"] for case in report["runs"][0]["testcases"]}
     assert cases == {name: ["node1", "node2"] for name in ("mpi_nodes", "fabric_pairs")}
+    total = json.loads((again / "verdicts" / "verdict.json").read_text())
+    assert total["nodes"] == []
+    assert [row["status"] for row in total["networks"]] == ["PASS"]
 
 
 #: Prints or writes a file by the first process of a step, as a program on all nodes does.
