@@ -94,6 +94,24 @@ def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
     assert reason.sentence == f"There is no result of the network of node[1-2]: {said}"
 
 
+def test_a_killed_session_of_the_network_is_of_its_set_and_not_of_that_of_the_nodes(tmp_path):
+    job = tmp_path / "every-node" / "7"
+    within = "network/stage/20260102T030405-17/h200/x2/cuda/mpi_nodes/result.json"
+    factories.write(job / within, measured("node1", "node2"))
+    nodes = {name: RequestedNode(results=name) for name in ("node1", "node2")}
+    requested = RequestedNodes(
+        partition=None,
+        chosen=("-t", "smoke"),
+        started=now(),
+        nodes=nodes,
+        network=RequestedNode(results="network"),
+    )
+    write(job / "nodes.json", requested)
+    found = made.judge(job)["node[1-2]"]
+    assert found.set == "network"
+    assert "p2p_engine" not in found.checks.missing
+
+
 BAD = 2
 
 

@@ -664,7 +664,11 @@ def of_job(job: Job, every: bool = False) -> Results:
         sessions = share.folder.sessions[::-1] if every else [share.session]
         found += [of_session(share.folder, one) for one in sessions if one is not None]
         if share.killed is not None:
-            found.append(of_killed(share.folder, share.killed, job.requested))
+            requested = job.requested
+            if share.requested is requested.network:
+                chosen = requested_nodes.CHOSEN_OF_NETWORK
+                requested = requested.model_copy(update={"chosen": chosen})
+            found.append(of_killed(share.folder, share.killed, requested))
     count = len(job.requested.nodes)
     return Results(
         name=job.name,

@@ -24,6 +24,9 @@ NAME = "nodes.json"
 #: The folder in a results folder with one folder for each job over many nodes.
 FOLDER = "every-node"
 
+#: What selects the checks of a network.
+CHOSEN_OF_NETWORK = ("-t", "^network$")
+
 
 def _written_out(given: Any) -> Any:
     # Pydantic takes a number as seconds since 1970, even the rest of a cut date.

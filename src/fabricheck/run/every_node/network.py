@@ -31,9 +31,6 @@ from fabricheck.site import partitions, sets, sites
 #: The results folder in that of the job.
 FOLDER = "network"
 
-#: What its session runs.
-CHOSEN = ("-t", "^network$")
-
 #: Seconds between two looks at the session.
 _LOOK_S = 0.2
 
@@ -43,7 +40,7 @@ def arguments(given: Sequence[str]) -> list[str]:
 
     :param given: those of the sessions of nodes, whose choice of checks is replaced.
     """
-    return [*sets.without_choice(given), *CHOSEN]
+    return [*sets.without_choice(given), *requested_nodes.CHOSEN_OF_NETWORK]
 
 
 def is_joined(given: Sequence[str]) -> bool:
