@@ -296,6 +296,7 @@ def pci_function(bus: int, **changes: Any) -> dict[str, Any]:
         "vendor": "0x10de",
         "device": "0x2335",
         "driver": "nvidia",
+        "mode": "none",
         "accessible": True,
     } | changes
 
@@ -303,7 +304,13 @@ def pci_function(bus: int, **changes: Any) -> dict[str, Any]:
 def on_h200(number: int = 2, **changes: Any) -> dict[str, Any]:
     """Build a document of ``stream`` on some H200, whose state is quiet."""
     devices = [
-        device(index, name="NVIDIA H200", arch="sm_90", pci_address=f"0000:{0x41 + index:02x}:00.0")
+        device(
+            index,
+            name="NVIDIA H200",
+            arch="sm_90",
+            memory_bytes=143771 << 20,
+            pci_address=f"0000:{0x41 + index:02x}:00.0",
+        )  # fmt: skip
         for index in range(number)
     ]
     quiet = state([device_state(index) for index in range(number)])

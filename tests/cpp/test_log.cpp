@@ -26,11 +26,11 @@ std::string kind(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a line of the kernel's log names hardware, or what a program may cause as well") {
-  for (const int number : {48, 63, 64, 74, 79, 92, 94, 95}) {
+  for (const int number : {48, 64, 74, 79, 94, 95, 140, 171, 172}) {
     CHECK(kind("NVRM: Xid (PCI:0000:41:00): " + std::to_string(number) + ", pid=1, name=x") ==
           "hardware 0000:41:00.0");
   }
-  for (const int number : {13, 31, 43, 45, 7, 480, 109}) {
+  for (const int number : {13, 31, 43, 45, 7, 480, 109, 63, 92}) {
     CHECK(kind("NVRM: Xid (PCI:0000:41:00): " + std::to_string(number) + ", pid=1, name=x") ==
           "unclear 0000:41:00.0");
   }
@@ -59,6 +59,11 @@ TEST_CASE("a line of the kernel's log names hardware, or what a program may caus
   CHECK(kind("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00") ==
         "hardware");
   CHECK(kind("{1}[Hardware Error]: event severity: fatal") == "hardware");
+  CHECK(kind("{1}[Hardware Error]: event severity: recoverable") == "unclear");
+  CHECK(kind("[Hardware Error]: Uncorrected, software restartable error.") == "hardware");
+  CHECK(kind("[Hardware Error]: System Fatal error.") == "hardware");
+  CHECK(kind("EDAC MC0: 1 UE on mc#0csrow#1channel#0") == "hardware");
+  CHECK(kind("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Fatal, Link 46") != "unclear");
   CHECK(kind("[Hardware Error]: Corrected error, no action required.").empty());
   CHECK(kind("mce: [Hardware Error]: Machine check events logged").empty());
   CHECK(kind("eth0: link up").empty());

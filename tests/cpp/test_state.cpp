@@ -365,7 +365,7 @@ TEST_CASE("accelerators are those that PCI shows and that answer, whatever their
     return folder;
   };
   const auto driven = add("0000:c1:00.0", "0x1002", "0x038000");
-  write(driven / "numa_node", "3\n");
+  write(driven / "current_compute_partition", "CPX\n");
   fs::create_directories(sys / "bus/pci/drivers/amdgpu");
   fs::create_directory_symlink(sys / "bus/pci/drivers/amdgpu", driven / "driver");
   add("0000:05:00.0", "0x1002", "0x120000");
@@ -378,11 +378,13 @@ TEST_CASE("accelerators are those that PCI shows and that answer, whatever their
                                              {"vendor", "0x1002"},
                                              {"device", "0x7408"},
                                              {"driver", nullptr},
+                                             {"mode", nullptr},
                                              {"accessible", nullptr}},
                                             {{"address", "0000:c1:00.0"},
                                              {"vendor", "0x1002"},
                                              {"device", "0x7408"},
                                              {"driver", "amdgpu"},
+                                             {"mode", "CPX"},
                                              {"accessible", nullptr}}});
   // Its device file, which a control group can close.
   write(sys / "bus/pci/devices/0000:c1:00.0/drm/renderD128/dev", "226:128\n");

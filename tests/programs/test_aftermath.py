@@ -121,7 +121,8 @@ def test_an_accelerator_that_is_gone_is_named(aborted, aftermath, bus):
         "pci_functions"
     ]
     aborted.write_text(json.dumps(content))
-    aftermath(134, "--sys", str(bus("after", {"0000:c6:00.0": "0x1002"})))
+    after = bus("after", {"0000:c6:00.0": "0x1002"})
+    aftermath(134, "--sys", str(after), "--patience", "0")
     found = load(aborted)
     assert [one["address"] for one in state.lost_functions(found)] == ["0000:c1:00.0"]
 

@@ -197,8 +197,10 @@ def test_how_a_job_ended_is_said(job, sentence):
     assert not exceptions.ended_well(job)
     error = exceptions.of_end(job, "stream", None)
     assert str(error) == f"stream {sentence}"
-    by_scheduler = job.state == "CANCELLED"
-    assert type(error) is (exceptions.EndedBySchedulerError if by_scheduler else SanityError)
+    kinds = {
+        "CANCELLED": exceptions.EndedBySchedulerError, "TIMEOUT": exceptions.TimeOverError
+    }  # fmt: skip
+    assert type(error) is kinds.get(job.state, SanityError)
 
 
 def test_the_document_says_why_a_program_ended():

@@ -46,7 +46,7 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
     assert "stream_local: Metric copy_worst" in " ".join(said.split())
     assert "\nRun again: node14\n" in said
     (line,) = [line for line in said.splitlines() if "scontrol" in line]
-    assert line.startswith("# failed once, run it again: scontrol update NodeName=node12 State=DR")
+    assert line.startswith("# it failed so once, run it again: scontrol update NodeName=node12 ")
     assert said.endswith(f"Verdict: {results}/verdicts/run-0/verdict.json\n")
     assert len(list((results / "verdicts" / "run-0").iterdir())) == 13
 
@@ -71,7 +71,7 @@ def test_a_simulated_node_says_so_and_is_not_drained(results):
     made.write(results, [(made.good() | made.missed(), factories.simulated_document())])
     said = run(code=FAILED).stdout
     assert " simulated " in said and "PERF-FAIL, simulated (1): node1" in said
-    assert "\n# simulated; " in said and ": scontrol update NodeName=node1 " in said
+    assert "\n# it is simulated; " in said and ": scontrol update NodeName=node1 " in said
     assert "\nscontrol" not in said
 
 

@@ -135,10 +135,10 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
-        ({"kind": "simulated", "simulated": "a:b"}, "# simulated; "),
+        ({"kind": "simulated", "simulated": "a:b"}, "# it is simulated; "),
         ({"kind": "nothing"}, "# no document shows what was measured; "),
         ({"scheduled": False}, "# no scheduler named this node; "),
-        ({"faults_injected": ["flip-bit"]}, "# injected faults; "),
+        ({"faults_injected": ["flip-bit"]}, "# faults were injected; "),
         ({"node": "a b;c"}, "# no name of a node of Slurm: a b;c"),
     ],
 )

@@ -1,6 +1,7 @@
 """A node is to be drained only on evidence of hardware, alone or in contrast with other runs."""
 
 import itertools
+import json
 
 import pytest
 from typer.testing import CliRunner
@@ -14,7 +15,7 @@ from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
 from fabricheck.references import calibrated
 
 CHECK = (made.WHERE, "builtin", "stream_local")
-SOFTWARE = (("0.3.0 abc",), ("6.3",), ("6.12.12",))
+SOFTWARE = evidence.Software(("0.3.0 abc",), ("6.12",), ("6.3",), ("6.12.12",))
 
 
 def lines(verdicts):
@@ -117,7 +118,7 @@ def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(tmp_path)
     said = CliRunner().invoke(app, ["verdict", str(tmp_path / "all")])
     assert said.exit_code == 12 and "scontrol" not in said.stdout
     assert said.stdout.startswith(
-        "Software and settings first: all 20 nodes that ran stream_local failed alike"
+        "Software and settings first: all 20 nodes that ran stream_local with driver 7.0 failed"
     )
 
 
@@ -214,6 +215,173 @@ def test_wrong_data_twice_in_one_process_is_positive_unless_a_library_moved_it(t
     found = made.over_nodes(tmp_path, {"node1": (case, twice), "node2": (case, once)})
     assert (found["node1"].drain.evidence, found["node1"].drain.live) == ("positive", True)
     assert found["node2"].status == "DATA-FAIL" and not found["node2"].drain.live
+
+
+H200 = {"system": "h200", "partition": "x2", "environ": "cuda", "tags": ["E1"]}
+FEWER = made.failed("sanity", "fewer", "OtherDevicesError")
+
+
+def on_bus(functions, number=1, **changes):
+    """Build a document of some H200 whose PCI bus shows some functions."""
+    state = factories.state([factories.device_state(index) for index in range(number)])
+    state["before"]["host"]["pci_functions"] = functions
+    return factories.on_h200(number, state=state) | changes
+
+
+def of_h200(folder, document, case=FEWER, nodes=1):
+    """Judge some nodes of the partition h200:x2 alike; returns the first."""
+    every = {f"node{n}": (H200 | case, document) for n in range(1, nodes + 1)}
+    return made.over_nodes(folder, every)["node1"]
+
+
+def own_rules(found):
+    """Return the rules of what ran; the set of the partition has more checks."""
+    return made.rules(found) - {"missing", "diagnosis"}
+
+
+@pytest.mark.parametrize(
+    ("second", "rule", "live"),
+    [
+        ({}, "lost", True),
+        ({"driver": None, "accessible": None}, "lost", True),
+        ({"accessible": False}, "setting", False),
+        ({"mode": "MIG"}, "setting", False),
+        ({"driver": "vfio-pci"}, "setting", False),
+        ({"accessible": None}, "devices", False),  # a container that shows no device files
+    ],
+)
+def test_a_device_that_pci_shows_is_lost_where_nothing_else_keeps_it(tmp_path, second, rule, live):
+    functions = [factories.pci_function(0x41), factories.pci_function(0x42, **second)]
+    found = of_h200(tmp_path, on_bus(functions))
+    assert rule in made.rules(found) and bool(found.drain and found.drain.live) == live
+
+
+@pytest.mark.parametrize("driver", ["nvidia", None])
+def test_a_runtime_that_lists_no_device_is_refused_and_drains_nobody(tmp_path, driver):
+    """After an update, or without a driver, every node is so."""
+    both = [factories.pci_function(bus, driver=driver) for bus in (0x41, 0x42)]
+    document = on_bus(both, 0, outcome={"exit_code": 3, "status": "unsupported", "message": "no"})
+    document |= {"complete": False, "series": []}
+    found = of_h200(tmp_path, document, made.failed("sanity", job_exitcode=3), nodes=4)
+    assert (found.status, own_rules(found)) == ("INCOMPLETE", {"refused"})
+
+
+@pytest.mark.parametrize("variables", [{"CUDA_VISIBLE_DEVICES": "8"}, {"GPU_DEVICE_ORDINAL": "0"}])
+def test_a_variable_that_chooses_devices_is_a_setting(tmp_path, variables):
+    functions = [factories.pci_function(0x41), factories.pci_function(0x42)]
+    found = of_h200(tmp_path, on_bus(functions, environment=variables))
+    assert own_rules(found) == {"setting"}
+
+
+@pytest.mark.parametrize(
+    ("number", "device"),
+    [(1, {"name": "NVIDIA A100-SXM4-40GB", "arch": "sm_80"}), (4, {})],
+)
+def test_other_devices_in_another_number_are_a_setting(tmp_path, number, device):
+    document = factories.on_h200(number)
+    document["devices"] = [one | device for one in document["devices"]]
+    assert own_rules(of_h200(tmp_path, document)) == {"setting"}
+
+
+def test_one_device_unlike_the_others_is_no_other_machine(tmp_path):
+    document = factories.on_h200(2)
+    document["devices"][1]["memory_bytes"] = 120 << 30
+    assert of_h200(tmp_path, document, made.missed()).status == "PERF-FAIL"
+
+
+def test_what_all_nodes_lost_drains_none(tmp_path):
+    """A virtual machine, or a driver that tells it so; memory errors of all nodes still do."""
+    found = of_h200(tmp_path, on_bus([factories.pci_function(0x41)]), nodes=4)
+    assert own_rules(found) == {"lost"} and found.drain.doubts == ["all-alike"]
+    assert found.all_alike
+
+
+def test_a_hang_beside_others_is_not_isolated(tmp_path):
+    busy = factories.state(others=factories.host_use(15.8))
+    case, document = made.hung()
+    held = case, document | {"state": busy}
+    found = made.over_nodes(tmp_path, made.of_many(held), made.of_many(held))
+    assert found["node1"].status == "INCOMPLETE"
+
+
+def test_a_sum_and_its_share_are_one_wrong_copy(tmp_path):
+    wrong = factories.series(verification=factories.mismatched())
+    total = wrong | {"role": "sum", "device": None}
+    document = made.ended("wrong-data", 5, series=[wrong | {"role": "share"}, total])
+    found = made.only(tmp_path, made.good() | made.failed("sanity", job_exitcode=5), document)
+    assert "wrong-data-twice" not in made.rules(found)
+
+
+def test_two_devices_that_missed_once_each_did_not_fail_in_the_same_way(tmp_path):
+    def missed_by(device):
+        place = factories.place(device=device)
+        where = {"device": device, "device_set": [device], "source": place, "destination": place}
+        series = factories.series([7.0], host_clock=None, **where)
+        own = factories.on_h200(2, versions=made.versions(), series=[series])
+        return made.missed(), own
+
+    def sessions(*devices):
+        return [made.of_many(missed_by(device), 4) for device in devices]
+
+    def judged(folder, *devices):
+        folders = []
+        for number, nodes in enumerate(sessions(*devices)):
+            cases = [(made.good(node=node) | case, own) for node, (case, own) in nodes.items()]
+            start = factories.SESSION_START + number
+            folders.append(made.write(folder / str(number), cases, start=start))
+            for path in folders[-1].rglob("result.json"):
+                content = json.loads(path.read_text())
+                factories.write(
+                    path.with_name("metrics.json"),
+                    {"form": "fabricheck-metrics-1", "started": content["started"],
+                     "metrics": {"copy_worst": {"series": [0], "reduce": "worst"}}},
+                )  # fmt: skip
+        return made.judge(*folders)["node1"].drain
+
+    assert "failed-once" in judged(tmp_path / "two", 0, 1).doubts
+    assert "failed-once" not in judged(tmp_path / "one", 1, 1).doubts
+
+
+def test_an_earlier_setting_excuses_no_later_session(tmp_path):
+    document = factories.on_h200(2, versions=made.versions())
+    divided = factories.device_state(0, compute_partition="MIG")
+    mig = factories.on_h200(1, state=factories.state([divided], [divided]))
+    earlier = {"node1": (H200 | FEWER, mig)}
+    later = {"node1": (H200 | made.missed(), document)}
+    found = made.over_nodes(tmp_path, earlier, later, later)["node1"]
+    assert found.status == "PERF-FAIL" and {"reference", "setting"} <= made.rules(found)
+
+
+def test_an_error_of_hardware_counts_beside_other_devices(tmp_path):
+    document = factories.on_h200(2, series=[], complete=False)
+    document["devices"] = [one | {"name": "NVIDIA H100"} for one in document["devices"]]
+    document["outcome"] = {"exit_code": 9, "status": "device-error", "message": "ECC"}
+    found = of_h200(tmp_path, document, made.failed("sanity", job_exitcode=9))
+    assert found.status == "HW-FAIL" and found.drain.live
+
+
+def test_the_failed_check_alone_run_again_is_a_second_time(tmp_path):
+    """Also where the first session had a tool's document, which has a version of its own."""
+    osu = factories.document()["program"] | {"name": "osu", "version": "7.4"}
+    tool = factories.document(program=osu, options={"tool": "osu"}, series=[])
+    first = [
+        *[(made.good("osu", node=f"node{n}"), tool) for n in range(1, 4)],
+        *[(made.good(node=f"node{n}") | case, own)
+          for n, (case, own) in enumerate([made.slow(), made.sound(), made.sound()], 1)],
+    ]  # fmt: skip
+    again = [(made.good() | made.slow()[0], made.slow()[1])]
+    sessions = [
+        made.write(tmp_path / str(number), cases, start=factories.SESSION_START + number)
+        for number, cases in enumerate((first, again))
+    ]
+    assert made.judge(*sessions)["node1"].drain.live
+
+
+def test_a_job_that_slurm_ended_at_its_limit_twice_is_isolated(tmp_path):
+    over = made.failed("sanity", "its job reached its time limit", "TimeOverError", job_exitcode=0)
+    ends = over, made.crashed()[1]
+    found = made.over_nodes(tmp_path, made.of_many(ends), made.of_many(ends))
+    assert "isolated" in made.rules(found["node1"]) and found["node1"].drain.live
 
 
 @pytest.mark.parametrize(("rule", "status"), [*itertools.product(RULES, STATUSES)])

@@ -63,7 +63,7 @@ def test_what_rests_on_limits_is_provisional(uncalibrated, tmp_path, case, outco
 def test_what_is_simulated_is_not_provisional(uncalibrated, tmp_path):
     verdict = made.only(tmp_path / "results", MISSED, factories.simulated_document())
     assert (verdict.told, verdict.provisional) == ("PERF-FAIL", [])
-    assert lines(verdict)[0].startswith("# simulated; ")
+    assert lines(verdict)[0].startswith("# it is simulated; ")
 
 
 def test_a_pass_in_one_partition_without_a_calibration_is_provisional(references, tmp_path):
@@ -93,7 +93,7 @@ def test_the_sentence_stands_once_and_exit_codes_stay(uncalibrated, tmp_path):
     assert result.exit_code == 12
     assert said.startswith("Verdict on run-0: 1 provisional PERF-FAIL, 2 provisional PASS\n")
     assert "\nprovisional PASS (2): node[1-2]\n" in said
-    assert "\n# limits without a calibration; " in said and "\nscontrol" not in said
+    assert "\n# its limits have no calibration; " in said and "\nscontrol" not in said
     assert said.count("has no calibration of its own") == 1
     assert "fabricheck calibrate" in said
     whole = json.loads((tmp_path / "results" / "verdicts" / "run-0" / "verdict.json").read_text())

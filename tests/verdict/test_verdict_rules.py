@@ -238,11 +238,13 @@ def test_repetitions_are_attempts_of_one_check(tmp_path):
     assert made.judge(made.write(tmp_path / "b", all_slow))["node1"].status == "PERF-FAIL"
 
 
-def test_no_devices_where_the_site_states_some_is_hardware(tmp_path):
+def test_fewer_devices_than_the_site_states(tmp_path):
     case = made.good(node=None, system="h200", partition="x2", perfvalues={}) | made.failed(
         "sanity", job_exitcode=3
     )
-    for devices, rule in (([], "devices"), ([factories.device(0), factories.device(1)], "usage")):
+    one, both = [factories.device(0)], [factories.device(0), factories.device(1)]
+    # A runtime that lists no device at all is refused by its driver as a rule.
+    for devices, rule in (([], "refused"), (one, "devices"), (both, "usage")):
         document = made.ended("unsupported", 3, "no device", devices=devices, series=[])
         found = made.only(tmp_path / rule, case, document, command="reframe -n stream_local")
         assert made.rules(found) == {rule}
@@ -459,3 +461,4 @@ def test_every_rule_is_reached_in_this_file():
 def test_names_of_exceptions_are_those_of_the_checks():
     assert exceptions.OtherDevicesError.__name__ == attempts.OTHER_DEVICES
     assert exceptions.EndedBySchedulerError.__name__ == attempts.ENDED_BY_SCHEDULER
+    assert exceptions.TimeOverError.__name__ == attempts.TIME_OVER

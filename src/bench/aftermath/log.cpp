@@ -27,7 +27,8 @@ const Patterns& kernel_patterns() {
     Patterns patterns;
     for (
         const auto& [text, kind] : {
-            std::pair(R"(NVRM: Xid \([^)]*\): (48|63|64|74|79|92|94|95)\b)", log_kind::hardware),
+            std::pair(R"(NVRM: Xid \([^)]*\): (48|64|74|79|94|95|140|171|172)\b)",
+                      log_kind::hardware),
             std::pair(R"(NVRM: .*has fallen off the bus)", log_kind::hardware),
             std::pair(R"(NVRM: Xid )", log_kind::unclear),
             // A mere query of the counters logs totals, without "new", and their being zero.
@@ -41,10 +42,13 @@ const Patterns& kernel_patterns() {
                 log_kind::unclear),
             std::pair(R"(amdgpu.* [1-9]\d* uncorrectable hardware errors? detected)",
                       log_kind::unclear),
-            std::pair(R"(\[Hardware Error\].*(Machine Check Exception|Uncorrected error))",
-                      log_kind::hardware),
-            std::pair(R"(\[Hardware Error\].*event severity: (fatal|recoverable))",
-                      log_kind::hardware),
+            std::pair(R"(nvidia-nvswitch\d+: SXid .*\bFatal)", log_kind::hardware),
+            std::pair(
+                R"(\[Hardware Error\].*(Machine Check Exception|Uncorrected( error|,)|System Fatal error))",
+                log_kind::hardware),
+            std::pair(R"(\[Hardware Error\].*event severity: fatal)", log_kind::hardware),
+            std::pair(R"(\[Hardware Error\].*event severity: recoverable)", log_kind::unclear),
+            std::pair(R"(EDAC \S+: [1-9]\d* UE\b)", log_kind::hardware),
             std::pair(R"((AER|PCIe Bus Error): .*Uncorrect(ed|able) \(Fatal\))", log_kind::unclear),
         }) {
       patterns.emplace_back(std::regex(text, std::regex::optimize), kind);

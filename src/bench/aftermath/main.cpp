@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "aftermath/log.hpp"
@@ -32,6 +33,7 @@ struct Options {
   std::string errors;
   std::string sys = "/sys";
   std::string kernel_log = "/dev/kmsg";
+  double patience = 10;  ///< seconds
 };
 
 /// Ends by which nothing happened to a device: the program came to its end, or did not begin.
@@ -81,7 +83,15 @@ std::optional<std::string> read_log(const std::string& path) {
   return records;
 }
 
-/// What is seen at once, and cannot hang.
+/// Whether functions that PCI showed before are not among those that it shows now.
+bool lacks(const json& functions, const json& former) {
+  return !functions.is_null() && std::any_of(former.begin(), former.end(), [&functions](const json& one) {
+    return std::none_of(functions.begin(), functions.end(),
+                        [&one](const json& other) { return other["address"] == one["address"]; });
+  });
+}
+
+/// What is seen without the devices' drivers, and cannot hang.
 json seen(const json& document, const Options& options) {
   json absent = json::array();
   const auto lack = [&absent](const char* item, const std::string& why) {
@@ -97,13 +107,18 @@ json seen(const json& document, const Options& options) {
     result["pci_functions"] = lack("pci_functions", "the node is simulated");
     result["kernel_log"] = lack("kernel_log", "the node is simulated");
   } else {
-    const auto functions = pci_functions(options.sys);
+    const auto former =
+        document.value("/state/before/host/pci_functions"_json_pointer, json::array());
+    auto functions = pci_functions(options.sys);
+    // A device that its driver resets does not answer for some seconds.
+    for (double waited = 0; waited < options.patience && lacks(functions, former); waited += 0.5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      functions = pci_functions(options.sys);
+    }
     result["pci_functions"] = functions.is_null()
                                   ? lack("pci_functions", options.sys + " has no PCI devices")
                                   : functions;
     // One that fell off the bus is in the former list only.
-    const auto former =
-        document.value("/state/before/host/pci_functions"_json_pointer, json::array());
     std::vector<std::string> addresses;
     for (const auto& list : {functions, former}) {
       for (const auto& function : list) {
@@ -167,6 +182,8 @@ int main(int argc, char** argv) {
   line.add({"--errors", "the file of the program's standard error"}, options.errors);
   line.heading("Testing");
   line.add({"--sys", "the folder that takes the place of /sys"}, options.sys);
+  line.add({"--patience", "seconds for a device that does not answer to come back", "s"},
+           options.patience, 0, 60);
   line.add({"--kernel-log", "the file that takes the place of /dev/kmsg"}, options.kernel_log);
   if (const auto code = line.parse(argc, argv, "It never calls the runtime of the devices.")) {
     return *code;

@@ -342,6 +342,17 @@ void Nvml::read_processes(void* device, DeviceReading& reading) const {
   reading.list(std::move(processes), function, false);
 }
 
+std::optional<bool> Nvml::divided(const std::string& pci_address) const {
+  void* device = nullptr;
+  unsigned split = 0;
+  unsigned later = 0;
+  if (!problem_.empty() || call("nvmlDeviceGetHandleByPciBusId_v2", pci_address.c_str(), &device) ||
+      call("nvmlDeviceGetMigMode", device, &split, &later)) {
+    return std::nullopt;
+  }
+  return split != 0;
+}
+
 void Nvml::read(const std::string& pci_address, DeviceReading& reading) const {
   void* device = nullptr;
   auto wrong = problem_.empty() ? std::nullopt : std::optional(problem_);

@@ -25,6 +25,9 @@ class Nvml {
   /// host, which cost less in /sys. Nothing is reset, and no value is read that reading resets.
   void read(const std::string& pci_address, DeviceReading& reading) const;
 
+  /// Whether the device at a PCI address is in MIG mode; empty if the library does not tell it.
+  [[nodiscard]] std::optional<bool> divided(const std::string& pci_address) const;
+
  private:
   /// Calls a function of the library. Returns the problem; empty when the call succeeded.
   template <typename... Arguments>

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "harness/device_reading.hpp"
+#include "harness/nvml.hpp"
 
 namespace fabricheck {
 namespace {
@@ -57,9 +58,20 @@ json accessible(const std::filesystem::path& root, const std::string& folder,
   return access((root / "dev" / file).c_str(), R_OK | W_OK) == 0;
 }
 
+/// The mode in which the driver divides the device, or that it does not; null if unknown.
+json mode(const std::string& folder, const std::string& address, const std::string& vendor,
+          const Nvml* nvml) {
+  if (vendor == kAmd) {
+    const auto partition = file_text(folder + "/current_compute_partition");
+    return partition ? json(*partition) : json(nullptr);
+  }
+  const auto divided = nvml == nullptr ? std::nullopt : nvml->divided(address);
+  return divided ? json(*divided ? "MIG" : "none") : json(nullptr);
+}
+
 }  // namespace
 
-json pci_functions(const std::string& sys) {
+json pci_functions(const std::string& sys, const Nvml* nvml) {
   namespace fs = std::filesystem;
   std::error_code none;
   const fs::directory_iterator entries(sys + "/bus/pci/devices", none);
@@ -81,6 +93,7 @@ json pci_functions(const std::string& sys) {
                       {"vendor", vendor},
                       {"device", file_text(folder + "/device").value_or("")},
                       {"driver", driver.empty() ? json(nullptr) : json(driver)},
+                      {"mode", mode(folder, address, vendor, nvml)},
                       {"accessible", accessible(root, folder, address)}};
   }
   json functions = json::array();

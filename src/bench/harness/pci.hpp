@@ -6,13 +6,16 @@
 
 namespace fabricheck {
 
+class Nvml;
+
 constexpr const char* kNvidia = "0x10de";
 constexpr const char* kAmd = "0x1002";
 
 /// AMD's and NVIDIA's display controllers and processing accelerators by their folders under `sys`
-/// (/sys): address, vendor, device, driver and whether it is accessible, in the order of addresses.
+/// (/sys): address, vendor, device, driver, mode (such as CPX, or by `nvml` MIG) and whether it is
+/// accessible, in the order of addresses.
 /// Those that do not answer any more and virtual functions of others are left out. Null if there is
 /// no list of PCI devices.
-nlohmann::json pci_functions(const std::string& sys);
+nlohmann::json pci_functions(const std::string& sys, const Nvml* nvml = nullptr);
 
 }  // namespace fabricheck

@@ -438,7 +438,7 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
       "/sys/devices/system/node does not tell it");
   set("memory_errors", controller_errors(roots_.sys), "/sys/devices/system/edac/mc",
       "/sys/devices/system/edac/mc has no memory controller");
-  set("pci_functions", pci_functions(roots_.sys), "/sys/bus/pci/devices",
+  set("pci_functions", pci_functions(roots_.sys, nvml_.get()), "/sys/bus/pci/devices",
       "/sys/bus/pci/devices cannot be read");
   return host;
 }

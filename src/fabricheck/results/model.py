@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
 from fabricheck.core.vocabulary import (
@@ -62,6 +63,11 @@ class Host(TypedDict):
     page_size_bytes: int
     numa_balancing: int | None
     transparent_hugepage: str | None
+
+
+def node_name(host: Mapping[str, Any]) -> str:
+    """Return the scheduler's name of a host, else its host name."""
+    return str(host.get("scheduler_node") or host["hostname"])
 
 
 class ManagedMemory(TypedDict):
@@ -410,6 +416,7 @@ class PciFunction(TypedDict):
     vendor: str
     device: str
     driver: str | None
+    mode: str | None
     accessible: bool | None
 
 

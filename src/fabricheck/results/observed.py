@@ -16,6 +16,7 @@ from fabricheck.node import load as load_node
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.other_tools import RECORDERS
 from fabricheck.results.session import Case, Session
 from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions
@@ -281,7 +282,7 @@ def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])
-        if document["program"]["name"] in ("topology", "nics") and "node" in document["options"]:
+        if document["program"]["name"] in RECORDERS and "node" in document["options"]:
             return _node(str(document["options"]["node"]))
     site = partitions.known(where)
     name = site.get("extras", {}).get("node")

@@ -1,12 +1,13 @@
 """Other devices than a partition states: what explains them, from a document alone.
 
 A mode divides devices, a variable or a control group hides them, or the machine has devices of
-another kind: none of these is a fault. A device that PCI shows and the driver lacks is one.
+another kind: none of these is a fault. A device that PCI shows and its driver lacks is one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,10 +16,21 @@ from fabricheck.core.text import count, first_names
 from fabricheck.core.vocabulary import OF_DEVICES, UNKNOWN
 from fabricheck.node import NodeModel
 from fabricheck.results import settings, state
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import Device, PciFunction, ResultDocument, node_name
 
-#: The modes of a device that is whole (AMD, NVIDIA).
-_WHOLE = frozenset({"SPX", "none", "UNKNOWN", "Not supported"})
+#: Modes of a device that is whole (AMD, NVIDIA), or of which nothing is known.
+_WHOLE = frozenset({"", "SPX", "none", "UNKNOWN", "Not supported"})
+
+#: AMD's modes by the number of devices that each makes of one.
+_MODE_OF_PARTS = {2: "DPX", 4: "QPX", 8: "CPX"}
+
+#: The drivers of devices that a runtime uses; others, such as vfio-pci, keep a device from it.
+_DRIVERS = frozenset({"amdgpu", "nvidia"})
+
+#: Variables that choose among devices.
+_VISIBLE = (
+    "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+)  # fmt: skip
 
 #: Two sizes of memory that differ by more are of different devices: drivers keep some of it.
 _MEMORY_DIFFERS = 0.1
@@ -31,11 +43,12 @@ _PRODUCT = re.compile(r"[A-Z]{1,3}\d{2,4}[A-Z]?")
 class OtherDevices:
     """Why a node shows other devices than its partition states.
 
-    kind: `setting` (a mode, a variable, a control group, or another machine than stated), `lost`
-    (gone though PCI shows it, or gone from PCI too), or `unexplained`.
+    kind: `setting` (a mode, a variable, a control group, or another machine than stated), `refused`
+    (the runtime lists no device at all), `lost` (gone from the driver, or from PCI too), or
+    `unexplained`.
     """
 
-    kind: Literal["setting", "lost", "unexplained"]
+    kind: Literal["setting", "refused", "lost", "unexplained"]
     sentence: str
 
 
@@ -47,17 +60,29 @@ def explained(
     :param stated: the number of devices; None where a document need not have all of them.
     :param node: the node model of the partition; None if it has none.
     """
+    shown = len(document["devices"])
     on_gpu = document["program"]["runtime"] in OF_DEVICES
-    return (
-        (_divided(document, stated) if on_gpu else None)
-        or (None if stated is None else _fewer(document, stated, node))
-        or (_of_another_kind(document, node) if on_gpu and node is not None else None)
-    )
-
-
-def divides(mode: str | None) -> bool:
-    """Whether a mode of the driver divides a device into several."""
-    return bool(mode) and mode not in _WHOLE
+    modes = [one["compute_partition"] for one in state.device_states(document)] if on_gpu else []
+    mode = _dividing(modes)
+    if mode is not None and (mode == "MIG" or stated not in (None, shown)):
+        return OtherDevices("setting", divided_sentence(node_name(document["host"]), mode, shown))
+    other = _of_another_kind(document, node) if on_gpu and node is not None else None
+    # A simulated node without devices is a file that could not be read.
+    counts = stated not in (None, shown) and (shown or document["clock"] != "simulated")
+    if other is not None or stated is None or not counts:
+        return other
+    short = f"Node {node_name(document['host'])} shows {count(shown, 'device')}"
+    short = f"{short}; the partition states {stated}"
+    if shown > stated:
+        mode = mode_of_parts(shown, stated) if node is not None and node.vendor == "amd" else None
+        if mode is not None:
+            sentence = divided_sentence(node_name(document["host"]), mode, shown)
+            return OtherDevices("setting", sentence)
+        return OtherDevices("setting", f"{short}: choose the partition of these devices.")
+    setting = _hiding(document, shown, stated)
+    if setting is not None:
+        return OtherDevices("setting", f"{short}{setting}")
+    return _fewer(document, short, stated, node)
 
 
 def divided_sentence(node: str, mode: str, shown: int) -> str:
@@ -70,72 +95,106 @@ def divided_sentence(node: str, mode: str, shown: int) -> str:
     return f"Node {node} has its GPUs in mode {mode}, as {count(shown, 'device')}: {leave}."
 
 
-def _divided(document: ResultDocument, stated: int | None) -> OtherDevices | None:
-    """Explain the devices by a mode that divides them; MIG also where their number is right."""
-    shown = len(document["devices"])
-    modes = (one["compute_partition"] for one in state.device_states(document))
-    mode = next(filter(divides, modes), None)
-    if mode is None or (stated in (None, shown) and mode != "MIG"):
-        return None
-    return OtherDevices("setting", divided_sentence(_node(document), mode, shown))
+def divides(mode: str | None) -> bool:
+    """Whether a mode of the driver divides a device into several."""
+    return mode is not None and mode not in _WHOLE
 
 
-def _fewer(document: ResultDocument, stated: int, node: NodeModel | None) -> OtherDevices | None:
-    """Explain fewer devices than stated."""
-    shown = len(document["devices"])
-    # A simulated node without devices is a file that could not be read.
-    if shown >= stated or (document["clock"] == "simulated" and not shown):
-        return None
-    short = f"Node {_node(document)} shows {count(shown, 'device')}; the partition states {stated}"
+def mode_of_parts(shown: int, stated: int) -> str | None:
+    """Return the mode of AMD's driver that makes so many devices of those stated; None for none."""
+    parts, rest = divmod(shown, stated)
+    return None if rest else _MODE_OF_PARTS.get(parts)
+
+
+def _dividing(modes: Iterable[str | None]) -> str | None:
+    return next(filter(divides, modes), None)
+
+
+def _hiding(document: ResultDocument, shown: int, stated: int) -> str | None:
+    """Return what hides devices from the program, as the end of a sentence; None for nothing."""
     hidden = settings.hiding_devices(document)
     if hidden is not None:
-        return OtherDevices("setting", f"{short}. {hidden}")
-    granted = document["environment"].get("SLURM_GPUS_ON_NODE", "")
-    if granted == str(shown):
-        return OtherDevices(
-            "setting", f"{short}, but the job was granted {granted} (SLURM_GPUS_ON_NODE)."
-        )
+        return f". {hidden}"
+    environment = document["environment"]
+    for name in _VISIBLE:
+        chosen = [one for one in environment.get(name, "").split(",") if one.strip()]
+        if chosen and {*chosen} != set(map(str, range(stated))) and len({*chosen}) <= stated:
+            value = environment[name]
+            return f". {name} is {value}: unset it so that every process sees all devices."
+    if environment.get("SLURM_GPUS_ON_NODE", "") == str(shown):
+        return f", but the job was granted {shown} (SLURM_GPUS_ON_NODE)."
+    return None
+
+
+def _fewer(
+    document: ResultDocument, short: str, stated: int, node: NodeModel | None
+) -> OtherDevices:
+    """Explain fewer devices than stated, by what PCI shows."""
     missing = [*state.undriven_functions(document), *state.lost_functions(document)]
-    closed = [one["address"] for one in missing if one["accessible"] is False]
-    if closed:
+    by_setting = _kept_from_the_runtime(missing)
+    if by_setting is not None:
+        return OtherDevices("setting", f"{short}: {by_setting}")
+    if not document["devices"]:
+        # A runtime that lists nothing is refused by its driver as a rule, on every node.
+        return OtherDevices("refused", f"{short}: {document['outcome']['message'] or 'no reason'}")
+    gone = [one["address"] for one in missing if one["accessible"] or one["driver"] is None]
+    gone += [one["address"] for one in state.lost_functions(document)]
+    if gone:
+        named = first_names([*dict.fromkeys(gone)], 4)
         return OtherDevices(
-            "setting",
-            f"{short}: the files of {first_names(closed, 4)} are closed to the program, as by a "
-            "control group or a container. Request all devices.",
+            "lost", f"{short}. The driver lacks {named}, which PCI shows or showed."
         )
-    if missing:
-        gone = first_names([one["address"] for one in missing], 4)
-        return OtherDevices("lost", f"{short}. The driver lacks {gone}, which PCI shows or showed.")
     on_bus = state.accelerators(document)
-    if node is not None and on_bus is not None and on_bus < stated:
-        return OtherDevices(
-            "lost",
-            f"{short}, as {node.name} has. PCI shows {count(on_bus, 'accelerator')} as well.",
-        )
+    if node is not None and not missing and on_bus is not None and on_bus < stated:
+        seen = f"PCI shows {count(on_bus, 'accelerator')} as well"
+        return OtherDevices("lost", f"{short}, as {node.name} has. {seen}.")
     return OtherDevices("unexplained", f"{short}.")
 
 
+def _kept_from_the_runtime(missing: Iterable[PciFunction]) -> str | None:
+    """Return what keeps devices that PCI shows from the runtime; None for nothing known."""
+    for one in missing:
+        address = one["address"]
+        if divides(one["mode"]):
+            return f"{address} is in mode {one['mode']}, and has no device for the program."
+        if one["driver"] is not None and one["driver"] not in _DRIVERS:
+            return f"{address} is bound to the driver {one['driver']}."
+        if one["accessible"] is False:
+            return (
+                f"the file of {address} is closed to the program, as by a control group or a "
+                "container. Request all devices."
+            )
+    return None
+
+
 def _of_another_kind(document: ResultDocument, node: NodeModel) -> OtherDevices | None:
-    """Compare devices with the node model's; H100 and H200 differ in name and memory alone."""
+    """Compare devices with the node model's; H100 and H200 differ in name and memory alone.
+
+    One device among others that is unlike the model is no other kind of machine.
+    """
     assumed = node.facts["devices.memory_bytes"].kind == "assumed"
     wanted = node.devices[0].memory_bytes
-    for device in document["devices"]:
+
+    def another(device: Device) -> bool:
         has = device["memory_bytes"]
-        another = (
+        return (
             not _same_product(node.device_model, device["name"])
             or device["arch"].split(":")[0] not in (node.architecture, UNKNOWN)
             or not (assumed or has is None or abs(has - wanted) <= _MEMORY_DIFFERS * wanted)
         )
-        if another:
-            memory = "" if has is None else f" with {about(has)}"
-            return OtherDevices(
-                "setting",
-                f"Device {device['index']} of node {_node(document)} is {device['name']}{memory} "
-                f"({device['arch']}); the partition's node model {node.name} states "
-                f"{node.device_model} with {about(wanted)} ({node.architecture}): choose the "
-                "partition or the node model of these devices.",
-            )
-    return None
+
+    if not document["devices"] or not all(map(another, document["devices"])):
+        return None
+    device = document["devices"][0]
+    has = device["memory_bytes"]
+    memory = "" if has is None else f" with {about(has)}"
+    return OtherDevices(
+        "setting",
+        f"Device {device['index']} of node {node_name(document['host'])} is {device['name']}"
+        f"{memory} ({device['arch']}); the partition's node model {node.name} states "
+        f"{node.device_model} with {about(wanted)} ({node.architecture}): choose the "
+        "partition or the node model of these devices.",
+    )
 
 
 def _same_product(model: str, name: str) -> bool:
@@ -143,7 +202,3 @@ def _same_product(model: str, name: str) -> bool:
     products = set(_PRODUCT.findall(model)[:1])
     named = {word for word in re.split(r"[^A-Za-z0-9]+", name) if _PRODUCT.fullmatch(word)}
     return not named or not products or not products.isdisjoint(named)
-
-
-def _node(document: ResultDocument) -> str:
-    return document["host"].get("scheduler_node") or document["host"]["hostname"]

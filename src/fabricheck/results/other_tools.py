@@ -12,6 +12,9 @@ from fabricheck.results.model import ResultDocument, Series
 
 Findings = Iterator[tuple[str, str]]
 
+#: Programs of this suite that do not use a runtime: what they know of devices, others told them.
+RECORDERS = ("topology", "nics")
+
 #: The experiments of RCCL and NCCL: in a node, and between nodes.
 OF_RCCL = ("E11", "E17")
 

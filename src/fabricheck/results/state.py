@@ -557,7 +557,10 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
             continue
         port = pcie.get("width_max_port")
         most = min(pcie["width_max"], port or pcie["width_max"])
-        both = port is not None and after is not None
+        # Idle links may save lanes, so those of both moments count.
+        first = before["pcie"]
+        both = port is not None and after is not None and first is not None
+        both = both and first is not None and bool(first["width"]) and (first["width"] or 0) < most
         if pcie["width"] < most:
             narrow = NarrowPcie(_named(document, index), pcie["width"], most, both)
             found.append(narrow)
@@ -646,6 +649,17 @@ def hardware_log(document: ResultDocument) -> list[LogLine]:
         return []
     logs = (aftermath["kernel_log"], aftermath["runtime_log"])
     return [line for log in logs for line in log or () if line["kind"] == "hardware"]
+
+
+def shows_others(document: ResultDocument) -> bool:
+    """Whether a document shows, before and after, what others used of the devices and the host."""
+    every = [snapshot for snapshot, _ in _snapshots(document)]
+    known = (
+        snapshot["host"]["others"] is not None
+        and all(one["processes"] is not None for one in snapshot["devices"])
+        for snapshot in every
+    )
+    return len(every) == 2 and all(known)
 
 
 def disturbances(document: ResultDocument, devices: Devices = None) -> list[Cause]:

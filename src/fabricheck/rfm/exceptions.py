@@ -43,6 +43,10 @@ class DoubtedValueError(SanityError):  # type: ignore[misc]
     """A measured value is impossible: beyond a physical bound, or two clocks disagree."""
 
 
+class TimeOverError(SanityError):  # type: ignore[misc]
+    """The job reached its time limit: its program hung, or was slow."""
+
+
 class EndedBySchedulerError(SanityError):  # type: ignore[misc]
     """A user or the scheduler ended the job, which says nothing about the node."""
 
@@ -59,6 +63,8 @@ def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityErr
     :param document: the document that it left.
     """
     kind = EndedBySchedulerError if job.state in ENDED_BY_SCHEDULER else SanityError
+    if job.state == "TIMEOUT":
+        kind = TimeOverError
     return kind(exit_sentence(job, program, document))
 
 

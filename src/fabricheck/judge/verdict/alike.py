@@ -50,14 +50,14 @@ class Difference:
 
 def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
     """Return what to say before anything else where all nodes that ran checks failed them alike."""
-    checks: dict[int, dict[str, None]] = defaultdict(dict)
+    checks: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     for one in verdicts:
         for alike in one.all_alike:
-            checks[alike.nodes][alike.check] = None
+            checks[alike.nodes, ", ".join(alike.drivers)][alike.check] = None
     return [
         f"Software and settings first: all {nodes} nodes that ran {first_names([*names], 3)} "
-        "failed alike, with the same programs, runtime and driver."
-        for nodes, names in checks.items()
+        f"{f'with driver {driver} ' if driver else ''}failed alike."
+        for (nodes, driver), names in checks.items()
     ]
 
 

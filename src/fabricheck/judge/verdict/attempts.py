@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
-from fabricheck.judge.verdict.rules import RULES, Finding, finding, in_order
-from fabricheck.results import failures, killed, made_of, observed, state
+from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
+from fabricheck.results import failures as metric_failures
+from fabricheck.results import killed, made_of, observed, state
 from fabricheck.results.entry import Entry, scheduled_node
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
+from fabricheck.results.other_tools import RECORDERS
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.rfm.run_match import verification_faults
@@ -25,6 +26,7 @@ MOST = 8
 #: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame; reports contain their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
 SETTING, DOUBTED = "SettingError", "DoubtedValueError"
+TIME_OVER = "TimeOverError"
 
 #: Phases of ReFrame in which a result existed and was judged.
 JUDGING = frozenset({"sanity", "performance"})
@@ -32,20 +34,18 @@ JUDGING = frozenset({"sanity", "performance"})
 #: The rules that are a fault of a node where the same software does not show it elsewhere.
 ISOLATING = frozenset({"time-limit", "ended", "refused"})
 
-#: Programs of this suite that do not use the runtime.
-_WITHOUT_RUNTIME = frozenset({"topology", "nics"})
-
 #: The rules of limits, which are those of the devices that a partition states.
 _OF_LIMITS = frozenset({"reference", "peers", "at-times"})
 
 #: Signals by which a program ends through its own fault or its device's (128 + n as an exit code):
-#: illegal instruction, abort, bus error, arithmetic, invalid address. Others come from outside.
-CRASHES = frozenset({128 + n for n in (4, 6, 7, 8, 11)})
+#: abort, arithmetic, invalid address. Not an illegal instruction, which another processor's build
+#: has, nor a bus error, which a full /dev/shm causes. Others come from outside.
+CRASHES = frozenset({128 + n for n in (6, 8, 11)})
 
 #: The attempts that must fail in the same way before it counts as how the node is.
 TIMES = 2
 
-#: A member whose value is less than this part of its peers', in percent, is behind them for sure: a
+#: A member whose value is at most this part of its peers', in percent, is behind them for sure: a
 #: link that trained at half its width has 50.
 FAR_BEHIND_PEERS = 80.0
 
@@ -127,9 +127,9 @@ class Attempt:
             return
         other = self.other_devices
         if other is not None:
-            # What it measured is of other devices than its limits: only wrong data counts.
+            # What it measured is of other devices than its limits: only evidence counts.
             yield other
-            yield from self._of_data()
+            yield from (one for one in self._of_program() if one.rule.evidence is not None)
             yield from self._of_counters()
             return
         by_program = list(self._of_program())
@@ -157,7 +157,7 @@ class Attempt:
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
                 yield self._say("pcie-lanes", state.sentence(narrow))
-        node = document["host"].get("scheduler_node") or document["host"]["hostname"]
+        node = node_name(document["host"])
         for line in state.hardware_log(document):
             yield self._say("device-error", f"A log of node {node} names hardware: {line['text']}")
         for function in state.lost_functions(document):
@@ -170,7 +170,7 @@ class Attempt:
     def other_devices(self) -> Finding | None:
         """The finding on devices that are not those of the partition; None if they are."""
         document, case = self.document, self.case
-        if document is None or case is None or document["program"]["name"] in _WITHOUT_RUNTIME:
+        if document is None or case is None or document["program"]["name"] in RECORDERS:
             return None
         name, ran_with = document["program"]["name"], document["program"]["runtime"]
         runtime = partitions.runtime_of(case.where, case.environ)
@@ -187,9 +187,11 @@ class Attempt:
         node = observed.node_of(case.where, [document])
         devices = partitions.known(case.where).get("devices", ())
         stated = len(node.devices) if node else sum(one["num_devices"] for one in devices)
-        why = explained(document, stated if counted else None, node)
+        why = explained(document, (stated or None) if counted else None, node)
         if why is None:
             return None
+        if why.kind == "refused":
+            return self._say("refused", why.sentence)
         rules = {"setting": "setting", "lost": "lost", "unexplained": "devices"}
         # It is of the node, whichever check finds it.
         return finding(rules[why.kind], why.sentence)
@@ -202,7 +204,9 @@ class Attempt:
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
         found = finding(rule, because, self.check, metric)
         crashed = self.case is not None and self.case.exit_code in CRASHES
-        return replace(found, isolates=rule in ISOLATING and (rule != "ended" or crashed))
+        alone = self.document is None or not state.disturbances(self.document)
+        isolates = rule in ISOLATING and (rule != "ended" or crashed) and alone
+        return replace(found, isolates=isolates)
 
     def _measured(
         self, rule: str, because: str, metric: str | None, devices: state.Devices
@@ -228,8 +232,8 @@ class Attempt:
         if made is None or made.reduce != "peers" or self.case is None or self.document is None:
             return False
         missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
-        watched = "state" in self.document or self.document["clock"] == "simulated"
-        return missed and watched and self.case.values[metric][0] < FAR_BEHIND_PEERS
+        watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
+        return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
 
     def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
@@ -238,6 +242,7 @@ class Attempt:
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
         found = self._measured("reference", because, metric, devices)
+        found = replace(found, devices=frozenset(devices or ()))
         if found.rule.name != "reference" or not series or self.case is None:
             return found
         if self.document is not None and state.slowdowns(self.document, devices):
@@ -276,8 +281,10 @@ class Attempt:
         if document is None:
             return
         wrong = [one for one in document["series"] if one["verification"]["errors"]]
+        # A sum has the errors of its shares.
+        copies = sum(one["role"] != "sum" for one in wrong)
         moved_by_us = all(one["engine"] not in ("mpi", "rccl") for one in wrong)
-        rule = "wrong-data-twice" if len(wrong) > 1 and moved_by_us else "wrong-data"
+        rule = "wrong-data-twice" if copies > 1 and moved_by_us else "wrong-data"
         for series in wrong:
             for sentence in verification_faults(document, series):
                 yield self._say(rule, sentence)
@@ -308,7 +315,7 @@ class Attempt:
 
     def _outcome(self, document: ResultDocument) -> str:
         said = document["outcome"]["message"]
-        node = document["host"].get("scheduler_node") or document["host"]["hostname"]
+        node = node_name(document["host"])
         status = document["outcome"]["status"]
         program = document["program"]["name"]
         if status == "running":
@@ -331,6 +338,8 @@ class Attempt:
             yield self._say("devices", reason)
         elif case.error == SETTING:
             yield self._say("setting", reason)
+        elif case.error == TIME_OVER:
+            yield self._say("time-limit", reason)
         elif case.phase == "performance" or _missed(case):
             yield from self._of_metrics(case, reason)
         elif explained:
@@ -363,13 +372,13 @@ class Attempt:
             yield self._say("no-value", reason)
         for name, judged in failed.items():
             rule = self._rule_of(case, name)
-            own = [failures.of_metric(reason, name) or ""]
+            own = [metric_failures.of_metric(reason, name) or ""]
             if rule in ("topology", "nics") and self.document is not None:
                 lost = self.document.get("lost") or ()
                 every = self.document.get("differences")
                 own = own if every is None else [one for one in every if one not in lost]
             elif rule != "reference" and not own[0]:
-                own = failures.sentences(reason) or own
+                own = metric_failures.sentences(reason) or own
             for said in own:
                 because = said or _beside_limit(case, name, judged)
                 if rule == "reference":
@@ -425,24 +434,27 @@ class Tried:
 
 
 def together(
-    check: str, attempts: Sequence[Attempt], other_devices: Finding | None = None
+    check: str, attempts: Sequence[Attempt], other_devices: Mapping[float, Finding] | None = None
 ) -> Tried:
     """Return the joint result of several attempts of a check on one node.
 
     Passes do not excuse what failed since the last one twice in the same way.
 
     :param attempts: at least one, in the order of their start.
-    :param other_devices: that another check of the node found other devices than stated, which
-        makes limits meaningless.
+    :param other_devices: by the start of a session, that a check of it found other devices than
+        stated, which makes its limits meaningless.
     """
+    others = other_devices or {}
     passed = [number for number, one in enumerate(attempts) if one.passed]
     ran = [one for one in attempts if not one.skipped]
     since = attempts[passed[-1] + 1 :] if passed else attempts
-    broken = _failed_twice(since)
+    broken = any(times >= TIMES for times in failures(since).values())
     reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
-        for found in attempt.findings:
+        for one in attempt.findings:
+            limited = one.rule.name in _OF_LIMITS and attempt.began in others
+            found = others[attempt.began] if limited else one
             beside = found.rule.beside_a_pass
             if not passed or (broken and attempt in since):
                 reasons.append(found)
@@ -465,12 +477,20 @@ def together(
         else one
         for one in reasons
     ]
-    if other_devices is not None:
-        reasons = [other_devices if one.rule.name in _OF_LIMITS else one for one in reasons]
     return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
 
 
-def _failed_twice(attempts: Sequence[Attempt]) -> bool:
-    """Whether attempts failed twice in the same way."""
-    ways = Counter(way for one in attempts for way in {found.way for found in one.findings})
-    return any(times >= TIMES for times in ways.values())
+def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
+    """Return by way how many attempts failed so, those of a missed limit on a common device.
+
+    The devices of an attempt without a document are unknown, and agree with any.
+    """
+    found: dict[Way, list[frozenset[int]]] = {}
+    for attempt in attempts:
+        for way in dict.fromkeys(one.way for one in attempt.findings):
+            own = (one.devices for one in attempt.findings if one.way == way)
+            found.setdefault(way, []).append(frozenset().union(*own))
+    return {
+        way: sum(not (one and each[-1]) or not one.isdisjoint(each[-1]) for one in each)
+        for way, each in found.items()
+    }

@@ -13,12 +13,12 @@ from fabricheck.judge.fabric.attributing import attribute
 from fabricheck.judge.fabric.reading import measured_of
 from fabricheck.judge.verdict.attempts import TIMES
 from fabricheck.judge.verdict.checks import key
-from fabricheck.judge.verdict.evidence import Run, Software, Way
+from fabricheck.judge.verdict.evidence import Run, Software
 from fabricheck.judge.verdict.grouping import NodeResults, Subject
-from fabricheck.judge.verdict.rules import Finding, finding
+from fabricheck.judge.verdict.rules import Finding, Way, finding
 
 #: The nodes of a launch have one software: that of its programs.
-ROUNDS: Software = (("rounds",),)
+ROUNDS = Software(("rounds",))
 
 
 def named(

@@ -37,14 +37,12 @@ class Checks:
     def of(cls, attempts: Iterable[Attempt], choice: Choice) -> Checks:
         """Return the checks of some attempts, which are in the order of their start."""
         found: dict[Key, list[Attempt]] = defaultdict(list)
-        other_devices: dict[str, Finding] = {}
+        others: dict[str, dict[float, Finding]] = defaultdict(dict)
         for attempt in attempts:
             found[key(attempt)].append(attempt)
             if attempt.other_devices is not None and attempt.other_devices.rule.name == "setting":
-                other_devices[key(attempt)[0]] = attempt.other_devices
-        tried = {
-            each: together(each[2], own, other_devices.get(each[0])) for each, own in found.items()
-        }
+                others[key(attempt)[0]][attempt.began] = attempt.other_devices
+        tried = {each: together(each[2], own, others.get(each[0])) for each, own in found.items()}
         return cls(tried, choice)
 
     @property

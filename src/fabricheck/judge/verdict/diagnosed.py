@@ -121,6 +121,9 @@ def with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[F
     """
     places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
     lacks = told is None or told.node_model is None or (told.lacking and not told.degraded)
+    # A device that is gone is its own explanation.
+    gone = all(reasons[place].rule.name == "lost" for place in places)
+    lacks = lacks or (told is not None and not told.degraded and gone)
     if told is None or not places or lacks:
         return list(reasons)
     place = places[0] if told.degraded else places[-1] + 1

@@ -16,29 +16,39 @@ from fabricheck.core import nodelists
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
-from fabricheck.judge.verdict.attempts import ISOLATING, TIMES, Attempt
+from fabricheck.judge.verdict.attempts import ISOLATING, TIMES, Attempt, failures
 from fabricheck.judge.verdict.checks import Key, key
 from fabricheck.judge.verdict.grouping import NodeResults
-from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, worst
+from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Way, worst
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
+from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.other_tools import RECORDERS, of_another_tool
 
 #: The most nodes that may fail alike and still be accused by contrast, as a part of those that ran.
 FEW = 0.1
+
+#: The nodes that all lose a device only by something that they share.
+SEVERAL = 3
 
 #: Rules of which all nodes together say something where they all fail by one: not a setting, which
 #: its own sentence explains, and nothing that names hardware.
 _OF_ALL = frozenset(
     {name for name, rule in RULES.items() if rule.evidence == "contrast"}
-    | {"software", "refused", "tool", "ended", "time-limit"}
+    | {"lost", "software", "refused", "tool", "ended", "time-limit"}
 )
 
-#: What an attempt failed by: the rule, and the metric where it has one.
-Way = tuple[str, str | None]
 
-#: The versions that could make a check fail: of programs, runtime and driver.
-Software = tuple[tuple[str, ...], ...]
+@dataclass(frozen=True)
+class Software:
+    """What could make a check fail as well as a device: versions, and the power caps of devices."""
+
+    programs: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
+    caps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,26 +94,25 @@ def runs_of(results: NodeResults) -> list[Run]:
 def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> Run:
     passes = [number for number, one in enumerate(attempts) if one.passed]
     since = attempts[passes[-1] + 1 if passes else 0 :]
-    failures: dict[Way, int] = defaultdict(int)
-    isolating = set()
-    for attempt in since:
-        for way in {one.way for one in attempt.findings}:
-            failures[way] += 1
-        isolating |= {one.way for one in attempt.findings if one.isolates}
-    return Run(check, software, not since, bool(passes), dict(failures), frozenset(isolating))
+    isolating = {one.way for attempt in since for one in attempt.findings if one.isolates}
+    return Run(check, software, not since, bool(passes), failures(since), frozenset(isolating))
 
 
 def _software(documents: Iterable[ResultDocument]) -> Software | None:
-    """Return the versions of a session in a partition; None where the driver's is unknown."""
-    programs, runtimes, drivers = set(), set(), set()
+    """Return the software of a session in a partition; None where the driver's is unknown."""
+    programs, kernels, runtimes, drivers, caps = set(), set(), set(), set(), set()
     for document in documents:
-        if document["program"]["name"] in ("topology", "nics"):
-            continue  # of Python: they do not use the runtime
+        if document["program"]["name"] in RECORDERS or of_another_tool(document):
+            continue
         programs.add(f"{document['program']['version']} {document['program']['commit']}")
+        kernels.add(str(document["host"]["kernel"]))
         runtimes.add(str(document["versions"].get("runtime")))
         drivers.add(str(document["versions"].get("driver")))
-    known = [one - {"None", UNKNOWN} for one in (programs, runtimes, drivers)]
-    return (*(tuple(sorted(one)) for one in known),) if known[2] else None
+        caps |= {f"{one['power_cap_w']} W" for one in state.device_states(document)}
+    unknown = {"None", "None W", UNKNOWN}
+    every = (programs, kernels, runtimes, drivers, caps)
+    found = Software(*(tuple(sorted(one - unknown)) for one in every))
+    return found if found.drivers else None
 
 
 def decided(
@@ -173,6 +182,8 @@ def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
         doubts = [*of_node]
         if evidence == "contrast":
             doubts += _doubts_of_contrast(reason, judged, others)
+        elif reason.rule == "lost" and others.lack_alike(judged.runs):
+            doubts.append("all-alike")
         found = model.Drain(
             live=not doubts,
             evidence=evidence if len(doubts) == len(of_node) else None,
@@ -182,7 +193,7 @@ def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
         )
         if best is None or _rank(found) < _rank(best):
             best = found
-    return best or model.Drain(live=False, doubts=[*of_node, "no-evidence"])
+    return best or model.Drain(live=False, doubts=[*of_node, "no-contrast"])
 
 
 def _rank(drain: model.Drain) -> tuple[bool, int]:
@@ -209,7 +220,7 @@ def _doubts_of_contrast(
         (run, way)
         for run in judged.runs
         for way in (run.isolating if rule == "isolated" else [(rule, reason.metric)])
-        if run.check[2] == reason.check and way in run.failures
+        if reason.check in (None, run.check[2]) and way in run.failures
     ]
     if not every:
         return ["no-contrast"]
@@ -250,10 +261,21 @@ class _Cohorts:
         elif not (run.passed_before or self.passed_elsewhere(verdict, run)):
             found.append("no-contrast")
         cohort = self._nodes[run.check, run.software]
-        alike = sum(_fails_by(own, way[0]) for own in cohort.values())
+        alike = sum(way in own.failures for own in cohort.values())
         if alike > max(1, FEW * len(cohort)):
             found.append("all-alike" if alike == len(cohort) else "many-alike")
         return found
+
+    def lack_alike(self, runs: Iterable[Run]) -> bool:
+        """Whether all of several nodes lost something: they are another kind of machine, or their
+        driver tells it so.
+        """
+        lost = [run for run in runs if _fails_by(run, "lost")]
+        cohorts = [self._nodes[run.check, run.software] for run in lost]
+        return any(
+            len(nodes) >= SEVERAL and all(_fails_by(own, "lost") for own in nodes.values())
+            for nodes in cohorts
+        )
 
     def all_alike(self, runs: Iterable[Run]) -> list[model.AllAlike]:
         """Return what all nodes, several, that ran a check of these runs failed by."""
@@ -262,7 +284,10 @@ class _Cohorts:
             cohort = self._nodes[run.check, run.software]
             for rule in dict.fromkeys(rule for rule, _ in run.failures if rule in _OF_ALL):
                 if len(cohort) > 1 and all(_fails_by(own, rule) for own in cohort.values()):
-                    alike = model.AllAlike(check=run.check[2], rule=rule, nodes=len(cohort))
+                    drivers = list(run.software.drivers) if run.software is not None else []
+                    alike = model.AllAlike(
+                        check=run.check[2], rule=rule, nodes=len(cohort), drivers=drivers
+                    )
                     found.append(alike)
         return found
 

@@ -80,7 +80,6 @@ Doubt = Literal[
     "no-contrast",
     "many-alike",
     "all-alike",
-    "no-evidence",
 ]
 
 
@@ -105,7 +104,9 @@ class AllAlike(_Strict):
     check: str
     rule: str
     nodes: int
-    """How many ran it, this one included."""
+    """How many ran it with this software, this one included."""
+    drivers: list[str]
+    """The versions of their driver; empty where they are unknown."""
 
 
 class RanIn(_Strict):

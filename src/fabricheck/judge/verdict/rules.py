@@ -31,6 +31,9 @@ FAILED: frozenset[NodeStatus] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
 #: way, and few nodes failed so. Only these make a line for the scheduler live (`verdict.evidence`).
 Evidence = Literal["positive", "contrast"]
 
+#: What an attempt failed by: the rule, and the metric where it has one.
+Way = tuple[str, str | None]
+
 
 def worst(statuses: Iterable[NodeStatus]) -> NodeStatus:
     """Return the worst of some statuses; PASS if there are none."""
@@ -335,7 +338,8 @@ class Finding:
 
     check: its name without the node; None for the node as a whole. metric: the failed metric.
     status: the status of the rule, or its status beside a pass. isolates: whether it is a fault of
-    the node where the same software does not show it elsewhere.
+    the node where the same software does not show it elsewhere. devices: those that decided a
+    missed limit; empty where they are unknown.
     """
 
     rule: Rule
@@ -344,9 +348,10 @@ class Finding:
     metric: str | None
     status: NodeStatus
     isolates: bool = False
+    devices: frozenset[int] = frozenset()
 
     @property
-    def way(self) -> tuple[str, str | None]:
+    def way(self) -> Way:
         """In which way it failed: the rule, and the metric where it has one."""
         return self.rule.name, self.metric
 

@@ -17,17 +17,16 @@ LONGEST_REASON = 200
 
 #: What keeps a line from being live, in the words of its comment.
 DOUBTS: dict[model.Doubt, str] = {
-    "simulated": "simulated",
+    "simulated": "it is simulated",
     "nothing-measured": "no document shows what was measured",
-    "injected-faults": "injected faults",
+    "injected-faults": "faults were injected",
     "not-scheduled": "no scheduler named this node",
-    "provisional": "limits without a calibration",
-    "failed-once": "failed once, run it again",
+    "provisional": "its limits have no calibration",
+    "failed-once": "it failed so once, run it again",
     "unknown-software": "the driver's version is unknown",
     "no-contrast": "it passed nowhere with the same programs, runtime and driver",
     "many-alike": "many nodes failed alike",
     "all-alike": "all nodes failed alike",
-    "no-evidence": "nothing here is evidence of hardware",
 }
 
 

@@ -6,7 +6,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import count
@@ -52,11 +51,6 @@ def require_nics(model: NodeModel) -> None:
         raise NotFoundError(f"The node model {model.name} states no NICs.")
 
 
-def node_name(host: Mapping[str, Any]) -> str:
-    """Return the scheduler's name of a node, else its host name."""
-    return str(host.get("scheduler_node") or host["hostname"])
-
-
 def compare(
     node: str, model: NodeModel, nics: Sequence[SeenNic], fabric: Fabric | None, now: float = 0.0
 ) -> Comparison:
@@ -94,8 +88,10 @@ def compare(
         ]
     elif fabric.file.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
-    # As many NICs with other names are none that is gone.
-    gone = len(nics) < len(model.nics) and model.facts["nics"].kind in ("published", "measured")
+    # Where none is there, the driver or the namespace lacks them; as many with other names are none
+    # that is gone.
+    gone = bool(pairs) and len(nics) < len(model.nics)
+    gone = gone and model.facts["nics"].kind in ("published", "measured")
     return Comparison(tuple(differences), tuple(unread), tuple(notes), tuple(lost) if gone else ())
 
 

@@ -12,12 +12,11 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.vocabulary import ENV_NODE, Runtime
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import ResultDocument, node_name
 from fabricheck.tools.nics.comparison import (
     compare,
     described,
     new_errors,
-    node_name,
     require_nics,
 )
 from fabricheck.tools.nics.libraries import Libraries, libraries

@@ -79,8 +79,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         notes.append("links are not reported")
     if weighs(model, "switch" if model.switch is not None else "links"):
         differences += of_links
-        # With more links elsewhere the cables are others, and none is gone.
-        lost = () if _has_more_links(model, report) else tuple(of_links)
+        lost = tuple(of_links) if _is_gone(model, report) else ()
     else:
         notes += [f"differs from what is assumed: {sentence}" for sentence in of_links]
     if report.link_peak_gbs is not None and model.links:
@@ -116,11 +115,23 @@ def by_weight(
         notes += [f"differs from another host: {sentence}" for sentence in sentences]
 
 
-def _has_more_links(model: NodeModel, report: Reported) -> bool:
-    links = report.links
-    return links is not None and any(
-        links[a][b] > model.link_matrix[a][b] for a, b in combinations(range(report.count), 2)
-    )
+def _is_gone(model: NodeModel, report: Reported) -> bool:
+    """Whether links are gone: of one pair, or of several that have a device in common.
+
+    With more links elsewhere the cables are others. Where pairs without a common device differ, the
+    devices are numbered otherwise, or the driver tells all links otherwise.
+    """
+    fewer: list[set[int]] = []
+    for a, b in combinations(range(report.count), 2):
+        expected = model.link_matrix[a][b]
+        if report.links is not None:
+            if report.links[a][b] > expected:
+                return False
+            if report.links[a][b] < expected:
+                fewer.append({a, b})
+        elif report.link_types is not None and expected and report.link_types[a][b] != "XGMI":
+            fewer.append({a, b})
+    return bool(fewer) and bool(set.intersection(*fewer))
 
 
 def _matched(

@@ -20,7 +20,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
 from fabricheck.results.model import Device, ResultDocument
-from fabricheck.results.other_devices import divided_sentence
+from fabricheck.results.other_devices import divided_sentence, mode_of_parts
 from fabricheck.tools.runner import recorded_code
 from fabricheck.tools.topology.comparison import by_weight, compare, weighs
 from fabricheck.tools.topology.detection import Detection, NoTools, detect, parse_files
@@ -146,6 +146,8 @@ def _compare(
             f"{report.count} devices of the {len(model.devices)} in {model.name}: request all of "
             "them."
         )
+    if model.vendor == report.vendor == "amd":
+        mode = mode or mode_of_parts(report.count, len(model.devices))
     if mode is not None and report.count != len(model.devices):
         raise PreventedBySetting(divided_sentence(host["hostname"], mode, report.count))
     outcome = compare(model, report)
