@@ -310,7 +310,7 @@ def on_h200(number: int = 2, **changes: Any) -> dict[str, Any]:
             arch="sm_90",
             memory_bytes=143771 << 20,
             pci_address=f"0000:{0x41 + index:02x}:00.0",
-        )  # fmt: skip
+        )
         for index in range(number)
     ]
     quiet = state([device_state(index) for index in range(number)])

@@ -11,7 +11,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.core.errors import InvalidInputError, UsageError
-from fabricheck.core.vocabulary import EXIT_DIFFERENT, Runtime
+from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.tools.nics.comparison import compare, described, require_nics
@@ -48,7 +48,7 @@ def check_command(
     """Print a line for each finding about this node's NICs: for people, prologs and health checks.
 
     It takes about a second, measures nothing, writes nothing, and needs no root. Exit codes: 0 all
-    is as in the model; 8 a NIC differs, or a setting keeps messages from it; 3 this machine shows
+    is as in the model; 8 a NIC differs; 13 a setting keeps messages from one; 3 this machine shows
     no network, or the model has no NICs; 4 the state or the speed of a NIC cannot be read.
     """
     expected = load(model)
@@ -81,8 +81,10 @@ def check_command(
         if not lines and not found.unread:
             names = ", ".join(nic.name for nic in own)
             typer.echo(f"{node}: {names} are as in {expected.name}.")
-    if lines:
+    if found.differences:
         raise typer.Exit(EXIT_DIFFERENT)
+    if there.settings:
+        raise typer.Exit(EXIT_NODE_OPEN)
     if found.unread:
         raise typer.Exit(InvalidInputError.exit_code)
 

@@ -95,8 +95,9 @@ _OF_A_CHECK = (
     Rule(
         "lost",
         "HW-FAIL",
-        "A device, a link or a NIC is gone that the node model states (published or measured) or "
-        "that PCI shows, and no mode, control group or variable explains it.",
+        "A device, a link or a NIC is gone that the node model states (published or measured), or "
+        "that PCI shows, beside others that are there; and no mode, control group or variable "
+        "explains it.",
         "HW-FAIL",
         "positive",
     ),
@@ -110,8 +111,8 @@ _OF_A_CHECK = (
     Rule(
         "devices",
         "HW-FAIL",
-        "The node shows fewer devices than the partition states. No setting hides them, and what "
-        "PCI shows is unknown.",
+        "The node shows fewer devices than the partition states. No setting is known to hide them, "
+        "and PCI does not tell which are missing.",
         evidence="contrast",
     ),
     Rule(
@@ -146,7 +147,7 @@ _OF_A_CHECK = (
     Rule(
         "peers",
         "PERF-FAIL",
-        "A member is more than 20 % behind its peers on the node in two attempts, whose documents "
+        "A member is at least 20 % behind its peers on the node in two attempts, whose documents "
         "show that nobody else used node or device. It needs no calibration, and is not "
         "provisional.",
         evidence="contrast",
@@ -214,8 +215,8 @@ _OF_A_CHECK = (
     Rule(
         "refused",
         "INCOMPLETE",
-        "A program ended with `refused`: a call of the runtime failed by an error that names no "
-        "hardware, such as a launch failure or an invalid value.",
+        "A call of the runtime failed by an error that names no hardware, such as a launch failure "
+        "or an invalid value (`refused`), or the runtime lists no device at all.",
     ),
     Rule(
         "cancelled",
