@@ -81,6 +81,7 @@ def target(environment: dict | None = None, **partition) -> Target:
         "launcher": "srun",
         "environs": ["rocm"],
         "access": [],
+        "features": [],
         "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
         "extras": {"node": "mi250x"},
         **partition,

@@ -240,7 +240,7 @@ def own(
     tree.tool("mpi", "exit 1", folder)
     tree.tool("all_reduce_perf", folder=folder)
     tree.tool("osu_bw", f"echo 'Options:'; echo '{osu}'", folder / "osu/mpi/pt2pt")
-    tree.tool("ldd")
+    tree.tool("ldd", "echo '  libmpi.so.12 => /opt/mpich/libmpi.so.12 (0x1)'")
     extras = {"osu_folder": str(folder / "osu"), "rccl_folder": str(folder)}
     return environment_of(folder, FEATURES, **extras)
 
@@ -257,8 +257,10 @@ def test_all_programs_are_there(tree, tmp_path):
 LOADING = '() { loaded="$loaded $2"; export loaded; }'
 LDD = """case "$loaded" in
   *libfabric*) echo "  libfabric.so.1 => /opt/cray/libfabric/lib64/libfabric.so.1 (0x1)";;
-  *) echo "  libfabric.so.1 => not found"; echo "  libmpi.so => /opt/mpich/libmpi.so (0x1)";;
-esac"""
+  *) echo "  libfabric.so.1 => not found";;
+esac
+echo "  libmpi.so => /opt/mpich/libmpi.so (0x1)"
+"""
 
 
 def test_a_program_of_ranks_finds_its_libraries_with_the_modules_of_a_job(tree, tmp_path):
@@ -286,6 +288,30 @@ def test_a_program_of_ranks_finds_its_libraries_with_the_modules_of_a_job(tree, 
     wanted["modules"].pop()
     wanted["env_vars"] = [["loaded", "$loaded:/opt/libfabric"]]
     assert [status for status, _ in libraries()] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("library", "status"),
+    [
+        ("libmpi_gnu_123.so.12", "ok"),
+        # What Cray MPICH needs for devices, and what any program has.
+        ("libmpi_gtl_hsa.so.0", "missing"),
+        ("libc.so.6", "missing"),
+    ],
+)
+def test_tests_of_collectives_need_mpi_where_there_are_several_nodes(
+    tree, tmp_path, library, status
+):
+    environment = own(tree, tmp_path)
+    tree.tool("ldd", f"echo '  {library} => /lib/{library} (0x1)'")
+    program = tmp_path / "programs" / "all_reduce_perf"
+    nodes = target(features=["several_nodes"])
+    found = said(programs.check(nodes, environment, tree.machine()))[-1]
+    assert found[0] == status and found[1].startswith(f"{program} ")
+    assert ("is built without MPI" in found[1]) == (status == "missing")
+    # On one node a single process has all devices.
+    others = said(programs.check(target(), environment, tree.machine()))
+    assert not any(says.startswith(f"{program} ") for _, says in others)
 
 
 OTHERS = {

@@ -23,6 +23,7 @@ from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan, read_plan
 from fabricheck.tools.benchmarks import OSU as OSU_TESTS
 from fabricheck.tools.recording import mpi_version, record
 from full_disk import files_of_at_most
+from nccl_texts import SCAN, rccl_2024
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 STATE = Path(__file__).parents[2] / "src" / "bench" / "harness" / "state.cpp"
@@ -393,6 +394,24 @@ def test_a_wrong_network_that_takes_too_long_is_the_reason(tmp_path):
         }
         found = failure(one, tmp_path=tmp_path, **TWO_NODES | {"network": "AWS Libfabric"})
         assert found[0] == code and message in found[1], found
+
+
+@pytest.mark.parametrize(("end", "limit_s"), [("", 60), ("; exit 3", 60), ("; exec sleep 60", 1)])
+def test_ranks_that_each_run_a_test_of_their_own(tmp_path, end, limit_s):
+    """Without MPI nothing tells a rank of the others, and all of a node take its first device."""
+    (tmp_path / "rank").write_text(rccl_2024(SCAN, count=1))
+    one = launch(
+        "all_reduce", None, doubled(MIB, 4 * MIB), ranks=16, devices=list(range(16)), nodes=2,
+        command=f"for i in $(seq 16); do cat '{tmp_path}/rank'; done{end}", limit_s=limit_s,
+    )  # fmt: skip
+    facts = factories.document(devices=[factories.device(index) for index in range(16)])
+    plan = {"tool": "rccl-tests", "buffers": "device", "network": "cxi", "facts_document": facts}
+    document = recorded(one, tmp_path=tmp_path, **plan)
+    assert document["outcome"]["status"] == "tool"
+    assert document["outcome"]["message"].endswith(
+        "each of the 16 ranks ran a test of its own: rccl-tests is built without MPI, or with "
+        "another MPI than the launcher's."
+    )
 
 
 def test_other_devices_and_wrong_data_of_nccl(tmp_path):

@@ -85,6 +85,10 @@ class OtherRunError(_OfOutput, InvalidInputError):
     """The output is complete, but of another run than the requested one."""
 
 
+class RanksApartError(OtherRunError):
+    """Each rank of a tool ran by itself, so that no data went from one to another."""
+
+
 class WrongSettingError(_OfOutput):
     """The tool used something else than a setting should have given it, such as another network."""
 

@@ -20,7 +20,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core import strict_json
-from fabricheck.core.errors import OtherRunError, UsageError, WrongSettingError
+from fabricheck.core.errors import (
+    FabricheckError,
+    OtherRunError,
+    RanksApartError,
+    UsageError,
+    WrongSettingError,
+)
 from fabricheck.core.text import first_fault, first_names, read_text
 from fabricheck.core.vocabulary import (
     BETTER,
@@ -270,6 +276,8 @@ def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> F
 
 
 def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
+    if apart := _ranks_apart(plan, launch, text):
+        raise apart
     result = nccl.parse(text, launch.origin, launch.program, launch.ranks, launch.sizes)
     for reason in _of_another_run(plan, launch, result, facts):
         raise OtherRunError(launch.origin, None, reason)
@@ -305,13 +313,25 @@ def _remarks(plan: Plan, result: NcclResult) -> Iterator[str]:
         yield f"{result.tests} was built with headers of {headers}, and the library is {library}"
 
 
-def too_slow(plan: Plan, launch: Launch, text: str) -> WrongSettingError | None:
+def too_slow(plan: Plan, launch: Launch, text: str) -> FabricheckError | None:
     """Return why a launch did not finish in its time, where its output shows that.
 
     :param text: what it printed until then.
     """
     networks = nccl.networks_of(text)
-    return _other_network(plan, launch, networks) if networks else None
+    other = _other_network(plan, launch, networks) if networks else None
+    return _ranks_apart(plan, launch, text) or other
+
+
+def _ranks_apart(plan: Plan, launch: Launch, text: str) -> RanksApartError | None:
+    """Return that each rank on several nodes ran a test of its own; None if one test ran."""
+    if launch.nodes == 1 or nccl.tests_in(text) < 2:
+        return None
+    reason = (
+        f"each of the {launch.ranks} ranks ran a test of its own: {plan.tool} is built without "
+        "MPI, or with another MPI than the launcher's"
+    )
+    return RanksApartError(launch.origin, None, reason)
 
 
 def _other_network(

@@ -17,6 +17,7 @@ from fabricheck.core.errors import (
     FabricheckError,
     InvalidInputError,
     NoDeviceSupport,
+    RanksApartError,
     WrongDataError,
 )
 from fabricheck.core.text import first_of
@@ -43,7 +44,10 @@ from fabricheck.tools.runner import (
 from fabricheck.tools.topology.host import describe_host
 
 #: Libraries that contain an MPI: MPICH and its derivatives, Open MPI, and SimGrid's SMPI.
-_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", re.MULTILINE)
+#: Cray MPICH's library for devices (mpi_gtl) contains none.
+MPI_LIBRARY = re.compile(
+    r"^\s*lib(?:mpi|mpich|mpi_(?!gtl)\w+|simgrid)\.so\S* => (/\S+|not found)", re.MULTILINE
+)
 
 #: The suffix of a source that counts from the first snapshot of its run, as `state.cpp` writes it.
 FROM_THE_FIRST = "from the snapshot before on"
@@ -187,8 +191,8 @@ class _Recording:
         try:
             # A tool that found wrong data fails; this reason takes precedence over its exit code.
             benchmarks.read(self.plan, launch, out, self.facts)
-        except WrongDataError as wrong:
-            return wrong
+        except (WrongDataError, RanksApartError) as found:
+            return found
         except FabricheckError:
             pass
         if any(words in out or words in why for words in _NOT_BUILT_FOR):
@@ -318,7 +322,7 @@ def mpi_version(program: Path) -> str | None:
 
     :returns: ``None`` where the program has no MPI library of its own, or that does not answer.
     """
-    found = _LIBRARY.search(_said("ldd", str(program)))
+    found = MPI_LIBRARY.search(_said("ldd", str(program)))
     if found is None:
         return None
     return " ".join(_said(sys.executable, "-c", _ASK_LIBRARY, found[1]).split()) or None

@@ -13,7 +13,8 @@ from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, uns
 from fabricheck.run.site_check.modules import LOAD
 from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
 from fabricheck.site.partitions import Section, Target
-from fabricheck.tools.benchmarks import OSU
+from fabricheck.tools.benchmarks import NCCL_TESTS, OSU
+from fabricheck.tools.recording import MPI_LIBRARY
 from fabricheck.tools.runner import last_words
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
@@ -34,22 +35,31 @@ def check(target: Target, environment: Section, machine: Machine) -> Iterator[Fi
         yield from _libraries(_osu_bw(environment), target, environment, machine)
     tests = COLLECTIVE_TESTS.get(environment["extras"]["runtime"])
     if tests:
-        yield _collectives(tests, environment["extras"].get("rccl_folder"))
+        yield from _collectives(tests, target, environment, machine)
 
 
-def _collectives(tests: str, folder: str | None) -> Finding:
+def _collectives(
+    tests: str, target: Target, environment: Section, machine: Machine
+) -> Iterator[Finding]:
     variable = tests_variable(tests)
+    folder = environment["extras"].get("rccl_folder")
     if not folder:
-        return missing(
+        yield missing(
             f"No folder of {tests} is stated, so their checks are left out: build them, and set "
             f"{variable} to their folder."
         )
-    if _runs(Path(folder) / "all_reduce_perf"):
-        return ok(f"The programs of {tests} are in {folder}.")
-    return missing(
-        f"There is no all_reduce_perf in {folder}: build {tests}, or set {variable} to their "
-        "folder."
-    )
+        return
+    program = Path(folder) / NCCL_TESTS.path("all_reduce")
+    if not _runs(program):
+        yield missing(
+            f"There is no {program.name} in {folder}: build {tests}, or set {variable} to their "
+            "folder."
+        )
+        return
+    yield ok(f"The programs of {tests} are in {folder}.")
+    # On one node a single process has all devices.
+    if "several_nodes" in target.partition["features"]:
+        yield from _libraries(program, target, environment, machine)
 
 
 def _runs(program: Path) -> bool:
@@ -94,7 +104,7 @@ def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
 def _libraries(
     program: Path, target: Target, environment: Section, machine: Machine
 ) -> Iterator[Finding]:
-    """Yield the libraries that a program of MPI lacks in a job; nothing without the program."""
+    """Yield whether a program has MPI, and all its libraries in a job; nothing without it."""
     if not _runs(program):
         return
     loaded = target.modules(environment)
@@ -107,6 +117,8 @@ def _libraries(
             f"{program} does not find {', '.join(dict.fromkeys(lacks))} in a job, {having}: name "
             "the module that has it in the site file."
         )
+    elif code == 0 and not MPI_LIBRARY.search(said):
+        yield missing(f"{program} is built without MPI: its ranks cannot join.")
     elif code == 0:
         yield ok(f"{program} finds its libraries in a job, {having}.")
     else:

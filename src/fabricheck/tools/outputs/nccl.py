@@ -124,6 +124,11 @@ def networks_of(text: str) -> tuple[Network, ...]:
     return _networks(lines_of_ranks(lines_of(text)))
 
 
+def tests_in(text: str) -> int:
+    """Return the number of tests that began in an output that may be cut off."""
+    return sum(line.text.startswith(_BANNER) for line in lines_of_ranks(lines_of(text)))
+
+
 def _networks(lines: Sequence[Line]) -> tuple[Network, ...]:
     ranks = {
         (rank[4], rank[3], rank[5]): f"rank {rank[1]} ({rank[4]})"
