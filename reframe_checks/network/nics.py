@@ -22,4 +22,4 @@ class nic_loopback(NicLoopbackCheck):
     descr = "A vendor's loopback on each NIC (E16)"
     tags = {"E16", "full"}
     valid_systems = ["+devices +nics"]
-    valid_prog_environs = ["+cxi_gpu_loopback_bw", "+ib_write_bw"]
+    valid_prog_environs = ["+loopback"]

@@ -48,20 +48,32 @@ def test_differences_name_node_and_nic_already():
         findings_figure(NicCheck, factories.document())
 
 
-def test_environments_have_the_loopback_of_their_node(tmp_path, monkeypatch):
-    script(tmp_path / "ib_write_bw", "exit 0")
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_inside_an_allocation_the_node_is_asked_for_its_loopback(monkeypatch):
+    """The PATH of this process may be that of a login node, where salloc was typed."""
     monkeypatch.delenv("FABRICHECK_LOOPBACK", raising=False)
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    told = clusters.programs("cuda", "leonardo")
-    assert "ib_write_bw" not in told["features"] and "loopback" not in told["extras"]
+    assert "loopback" not in clusters.programs("cuda", "leonardo")["features"]
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
-    told = clusters.programs("cuda", "leonardo")
-    assert "ib_write_bw" in told["features"]
-    assert told["extras"]["loopback"] == str(tmp_path / "ib_write_bw")
+    environment = clusters.programs("cuda", "leonardo")
+    assert "loopback" in environment["features"] and "loopback" not in environment["extras"]
     monkeypatch.setenv("FABRICHECK_LOOPBACK", "/opt/hpe/cxi_gpu_loopback_bw")
-    told = clusters.programs("cuda", "leonardo")
-    assert {"cxi_gpu_loopback_bw", "ib_write_bw"} & {*told["features"]} == {"cxi_gpu_loopback_bw"}
+    monkeypatch.delenv("SLURM_JOB_ID")
+    environment = clusters.programs("rocm", "lumi")
+    assert "loopback" in environment["features"]
+    assert environment["extras"]["loopback"] == "/opt/hpe/cxi_gpu_loopback_bw"
+
+
+@pytest.mark.parametrize(
+    ("system", "tool", "service"),
+    [("lumi", "cxi_gpu_loopback_bw", True), ("leonardo", "ib_write_bw", False)],
+)
+def test_a_step_of_one_node_gets_a_service_of_slingshot(suite, system, tool, service):
+    suite.variables |= {"FABRICHECK_LOOPBACK": tool}
+    suite(f"--system={system}", "--dry-run", "-n", "nic_loopback")
+    (file,) = suite.results.glob("stage/**/nic_loopback/rfm_job.sh")
+    (line,) = [line for line in file.read_text().splitlines() if "--loopback" in line]
+    assert f" --loopback {tool} " in line
+    assert (" --network=single_node_vni " in line) == service, line
 
 
 @pytest.mark.slow
@@ -73,11 +85,9 @@ def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     text = text.replace('"peers"]', '"peers", "nics"]')
     tool = suite.folder / "tools" / "ib_write_bw"
     script(tool, f"cat <<E\n{texts.ib_write_bw(size=1 << 20)}E")
-    text = text.replace(
-        '"features": ["osu", "nccl-tests"]', '"features": ["stream", "ib_write_bw"]'
-    )
-    text = text.replace('"rccl_version"', f'"loopback": "{tool}", "rccl_version"')
-    site.write_text(text)
+    text = text.replace('"features": ["osu", "nccl-tests"]', '"features": ["stream", "loopback"]')
+    stated = text.replace('"rccl_version"', f'"loopback": "{tool}", "rccl_version"')
+    site.write_text(stated)
     listed = "{environs: [+stream], tags: [E16, full, node, smoke]}"
     site.with_suffix(".checks.yaml").write_text(
         f"- partition: node:gpu\n  node: a100-booster\n  checks:\n    nic_inventory: {listed}\n"
@@ -96,3 +106,8 @@ def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     cases = suite.report()["runs"][0]["testcases"]
     (case,) = [one for one in cases if one["name"] == "nic_inventory"]
     assert [one[0] for one in case["perfvalues"].values()] == [4], json.dumps(case["perfvalues"])
+    # An environment without one: the node has none, which is found there.
+    (suite.config / "sites" / site.name).write_text(text)
+    outcome = suite("-r", "-n", "nic_loopback")
+    assert "nic_loopback /" in outcome and "1 skipped" in outcome
+    assert "[There is no program ib_write_bw on this machine.]" in outcome

@@ -6,19 +6,25 @@ loopback on each NIC.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reframe.core.exceptions import PipelineError
+from reframe.core.builtins import run_before
 
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import first_of
+from fabricheck.core.vocabulary import EXIT_NOT_FOUND
+from fabricheck.node.fabric import load_fabric
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import slurm
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, MetricError
 from fabricheck.rfm.on_partition import PLATFORM
+from fabricheck.tools.nics.loopback import loopback_of
 
 if TYPE_CHECKING:
     from fabricheck.rfm.run_match import Requested
@@ -122,6 +128,8 @@ class NicCheck(Findings, _OfNics, special=True):  # type: ignore[call-arg]
 class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
     """Runs a vendor's loopback on each NIC of the node model; its worst value is the metric.
 
+    Skipped on a node without the tool, unless the environment states one.
+
     The tools compare no data, so no series is made of their values. Differences from the model are
     those of the inventory, and are not judged again.
     """
@@ -130,15 +138,37 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
     seconds = 300
 
     def program_arguments(self) -> Sequence[str]:
-        """Return the arguments of ``fabricheck``, with the tool that the environment states."""
-        try:
-            tool = str(self.current_environ.extras["loopback"])
-        except KeyError:
-            raise PipelineError(
-                f"Environment {self.current_environ.name} has no loopback in its extras: a tool, "
-                "or its path."
-            ) from None
-        return (*super().program_arguments(), "--loopback", tool)
+        """Return the arguments of ``fabricheck``, with the stated tool or that of the NICs."""
+        tool = self._stated or loopback_of(self._provider)
+        self.skip_if(
+            tool is None,
+            f"Partition {self.current_partition.fullname} names no fabric with a known loopback.",
+        )
+        return (*super().program_arguments(), "--loopback", str(tool))
+
+    @property
+    def _stated(self) -> str | None:
+        tool: str | None = self.current_environ.extras.get("loopback")
+        return tool
+
+    @property
+    def _provider(self) -> str | None:
+        fabric = self.current_partition.extras.get("fabric")
+        return load_fabric(str(fabric)).file.provider if fabric else None
+
+    def _keep_to_its_nodes(self) -> None:
+        super()._keep_to_its_nodes()
+        launcher = self.job.launcher
+        if self._provider == "cxi" and launcher.registered_name == slurm.STEP_LAUNCHER:
+            launcher.options = [*launcher.options, slurm.CXI_SERVICE]
+
+    @run_before("sanity")  # type: ignore[untyped-decorator]
+    def _skip_without_tool(self) -> None:
+        if self._stated:
+            return
+        with contextlib.suppress(FabricheckError):  # the base judges and reports this
+            outcome = load(Path(self.stagedir) / RESULT)["outcome"]
+            self.skip_if(outcome["exit_code"] == EXIT_NOT_FOUND, outcome["message"])
 
     def figure(self, document: ResultDocument, metric: Metric) -> Figure:
         """Return the worst value, and the NIC that has it.

@@ -33,6 +33,10 @@ SCHEDULERS = ("slurm", "squeue")
 #: every device.
 ALL_CORES = "--cpu-bind=none"
 
+#: The setting that gives a step of one node a CXI service, which Slurm makes for several nodes only
+#: (switch/hpe_slingshot; the manual of srun, --network).
+CXI_SERVICE = "--network=single_node_vni"
+
 #: The setting that ends a job whose node is lost. Slurm would requeue the job, which then waits for
 #: a node that may never return, or starts again in a folder with leftovers.
 ONCE = "--no-requeue"

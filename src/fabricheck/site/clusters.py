@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -33,9 +32,6 @@ PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
-
-#: Vendors' loopbacks of a NIC, each a feature of environments that have it.
-LOOPBACKS = ("cxi_gpu_loopback_bw", "ib_write_bw")
 
 #: Cray MPICH accepts device buffers only with this setting (Frontier user guide, "GPU-aware MPI";
 #: LUMI user guide, "LUMI-G example batch scripts").
@@ -165,7 +161,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     """
     seen = view(spack_environment)
     tests = COLLECTIVE_TESTS[runtime]
-    loopback = _loopback()
+    loopback = os.environ.get("FABRICHECK_LOOPBACK")
     own = f"FABRICHECK_{runtime.upper()}"
     return {
         "features": [
@@ -173,7 +169,8 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "gpu_aware_mpi",
             "osu",
             tests,
-            *([Path(loopback).name] if loopback else []),
+            # Whether the node has a vendor's loopback is known there only.
+            *(["loopback"] if loopback or os.environ.get(ALLOCATION) else []),
             # Programs in another folder were not built by Spack.
             *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
         ],
@@ -187,17 +184,6 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             **({"loopback": loopback} if loopback else {}),
         },
     }
-
-
-def _loopback() -> str | None:
-    """Return a vendor's loopback: the one that FABRICHECK_LOOPBACK names, else one of this node.
-
-    A login node may lack what the nodes have, so the PATH counts only inside an allocation.
-    """
-    stated = os.environ.get("FABRICHECK_LOOPBACK")
-    if stated or not os.environ.get(ALLOCATION):
-        return stated or None
-    return next(filter(None, map(shutil.which, LOOPBACKS)), None)
 
 
 def of_spack(programs: str, environment: str) -> dict[str, str]:

@@ -6,7 +6,9 @@ and those that Slurm makes for steps of several nodes or with ``--network=single
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 
 from fabricheck.core.errors import WrongSettingError
 from fabricheck.core.text import printable
@@ -37,6 +39,16 @@ _REFUSAL = re.compile(
         )
     )
 )
+
+
+def of_this_step(nic: str, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the number of the service that Slurm made on a NIC for this step; None without one.
+
+    The services are in the order of the NICs.
+    """
+    names = ("SLINGSHOT_DEVICES", "SLINGSHOT_SVC_IDS")
+    nics, services = (environment.get(name, "").split(",") for name in names)
+    return dict(zip(nics, services, strict=False)).get(nic)
 
 
 def require(origin: str, code: int | None, *said: str) -> None:

@@ -25,9 +25,21 @@ _IB_BYTES, _IB_SECONDS = 1 << 20, 5
 
 @dataclass(frozen=True)
 class _Tool:
+    """A loopback.
+
+    kind: of the NICs that it measures. provider: of the fabrics that have such NICs.
+    """
+
     kind: Kind
+    provider: str
     command: Callable[[str, str], str]
     parse: Callable[[str, str, str], Loopback]
+
+
+def _cxi_command(tool: str, nic: str) -> str:
+    """Return a line with the service that Slurm gave this step; by default the tool takes 1."""
+    service = cxi_service.of_this_step(nic)
+    return shlex.join([tool, "--device", nic, *(["--svc-id", service] if service else [])])
 
 
 def _ib_command(tool: str, nic: str) -> str:
@@ -43,15 +55,32 @@ def _ib_command(tool: str, nic: str) -> str:
 TOOLS = {
     "cxi_gpu_loopback_bw": _Tool(
         "cxi",
-        lambda tool, nic: shlex.join([tool, "--device", nic]),
+        "cxi",
+        _cxi_command,
         cxi_loopback.parse,
     ),
     "ib_write_bw": _Tool(
         "infiniband",
+        "verbs",
         _ib_command,
         lambda text, origin, nic: ib_write_bw.parse(text, origin, nic, _IB_BYTES),
     ),
 }
+
+
+def loopback_of(provider: str | None) -> str | None:
+    """Return the loopback of NICs of a fabric's provider; None where none is known."""
+    return next((name for name, tool in TOOLS.items() if tool.provider == provider), None)
+
+
+def require_installed(tool: str) -> None:
+    """Refuse a loopback that this machine lacks.
+
+    :param tool: its path, or its name in the PATH.
+    :raises NotFoundError: with its name.
+    """
+    if shutil.which(tool) is None:
+        raise NotFoundError(f"There is no program {tool} on this machine.")
 
 
 def loopback(tool: str, nic: SeenNic, limit_s: float) -> Loopback:
@@ -61,7 +90,6 @@ def loopback(tool: str, nic: SeenNic, limit_s: float) -> Loopback:
     :param limit_s: its time limit, in s.
     :raises UsageError: when it is none of `TOOLS`, or not of such a NIC.
     :raises WrongSettingError: when no CXI service lets it use the NIC.
-    :raises NotFoundError: when it is not installed.
     :raises InvalidInputError: when it fails, or its output is unusable.
     :raises TimeLimit: when the time limit passed.
     """
@@ -71,8 +99,6 @@ def loopback(tool: str, nic: SeenNic, limit_s: float) -> Loopback:
     found = TOOLS[name]
     if nic.kind != found.kind:
         raise UsageError(f"{name} measures NICs of {found.kind}; {nic.name} is one of {nic.kind}.")
-    if shutil.which(tool) is None:
-        raise NotFoundError(f"There is no program {tool} on this machine.")
     origin = f"{name} of {nic.name}"
     done = run(["/bin/sh", "-c", found.command(tool, nic.name)], limit_s)
     cxi_service.require(origin, done.code, done.err, done.out)

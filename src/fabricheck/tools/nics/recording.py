@@ -20,7 +20,7 @@ from fabricheck.tools.nics.comparison import (
     require_nics,
 )
 from fabricheck.tools.nics.libraries import Libraries, libraries
-from fabricheck.tools.nics.loopback import loopback
+from fabricheck.tools.nics.loopback import loopback, require_installed
 from fabricheck.tools.nics.reading import SeenNic, counters, read_nics
 from fabricheck.tools.nics.simulated import simulated_nics
 from fabricheck.tools.outputs.cxi_loopback import Loopback
@@ -119,6 +119,7 @@ def _examine(
     failure: FabricheckError | None = None
     try:
         if tool is not None:
+            require_installed(tool)
             for nic in own:
                 limit = min(LOOPBACK_S, max(end - time.monotonic(), 0.001))
                 reached[nic.name] = loopback(tool, nic, limit)
