@@ -60,6 +60,7 @@ site_configuration = {
             "target_systems": ["dardel"],
             "modules": [*clusters.CRAY_LOGIN_MODULES, *MODULES[SPACK]],
             "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
+            # None of them names a plug-in by which RCCL reaches Slingshot.
             **clusters.programs("rocm", SPACK),
         }
     ],

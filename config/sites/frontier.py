@@ -62,7 +62,17 @@ site_configuration = {
                 clusters.CRAY_MPICH_ON_DEVICES,
                 *([NOT_DEFAULT] if SPACK != "frontier" else []),
             ],
-            **clusters.programs("rocm", SPACK),
+            **clusters.programs(
+                "rocm",
+                SPACK,
+                # "RCCL": the plug-in, with the variables that RCCL and libfabric need for it; they
+                # may change MPI. Its rendezvous, FI_CXI_RDZV_PROTO=alt_read, needs the option
+                # (software/analytics/pytorch_frontier.rst, "Alternative Rendezvous Protocol").
+                rccl_nodes={
+                    "modules": ["rccl-net-plugin/1.0"],
+                    "srun": ["--network=disable_rdzv_get"],
+                },
+            ),
         }
     ],
 }

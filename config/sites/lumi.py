@@ -1,8 +1,9 @@
 """LUMI-G: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
 
 Sources: [guide] the user guide, docs.lumi-supercomputer.eu; [stack] LUMI-SoftwareStack,
-LMOD/SitePackage.lua; [checks] lumi-reframe-tests of March 2026, checks/slurm/affinity_check.py and
-config/lumi.py; the last two at github.com/Lumi-supercomputer.
+LMOD/SitePackage.lua; [checks] lumi-reframe-tests of March 2026, checks/slurm/affinity_check.py,
+checks/microbenchmarks/gpu/rccl_test.py and config/lumi.py; the last two at
+github.com/Lumi-supercomputer.
 """
 
 from fabricheck.site import clusters
@@ -54,7 +55,19 @@ site_configuration = {
                 "rocm/6.3.4",
             ],
             "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
-            **clusters.programs("rocm", "lumi"),
+            **clusters.programs(
+                "rocm",
+                "lumi",
+                # [checks] rccl_test.py, which loads rocm, too; of that there is the one above.
+                rccl_nodes={
+                    "modules": ["aws-ofi-nccl/1.18.0-rocm"],
+                    "variables": {
+                        "NCCL_SOCKET_IFNAME": "hsn0,hsn1,hsn2,hsn3",
+                        "NCCL_NET_GDR_LEVEL": "3",
+                        "NCCL_ENABLE_DMABUF_SUPPORT": "1",
+                    },
+                },
+            ),
         }
     ],
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from itertools import combinations
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.yaml_files import read
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
-from fabricheck.node.placement import domain_of_core
+from fabricheck.node.placement import domain_of_core, near_masks
 from fabricheck.node.schema import Quantity
 
 NODES = (
@@ -175,6 +177,16 @@ def test_cores_near_the_devices_of_lumi_g(mi250x):
     """Those of the masks of LUMI's user guide: 0xfe000000000000, 0xfe00000000000000 and so on."""
     first = (49, 57, 17, 25, 1, 9, 33, 41)
     assert [one.near_cores for one in mi250x.devices] == [tuple(range(a, a + 7)) for a in first]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_each_device_has_cores_of_its_own_near_it(name):
+    node = load(name)
+    masks = [int(mask, 16) for mask in near_masks(node).split(",")]
+    assert len(masks) == len(node.devices)
+    for device, mask in zip(node.devices, masks, strict=True):
+        assert mask and not mask & ~sum(1 << core for core in device.near_cores)
+    assert sum(masks) == functools.reduce(operator.or_, masks)
 
 
 def test_placements_of_the_epicure_case_study_on_lumi_g(mi250x):

@@ -148,8 +148,11 @@ def test_every_node_measures_the_network_after_the_nodes_and_alone(cluster):
     assert [row["status"] for row in total["networks"]] == ["PASS"]
 
 
-#: Prints or writes a file by the first process of a step, as a program on all nodes does.
-PRINTS = '[ "$SLURM_PROCID" -gt 0 ] || cat {file}'
+#: Prints or writes a file by the first process of a step, as a program on all nodes does. What its
+#: library says there is in a file of each process instead.
+PRINTS = """log=${{NCCL_DEBUG_FILE/\\%h/$SLURMD_NODENAME}}
+grep "^$SLURMD_NODENAME:.* NCCL " {file} > "${{log/\\%p/$$}}"
+[ "$SLURM_PROCID" -gt 0 ] || grep -v "^node.:.* NCCL " {file}"""
 WRITES = '[ "$SLURM_PROCID" -gt 0 ] || cp {file} "${{@: -1}}"'
 
 
@@ -180,6 +183,12 @@ def test_nccl_between_two_nodes(recorded):
     assert found == {"allreduce_bus": "1.8600", "sendrecv_bus": "1.2200"}
     (plan,) = recorded.results.glob("output/*/cluster/recorded/recorded/rccl_nodes/plan.json")
     one, other = json.loads(plan.read_text())["launches"]
+    logs = {file.name: file.read_text() for file in plan.parent.glob("*.nccl")}
+    assert logs.keys() == {"all_reduce-2nodes.nccl", "sendrecv-2nodes.nccl"}
+    assert {re.match(r"\w+", line)[0] for line in logs["sendrecv-2nodes.nccl"].splitlines()} == {
+        "node1",
+        "node2",
+    }
     assert one["command"].startswith("srun --nodes=2 --ntasks=2 --ntasks-per-node=1 ")
     assert " NCCL_DEBUG=INFO " in other["command"]
     assert other["command"].endswith(

@@ -324,8 +324,40 @@ def test_checks_of_the_network_have_two_nodes(script, partition):
     pair = "--ntasks=2 --ntasks-per-node=1 --distribution=block --cpu-bind=map_cpu:57"
     assert f"srun --nodes=2 {pair} env HIP_VISIBLE_DEVICES=1 " in osu.plan
     rccl = script(partition, "rccl_nodes")
-    assert "srun --nodes=2 --ntasks=16 --ntasks-per-node=8 " in rccl.plan
+    # Seven cores a rank, as in LUMI's own check of RCCL: the library has threads for the network.
+    masks = (
+        "0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,"
+        "0xfe,0xfe00,0xfe00000000,0xfe0000000000"
+    )
+    option = " --network=disable_rdzv_get" if partition == "frontier:gpu" else ""
+    ranks = "srun --nodes=2 --ntasks=16 --ntasks-per-node=8 --distribution=block"
+    assert f"{ranks} --cpu-bind=mask_cpu:{masks}{option} env NCCL_DEBUG=INFO " in rccl.plan
+    assert " NCCL_DEBUG_FILE=all_reduce-2nodes.%h.%p.nccl " in rccl.plan
     assert "--ntasks=16" in rccl.sbatch
+
+
+#: What RCCL needs for Slingshot: lumi-reframe-tests, checks/microbenchmarks/gpu/rccl_test.py;
+#: Frontier user guide, "RCCL". Dardel's documents name nothing.
+PLUGINS = {
+    "lumi:gpu": (
+        ["aws-ofi-nccl/1.18.0-rocm"],
+        {
+            "NCCL_SOCKET_IFNAME": "hsn0,hsn1,hsn2,hsn3",
+            "NCCL_NET_GDR_LEVEL": "3",
+            "NCCL_ENABLE_DMABUF_SUPPORT": "1",
+        },
+    ),
+    "frontier:gpu": (["rccl-net-plugin/1.0"], {}),
+    "dardel:gpu": ([], {}),
+}
+
+
+@pytest.mark.parametrize("partition", PLUGINS)
+def test_rccl_has_the_plugin_of_its_network_alone(script, partition):
+    modules, variables = PLUGINS[partition]
+    found, other = script(partition, "rccl_nodes"), script(partition, "rccl_collectives")
+    assert found.modules == [*other.modules, *modules]
+    assert found.variables == {**other.variables, **variables}
 
 
 #: Checks that are of nodes whose first devices are not their best ones.

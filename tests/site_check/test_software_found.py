@@ -67,6 +67,10 @@ def test_modules_are_loaded_one_after_the_other(tree):
         ),
         ("ok", "The module rocm can be loaded."),
     ]
+    # Of one check, after the others.
+    wanted["extras"]["rccl_nodes"] = {"modules": ["gone/1"]}
+    found = said(modules.check(target(), wanted, tree.machine()))
+    assert [status for status, _ in found] == ["ok", "missing", "ok", "missing"]
 
 
 def test_no_module_system(tree):

@@ -322,6 +322,40 @@ def test_every_rank_has_the_network_and_the_provider(
         )  # fmt: skip
 
 
+def test_what_the_library_of_each_rank_wrote_into_a_file_is_read(tmp_path):
+    """The lines of a rank may also be mixed with those of others, if all are in one stream."""
+    text = (ACROSS / "all_reduce_perf.txt").read_text()
+    lines = re.findall(r"^node(\d):(\d+):.*\n", text, re.MULTILINE)
+    processes = {node: process for node, process in lines}
+    printed = re.sub(r"^node\d:.*\n", "", text, flags=re.MULTILINE)
+    assert processes.keys() == {"1", "2"} and "Using network" not in printed
+    (tmp_path / "printed").write_text(printed)
+    made = [f"cat '{tmp_path}/printed'"]
+    for node, process in processes.items():
+        own = re.findall(rf"^node{node}:.*\n", text, re.MULTILINE)
+        (tmp_path / f"log{node}").write_text("".join(own).removesuffix("\n"))
+        log = f"'{tmp_path}/all_reduce.node{node}.{process}.nccl'"
+        made.append(f"cp '{tmp_path}/log{node}' {log}")
+    one = between_nodes("all_reduce") | {"command": "; ".join(made)}
+    # Of a run before, which had another network.
+    old = tmp_path / "all_reduce.node1.1.nccl"
+    old.write_text("node1:1:1 [0] NCCL INFO Using network IB\n")
+    document = recorded(one, tmp_path=tmp_path, **TWO_NODES)
+    assert document["outcome"]["message"] is None
+    assert document["versions"]["rccl"] == "2.28.9+cuda13.0"
+    assert [file.name for file in tmp_path.glob("*.nccl")] == ["all_reduce.nccl"]
+    assert (tmp_path / "all_reduce.nccl").read_text().count("Using network Socket\n") == 2
+    # One rank on another network.
+    wrong = (tmp_path / "log2").read_text().replace("network Socket", "network IB")
+    (tmp_path / "log2").write_text(wrong)
+    assert failure(one, tmp_path=tmp_path, **TWO_NODES)[1] == (
+        f"{ALL_REDUCE}the network must be Socket, but rank 1 (node2) reports IB."
+    )
+    # An output that is cut off stays so.
+    (tmp_path / "printed").write_text(printed.rstrip("\n"))
+    assert "the text is cut off" in failure(one, tmp_path=tmp_path, **TWO_NODES)[1]
+
+
 def test_a_rank_that_names_no_network_is_a_note(tmp_path):
     text = (ACROSS / "all_reduce_perf.txt").read_text()
     (tmp_path / "printed.txt").write_text(re.sub("node2:.*Using network.*\n", "", text))

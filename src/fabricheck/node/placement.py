@@ -86,6 +86,20 @@ def in_order_of_cores(node: NodeModel) -> tuple[int, ...]:
     return tuple(device.index for device in devices)
 
 
+def near_masks(node: NodeModel) -> str:
+    """Return the cores of each device in the form of Slurm's ``--cpu-bind=mask_cpu``.
+
+    They are those near it, divided among the devices that are near the same ones.
+    """
+    masks = []
+    for device in node.devices:
+        alike = [one.index for one in node.devices if one.near_cores == device.near_cores]
+        number = len(device.near_cores) // len(alike)
+        first = number * alike.index(device.index)
+        masks.append(sum(1 << core for core in device.near_cores[first : first + number]))
+    return ",".join(map(hex, masks))
+
+
 def cores_per_device(node: NodeModel) -> int:
     """Return the least number of usable cores that each device has to itself."""
     return min(

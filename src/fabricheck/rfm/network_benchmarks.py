@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reframe.core.builtins import run_after
+
 from fabricheck.core.lines import doubled
 from fabricheck.core.text import first_of
 from fabricheck.node import placement
@@ -21,7 +23,7 @@ from fabricheck.rfm.benchmarks import CONVENTION, ITERATIONS, WARM_UP, OsuCheck,
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.nodes import SeveralNodes
 from fabricheck.rfm.ranks import BINDING
-from fabricheck.tools.benchmarks import FACTS, NCCL_TESTS, OSU, Launch
+from fabricheck.tools.benchmarks import FACTS, LIBRARY_LOG, NCCL_TESTS, OSU, Launch
 
 #: The words by which RCCL and NCCL name a fabric's network, by its provider: the one of libfabric
 #: in "NET/OFI Selected Provider is cxi", else those of "Using network IB".
@@ -38,20 +40,34 @@ class OfNodes(SeveralNodes):
     environment: Any
     programs_folder: Any
     rank_launcher: Any
+    modules: Any
+    env_vars: Any
 
-    def line(self, placed: Placement | None, ranks: int) -> str:
+    def line(self, devices: Sequence[int], binding: Mapping[str, str], *options: str) -> str:
         """Return the launcher of ranks on all nodes.
+
+        :param devices: of the ranks of a node.
+        :param binding: by launcher, the option that binds these; another launcher chooses.
+        :param options: further ones, of srun.
+        """
+        launcher = self.rank_launcher(devices, self.node_count)
+        ranks = len(devices) * self.node_count
+        line = launchers.line(self.job, launcher, ranks, self.node_count)
+        name = launcher.registered_name
+        if name in binding:
+            line = f"{line.replace(f' {slurm.ALL_CORES}', '')} {binding[name]}"
+        return " ".join([line, *(options if name == slurm.STEP_LAUNCHER else ())])
+
+    def near_line(self, placed: Placement | None, ranks: int) -> str:
+        """Return the launcher of ranks on all nodes, each on one core near its device.
 
         :param placed: of the ranks of a node; the launcher chooses without one.
         :param ranks: of a node.
         """
-        devices = placed.devices if placed else range(ranks)
-        launcher = self.rank_launcher(devices, self.node_count)
-        line = launchers.line(self.job, launcher, ranks * self.node_count, self.node_count)
-        binding = BINDING.get(launcher.registered_name)
-        if placed is None or binding is None:
-            return line
-        return f"{line.replace(f' {slurm.ALL_CORES}', '')} {binding.format(placed.map_cpu)}"
+        if placed is None:
+            return self.line(range(ranks), {})
+        binding = {name: option.format(placed.map_cpu) for name, option in BINDING.items()}
+        return self.line(placed.devices, binding)
 
     def on_all_nodes(self, devices: Sequence[int]) -> list[int]:
         """Return devices of a node on all nodes, as documents number them."""
@@ -92,7 +108,7 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
         placed = self.beside_nics
         own = placed.first(each) if placed else None
         shown = devices[:each]
-        return " ".join(filter(None, [self.line(own, each), self.environment(shown)]))
+        return " ".join(filter(None, [self.near_line(own, each), self.environment(shown)]))
 
     def facts_command(self) -> str:
         """Return the command of ``mpi`` that describes the nodes and proves what MPI uses."""
@@ -107,7 +123,7 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
             for option, each in (("--map", placed.devices), ("--bind", placed.cores)):
                 command += [option, ",".join(map(str, self.node_count * each))]
         command += ["--time-limit", str(FACTS_S), "--output", FACTS]
-        return f"{self.line(placed, len(self.node_devices))} {shlex.join(command)}"
+        return f"{self.near_line(placed, len(self.node_devices))} {shlex.join(command)}"
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
@@ -135,9 +151,10 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
 
 
 class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg]
-    """One process for each device of all nodes, each near its device.
+    """One process for each device of all nodes, on the cores near its device.
 
-    The tests must be built with MPI, which starts the processes.
+    Several cores each, as the library has threads for the network. The tests must be built with
+    MPI, which starts the processes.
     """
 
     valid_systems = ["+devices +several_nodes +ranks -simulated"]
@@ -145,11 +162,24 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
     sizes = (8 << 20, 1 << 30)
     programs = ("all_reduce", "sendrecv")
 
+    keep_files = [*RcclCheck.keep_files, f"*{LIBRARY_LOG}"]
+
     @property
-    def ranks_of_node(self) -> Placement | None:
-        """One rank near each device."""
+    def _stated(self) -> Mapping[str, Any]:
+        """What the library needs between the nodes of this site, and no other check has."""
+        stated: Mapping[str, Any] = self.current_environ.extras.get("rccl_nodes", {})
+        return stated
+
+    @run_after("setup")  # type: ignore[untyped-decorator]
+    def _load_network(self) -> None:
+        self.modules = [*self.modules, *self._stated.get("modules", ())]
+        self.env_vars = {**self.env_vars, **self._stated.get("variables", {})}
+
+    def _ranks_line(self) -> str:
         node = self.node
-        return None if node is None else placement.right(node, tuple(range(self.device_count)))
+        masks = None if node is None else f"--cpu-bind=mask_cpu:{placement.near_masks(node)}"
+        binding = {slurm.STEP_LAUNCHER: masks} if masks else {}
+        return self.line(range(self.device_count), binding, *self._stated.get("srun", ()))
 
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return the versions that the environment requires, and the network of the fabric."""
@@ -165,7 +195,8 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
     def facts_command(self) -> str:
         """Return the command that describes the devices of all nodes."""
         command = [str(self.programs_folder / "affinity"), "--time-limit", str(FACTS_S)]
-        return f"{self.line(None, 1)} {shlex.join([*command, '--output', FACTS])}"
+        line = self.line(range(1), {}, *self._stated.get("srun", ()))
+        return f"{line} {shlex.join([*command, '--output', FACTS])}"
 
     def launches(self) -> Sequence[Launch]:
         """Return one launch for each test."""
@@ -173,16 +204,21 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
         first, last = self.judged_sizes()
         options = ["-b", str(first), "-e", str(last), "-f", "2", "-g", "1"]
         options += ["-n", str(ITERATIONS), "-w", str(WARM_UP), "-c", "1"]
-        line = self.line(self.ranks_of_node, self.device_count)
+        names = {program: f"{program}-{self.node_count}nodes" for program in self.programs}
         return [
             Launch(
-                name=f"{program}-{self.node_count}nodes",
+                name=names[program],
                 program=program,
                 command=" ".join(
                     [
-                        line,
-                        # The library names its version and its network.
-                        self.environment(devices, "NCCL_DEBUG=INFO"),
+                        self._ranks_line(),
+                        # The library names its version and its network, in a file of each rank:
+                        # in one stream the lines of several may mix.
+                        self.environment(
+                            devices,
+                            "NCCL_DEBUG=INFO",
+                            f"NCCL_DEBUG_FILE={names[program]}.%h.%p{LIBRARY_LOG}",
+                        ),
                         shlex.join([str(self.tool_path(program)), *options]),
                     ]
                 ),

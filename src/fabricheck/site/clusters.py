@@ -150,7 +150,7 @@ def node(name: str, references: str, fabric: str | None = None, **extras: Any) -
     }
 
 
-def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
+def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, Any]:
     """Return features and extras of an environment whose programs Spack installs.
 
     The folders are those of the environment's view, or those that variables name
@@ -158,6 +158,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
 
     :param runtime: rocm or cuda.
     :param spack_environment: the folder of spack-env.
+    :param extras: further ones of the environment.
     """
     seen = view(spack_environment)
     tests = COLLECTIVE_TESTS[runtime]
@@ -182,6 +183,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "build_command": f"spack-env/install {spack_environment}",
             "spack_environment": spack_environment,
             **({"loopback": loopback} if loopback else {}),
+            **extras,
         },
     }
 

@@ -48,6 +48,10 @@ FACTS = "facts.json"
 #: The same for the state after the launches.
 FACTS_AFTER = "facts-after.json"
 
+#: The end of the name of a file that the library of a rank writes, after the launch, host and
+#: process; and of the one with all of these, after the launch alone.
+LIBRARY_LOG = ".nccl"
+
 #: The schema's names of the data types of both tools.
 DATATYPES: Mapping[str, Datatype] = {
     "MPI_CHAR": "byte",

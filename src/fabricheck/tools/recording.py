@@ -27,7 +27,7 @@ from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series, Snapshot, State
 from fabricheck.results.state import changes
 from fabricheck.tools import benchmarks, cxi_service
-from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, Launch, Plan
+from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, LIBRARY_LOG, Launch, Plan
 from fabricheck.tools.runner import (
     Ended,
     Interrupted,
@@ -157,7 +157,12 @@ class _Recording:
     def _launch(self, launch: Launch) -> tuple[Series, ...]:
         assert self.facts is not None
         limit = min(launch.limit_s, self._left())
+        self._library_logs(launch)  # of a run before in the same folder
         ended, out, err = self._start(launch.command, launch.name, limit)
+        if logs := self._library_logs(launch):
+            write_whole(self.folder / f"{launch.name}{LIBRARY_LOG}", logs)
+            # Not behind an output that is cut off, whose end would then not be seen.
+            out += logs if ended.code is None or out.endswith("\n") else ""
         self.ran.append(
             {
                 "name": launch.name,
@@ -182,6 +187,14 @@ class _Recording:
         self.series += found.series
         self.notes += [note for note in found.notes if note not in self.notes]
         return found.series
+
+    def _library_logs(self, launch: Launch) -> str:
+        """Return what the libraries of all ranks wrote, and remove their files."""
+        files = sorted(self.folder.glob(f"{launch.name}.*{LIBRARY_LOG}"))
+        lines = [line for file in files for line in text_of(file).splitlines()]
+        for file in files:
+            file.unlink()
+        return "".join(f"{line}\n" for line in lines)
 
     def _failed(
         self, launch: Launch, out: str, why: str, error: FabricheckError
