@@ -356,13 +356,13 @@ def test_what_the_library_of_each_rank_wrote_into_a_file_is_read(tmp_path):
     assert "the text is cut off" in failure(one, tmp_path=tmp_path, **TWO_NODES)[1]
 
 
-def test_a_rank_that_names_no_network_is_a_note(tmp_path):
+def test_a_rank_that_names_no_network_has_not_the_required_one(tmp_path):
     text = (ACROSS / "all_reduce_perf.txt").read_text()
     (tmp_path / "printed.txt").write_text(re.sub("node2:.*Using network.*\n", "", text))
     one = between_nodes("all_reduce") | {"command": f"cat '{tmp_path}/printed.txt'"}
-    document = recorded(one, tmp_path=tmp_path, **TWO_NODES)
-    assert document["outcome"]["status"] == "good"
-    assert "no network is named by rank 1 (node2)" in document["notes"]
+    assert failure(one, tmp_path=tmp_path, **TWO_NODES) == (
+        8, f"{ALL_REDUCE}the network must be Socket, but none is named by rank 1 (node2)."
+    )  # fmt: skip
 
 
 def test_a_provider_that_nobody_names_is_not_the_required_one(tmp_path):

@@ -287,6 +287,9 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
         raise OtherRunError(launch.origin, None, reason)
     if wrong := _other_network(plan, launch, result.network):
         raise wrong
+    if silent := _without_network(plan, result):
+        reason = f"the network must be {plan.network}, but none is named by "
+        raise WrongSettingError(launch.origin, None, reason + first_names(silent, _MOST_RANKS))
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
@@ -303,15 +306,19 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
                 series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
     versions |= {} if result.library is None else {"rccl": result.library}
-    return Found(tuple(series), versions | dict(result.stack), tuple(_remarks(plan, result)))
+    return Found(tuple(series), versions | dict(result.stack), tuple(_remarks(result)))
 
 
-def _remarks(plan: Plan, result: NcclResult) -> Iterator[str]:
+def _without_network(plan: Plan, result: NcclResult) -> list[str]:
+    """Return the ranks that name no network, if one is required and any rank is known by name."""
     named = {network.process for network in result.network}
     ranks = [f"rank {device.rank} ({device.host})" for device in result.devices]
-    if plan.network and not named.isdisjoint(ranks) and not named.issuperset(ranks):
-        silent = [rank for rank in ranks if rank not in named]
-        yield f"no network is named by {first_names(silent, _MOST_RANKS)}"
+    if plan.network is None or named.isdisjoint(ranks):
+        return []
+    return [rank for rank in ranks if rank not in named]
+
+
+def _remarks(result: NcclResult) -> Iterator[str]:
     headers, library = result.headers, result.library
     if headers and library and not re.match(rf"{re.escape(headers)}(?![.\d])", library):
         yield f"{result.tests} was built with headers of {headers}, and the library is {library}"
