@@ -360,6 +360,19 @@ def test_rccl_has_the_plugin_of_its_network_alone(script, partition):
     assert found.variables == {**other.variables, **variables}
 
 
+def test_a_network_that_a_site_names_is_required_between_nodes_only(suite):
+    """On one node the library has no network, and names none."""
+    suite.variables |= ASKED
+    suite.own_settings("frontier.py", "SPACK,\n", 'SPACK,\n rccl_network="AWS Libfabric",\n')
+    ended = dry_run(suite, "--system=frontier", "-n", "^rccl_nodes$", "-n", "rccl_collectives")
+    assert ended.status == 0, ended
+    required = {
+        file.parent.name: json.loads(file.read_text())["network"]
+        for file in suite.results.glob("stage/*/frontier/gpu/rocm/*/plan.json")
+    }
+    assert required == {"rccl_nodes": "AWS Libfabric", "rccl_collectives": None}
+
+
 #: Checks that are of nodes whose first devices are not their best ones.
 OF_UNLIKE_PAIRS = {
     "osu_collectives_in_order", "osu_collectives_in_order_engine_off", "mpi_collectives_best",

@@ -142,6 +142,11 @@ FAULTS = [
     ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: this key is unknown."),
     ((*P, "extras", "scan_kernels"), ["x"], f"{PLACE}.extras.scan_kernels[0]: input should be 'c"),
     ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: must be less than 1, or 10"),
+    (
+        ("environments", 0, "extras", "rccl_nodes"),
+        {"module": ["rccl-net-plugin"]},
+        "environments[rocm].extras.rccl_nodes.module: this key is unknown.",
+    ),
     *(
         (
             ("environments", 0, "extras", key),

@@ -441,11 +441,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return the versions that the environment requires."""
         stated = self.current_environ.extras
-        return {
-            "buffers": "device",
-            "library": stated.get("rccl_version"),
-            "network": stated.get("rccl_network"),
-        }
+        return {"buffers": "device", "library": stated.get("rccl_version")}
 
     def processes(self, plan: Plan) -> int:
         """One process uses all devices."""

@@ -185,7 +185,7 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
         """Return the versions that the environment requires, and the network of the fabric."""
         found = super().conditions(launches)
         provider = self.fabric.file.provider
-        network = found["network"] or NETWORKS[provider]
+        network = self.current_environ.extras.get("rccl_network") or NETWORKS[provider]
         return {**found, "network": network, "provider": provider}
 
     def processes(self, plan: Any) -> int:

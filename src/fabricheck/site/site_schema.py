@@ -120,6 +120,13 @@ class _System(_Section):
     partitions: Annotated[list[_Partition], Field(min_length=1)]
 
 
+class _RcclNodes(_Section):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    modules: Names = []
+    variables: dict[Name, str] = {}
+    srun: Names = []
+
+
 class _EnvironmentExtras(_Section):
     runtime: Runtime
     programs: Name
@@ -130,6 +137,7 @@ class _EnvironmentExtras(_Section):
     rccl_folder: Name | None = None
     rccl_version: Name | None = None
     rccl_network: Name | None = None
+    rccl_nodes: _RcclNodes | None = None
     spack_environment: Name | None = None
 
 
