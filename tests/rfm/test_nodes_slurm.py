@@ -208,6 +208,22 @@ def test_nccl_on_another_network_is_a_setting(recorded):
     assert (row["status"], {one["rule"] for one in row["reasons"]}) == ("INCOMPLETE", {"setting"})
 
 
+def test_tests_without_mpi_say_so_and_accuse_no_node(recorded):
+    """Each rank runs one of its own, on the first device of its node."""
+    for name in ("all_reduce_perf", "sendrecv_perf"):
+        file = OUTPUTS / "nccl-tests-two-nodes" / f"{name}.txt"
+        program = Path(recorded.variables["FABRICHECK_RECORDED"], name)
+        program.write_text(f"#!/bin/bash\ncat {file}\n")
+    outcome = recorded("--system=cluster:recorded", "-r", "-n", "^rccl_nodes$")
+    assert outcome.status == 1
+    said = "each of the 2 ranks ran a test of its own: nccl-tests is built without MPI, or with"
+    assert said in outcome
+    _, _, total = verdict(recorded)
+    (row,) = total["nodes"]
+    assert (row["status"], {one["rule"] for one in row["reasons"]}) == ("INCOMPLETE", {"tool"})
+    assert row["drain"] is None
+
+
 def test_checks_of_the_network_run_one_at_a_time(cluster):
     """Of two repetitions the second job is submitted when the first has ended."""
     edit(
