@@ -332,15 +332,15 @@ def test_what_the_library_of_each_rank_wrote_into_a_file_is_read(tmp_path):
     (tmp_path / "printed").write_text(printed)
     made = [f"cat '{tmp_path}/printed'"]
     for node, process in processes.items():
-        own = re.findall(rf"^node{node}:.*\n", text, re.MULTILINE)
-        (tmp_path / f"log{node}").write_text("".join(own).removesuffix("\n"))
+        written = re.findall(rf"^node{node}:.*\n", text, re.MULTILINE)
+        (tmp_path / f"log{node}").write_text("".join(written).removesuffix("\n"))
         log = f"'{tmp_path}/all_reduce.node{node}.{process}.nccl'"
         made.append(f"cp '{tmp_path}/log{node}' {log}")
-    one = between_nodes("all_reduce") | {"command": "; ".join(made)}
+    run = between_nodes("all_reduce") | {"command": "; ".join(made)}
     # Of a run before, which had another network.
     old = tmp_path / "all_reduce.node1.1.nccl"
     old.write_text("node1:1:1 [0] NCCL INFO Using network IB\n")
-    document = recorded(one, tmp_path=tmp_path, **TWO_NODES)
+    document = recorded(run, tmp_path=tmp_path, **TWO_NODES)
     assert document["outcome"]["message"] is None
     assert document["versions"]["rccl"] == "2.28.9+cuda13.0"
     assert [file.name for file in tmp_path.glob("*.nccl")] == ["all_reduce.nccl"]
@@ -348,12 +348,12 @@ def test_what_the_library_of_each_rank_wrote_into_a_file_is_read(tmp_path):
     # One rank on another network.
     wrong = (tmp_path / "log2").read_text().replace("network Socket", "network IB")
     (tmp_path / "log2").write_text(wrong)
-    assert failure(one, tmp_path=tmp_path, **TWO_NODES)[1] == (
+    assert failure(run, tmp_path=tmp_path, **TWO_NODES)[1] == (
         f"{ALL_REDUCE}the network must be Socket, but rank 1 (node2) reports IB."
     )
     # An output that is cut off stays so.
     (tmp_path / "printed").write_text(printed.rstrip("\n"))
-    assert "the text is cut off" in failure(one, tmp_path=tmp_path, **TWO_NODES)[1]
+    assert "the text is cut off" in failure(run, tmp_path=tmp_path, **TWO_NODES)[1]
 
 
 def test_a_rank_that_names_no_network_has_not_the_required_one(tmp_path):
@@ -434,13 +434,13 @@ def test_a_wrong_network_that_takes_too_long_is_the_reason(tmp_path):
 def test_ranks_that_each_run_a_test_of_their_own(tmp_path, end, limit_s):
     """Without MPI nothing tells a rank of the others, and all of a node take its first device."""
     (tmp_path / "rank").write_text(rccl_2024(SCAN, count=1))
-    one = launch(
+    run = launch(
         "all_reduce", None, doubled(MIB, 4 * MIB), ranks=16, devices=list(range(16)), nodes=2,
         command=f"for i in $(seq 16); do cat '{tmp_path}/rank'; done{end}", limit_s=limit_s,
     )  # fmt: skip
     facts = factories.document(devices=[factories.device(index) for index in range(16)])
     plan = {"tool": "rccl-tests", "buffers": "device", "network": "cxi", "facts_document": facts}
-    document = recorded(one, tmp_path=tmp_path, **plan)
+    document = recorded(run, tmp_path=tmp_path, **plan)
     assert document["outcome"]["status"] == "tool"
     assert document["outcome"]["message"].endswith(
         "each of the 16 ranks ran a test of its own: rccl-tests is built without MPI, or with "

@@ -93,7 +93,7 @@ def near_masks(node: NodeModel) -> str:
     """
     masks = []
     for device in node.devices:
-        alike = [one.index for one in node.devices if one.near_cores == device.near_cores]
+        alike = [other.index for other in node.devices if other.near_cores == device.near_cores]
         number = len(device.near_cores) // len(alike)
         first = number * alike.index(device.index)
         masks.append(sum(1 << core for core in device.near_cores[first : first + number]))

@@ -41,7 +41,7 @@ _REFUSAL = re.compile(
 )
 
 
-def of_this_step(nic: str, environment: Mapping[str, str] = os.environ) -> str | None:
+def step_service(nic: str, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the number of the service that Slurm made on a NIC for this step; None without one.
 
     The services are in the order of the NICs.

@@ -31,8 +31,8 @@ _NONE = "nomod"
 
 def check(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
     """Yield whether the modules of an environment can be loaded in order."""
-    of_a_check = environment["extras"].get("rccl_nodes", {}).get("modules", [])
-    wanted = [*target.modules(environment), *of_a_check]
+    plugin = environment["extras"].get("rccl_nodes", {}).get("modules", [])
+    wanted = [*target.modules(environment), *plugin]
     named = target.system.get("modules_system", _NONE)
     if not wanted:
         return

@@ -38,7 +38,7 @@ class _Tool:
 
 def _cxi_command(tool: str, nic: str) -> str:
     """Return a line with the service that Slurm gave this step; by default the tool takes 1."""
-    service = cxi_service.of_this_step(nic)
+    service = cxi_service.step_service(nic)
     return shlex.join([tool, "--device", nic, *(["--svc-id", service] if service else [])])
 
 
