@@ -161,8 +161,9 @@ class _Recording:
         ended, out, err = self._start(launch.command, launch.name, limit)
         if logs := self._library_logs(launch):
             write_whole(self.folder / f"{launch.name}{LIBRARY_LOG}", logs)
-            # Not behind an output that is cut off, whose end would then not be seen.
-            out += logs if ended.code is None or out.endswith("\n") else ""
+            # Not behind the output of a good end that is cut off, which would then not be seen.
+            if ended.code != 0 or out.endswith("\n"):
+                out = f"{out}\n{logs}"
         self.ran.append(
             {
                 "name": launch.name,
