@@ -125,6 +125,16 @@ def test_a_provider_that_is_missing_is_a_setting(tmp_path, tools):
     assert found["notes"][-1].startswith("Node nid001005: libfabric has no provider cxi")
 
 
+def test_a_setting_is_no_difference_of_a_nic(tmp_path, tools, monkeypatch):
+    """A health check drains by 8: a wrong libfabric must not drain every node."""
+    tools("fi_info", '[ "$1" = --version ] && echo "libfabric: 1.15.2.0" && exit 0\nexit 61')
+    root = frontier(tmp_path)
+    arguments = ("mi250x", "--fabric", "slingshot-11")
+    assert check(root, monkeypatch, *arguments).exit_code == 13
+    put(nic(root, "cxi2") / "properties/link", 0)
+    assert check(root, monkeypatch, *arguments).exit_code == 8
+
+
 def test_a_device_file_that_is_missing_is_a_setting(tmp_path):
     root = leonardo(tmp_path)
     (root / "dev/infiniband/uverbs1").unlink()
