@@ -22,6 +22,9 @@ RESTARTS = ((1, 5), (10, 10))
 #: A rate of PCIe may be this much below what the model states: documents round.
 _ROUNDING = 0.01
 
+#: Counters that the driver of Slingshot refreshes once a minute.
+ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_uncorr_err")
+
 #: By item of `SeenNic.absent`, without which a NIC cannot be called good.
 ESSENTIAL = {"state": "state", "speed": "speed"}
 
@@ -113,7 +116,8 @@ def new_errors(
                 # It can be the switch's or the cable's, and HPE accepts four in an hour.
                 others.append(f"{where} restarted its link during the run.")
                 continue
-            more = f"{where} counted {after - before} in {counter} during the run"
+            earlier = " or in the minute before it" if counter in ONCE_A_MINUTE else ""
+            more = f"{where} counted {after - before} in {counter} during the run{earlier}"
             (failures if counter in NIC_FAILURES else others).append(f"{more} ({before} before).")
     return failures, others
 
