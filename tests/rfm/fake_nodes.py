@@ -117,6 +117,11 @@ def main():
         ranks=list(ranks()),
         arguments=["mpi", *sys.argv[1:]],
         options={"noise_limit": 0.1},
+        environment={
+            name: "BLOCK" if FAULT == "policy" else value
+            for name, value in os.environ.items()
+            if name.startswith("MPICH_")
+        },
         duration_s=1.0,
         series=list(every()),
     )

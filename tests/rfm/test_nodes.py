@@ -29,8 +29,8 @@ def ranks(*networks):
     ]
 
 
-def used(*nics, transport="nic", provider="cxi"):
-    named = [{"name": name, "part": 1.0} for name in nics]
+def used(*nics, transport="nic", provider="cxi", parts=(1.0,)):
+    named = [{"name": name, "part": part} for name, part in zip(nics, parts, strict=bool(nics))]
     return {"nics": named, "transport": transport, "provider": provider, "place": None}
 
 
@@ -45,6 +45,9 @@ def test_the_nearest_nics_and_the_fabrics_provider_are_proved():
     assert told([*RIGHT, *RIGHT]) == []
     lo = used("lo", transport="kernel", provider="tcp")
     assert told([lo, lo], ETHERNET, None) == []
+    # Storage sends by the same NICs.
+    beside = used("cxi1", "cxi2", parts=(1.0, 0.08))
+    assert told([RIGHT[0], beside, *RIGHT[2:], *RIGHT]) == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,14 @@ def test_the_nearest_nics_and_the_fabrics_provider_are_proved():
             "left it by cxi0 instead of cxi1, the NIC nearest to that device: bind ranks near "
             "their devices, and let MPI choose the nearest NIC.",
         ),
-        (used("cxi1", "cxi0"), "left it by cxi1 and cxi0 instead of cxi1, "),
+        (
+            used("cxi0", "cxi1", parts=(1.0, 0.95)),
+            "left it by cxi0 (100 %) and cxi1 (95 %) instead of cxi1, ",
+        ),
+        (
+            used("cxi1", "cxi0", parts=(0.6, 0.4)),
+            "left it by cxi1 (60 %) and cxi0 (40 %) instead of cxi1, ",
+        ),
         (
             used("hsn1", transport="kernel", provider="tcp"),
             "left it by the kernel's network stack (hsn1) instead of by the provider cxi of "
@@ -133,6 +143,7 @@ def test_metrics_are_by_distance_and_those_that_do_not_occur_are_left_out(two):
     ("fault", "sentence"),
     [
         ("tcp", "Messages of rank 0 on device 1 of node n1 left it by the kernel's network stack"),
+        ("policy", "MPICH_OFI_NIC_POLICY is BLOCK on node node1, but mpi_nodes sets it to NUMA"),
         ("one-nic", "Messages of rank 1 on device 3 of node n1 left it by cxi0 instead of cxi1"),
     ],
 )
@@ -144,6 +155,12 @@ def test_another_network_is_a_setting_and_judges_no_rate(two, fault, sentence):
     assert case["fail_info"]["exc_type"] == "SettingError"
     assert sentence in case["fail_reason"]
     assert {value for value, *_ in case["perfvalues"].values()} == {None}
+
+
+def test_mpi_chooses_the_nics_near_the_ranks(two):
+    assert session(two).status == 0
+    (job,) = two.results.glob("output/*/two/gpu/*/mpi_nodes/rfm_job.sh")
+    assert "export MPICH_OFI_NIC_POLICY=NUMA\n" in job.read_text()
 
 
 def test_a_network_check_runs_only_if_requested(two):

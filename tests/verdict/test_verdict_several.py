@@ -58,6 +58,26 @@ def test_a_slow_pair_of_nodes_drains_no_node(tmp_path):
     assert [row.node for row in total.networks] == ["node[1-2]"]
 
 
+def test_traffic_beside_that_of_a_rank_is_a_caveat(tmp_path):
+    document = measured("node1", "node2")
+    shares = {"cxi0": 1.0, "cxi2": 0.08}
+    for rank in document["ranks"]:
+        rank["network"] = {
+            "nics": [{"name": name, "part": part} for name, part in shares.items()][
+                : rank["rank"] + 1
+            ],
+            "transport": "nic",
+            "provider": "cxi",
+            "place": None,
+        }
+    (found,) = made.judge(made.write(tmp_path, [(of_nodes({}), document)])).values()
+    assert found.status == "PASS"
+    assert [one for one in found.caveats if "cxi" in one] == [
+        "Node node2 sent by cxi2, too, while it was proved what messages leave it by: storage or "
+        "another job uses the same network."
+    ]
+
+
 def test_a_network_of_which_nothing_is_proven_is_run_again_and_no_node(tmp_path):
     lost = of_nodes(made.failed("sanity", "Messages did not leave it", error="SettingError"))
     found = made.judge(made.write(tmp_path, [(lost, measured("node1", "node2"))]))

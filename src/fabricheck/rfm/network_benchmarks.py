@@ -14,14 +14,12 @@ from typing import Any
 from reframe.core.builtins import run_after
 
 from fabricheck.core.lines import doubled
-from fabricheck.core.text import first_of
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
-from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.benchmarks import CONVENTION, ITERATIONS, WARM_UP, OsuCheck, RcclCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.nodes import SeveralNodes
+from fabricheck.rfm.nodes import MpiBesideNics, SeveralNodes
 from fabricheck.rfm.ranks import BINDING
 from fabricheck.tools.benchmarks import FACTS, LIBRARY_LOG, NCCL_TESTS, OSU, Launch
 
@@ -78,7 +76,7 @@ class OfNodes(SeveralNodes):
         ]
 
 
-class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
+class OsuNodesCheck(MpiBesideNics, OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
     """One pair of ranks beside the first NIC of two nodes, and all such pairs at the same time."""
 
     valid_systems = ["+devices +several_nodes +ranks -simulated"]
@@ -124,10 +122,6 @@ class OsuNodesCheck(OfNodes, OsuCheck, special=True):  # type: ignore[call-arg]
                 command += [option, ",".join(map(str, self.node_count * each))]
         command += ["--time-limit", str(FACTS_S), "--output", FACTS]
         return f"{self.near_line(placed, len(self.node_devices))} {shlex.join(command)}"
-
-    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
-        """Return a sentence for each rank whose messages left by something else than required."""
-        return first_of(self.unproven_of(document))
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return a rate of each program at the last size, and the latency at the first."""

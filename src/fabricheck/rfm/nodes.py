@@ -52,6 +52,14 @@ PLACES = "places.txt"
 #: In a pipeline, too, checks of the network run one at a time.
 ONE_AT_A_TIME = {"gitlab": {"resource_group": "fabricheck-network-$FABRICHECK_RUNNER_TAG"}}
 
+#: By provider of a fabric the variable, with its value, by which MPI gives each rank the NIC of the
+#: NUMA domain that it is bound to. By default Cray MPICH hands out NICs in the order of ranks. Its
+#: policy GPU does not fit: ranks choose their devices later, and host buffers have none.
+NIC_POLICY = {"cxi": ("MPICH_OFI_NIC_POLICY", "NUMA")}
+
+#: The part of a rank's bytes that must leave its node by the nearest NIC.
+BY_NEAREST = 0.9
+
 #: Single messages that are timed for the time that 99 % of them do not exceed.
 SINGLE_MESSAGES = 1000
 
@@ -130,11 +138,6 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
         if node is None or not node.nics:
             return None
         return placement.right(node, node.nic_devices, "beside_nics")
-
-    def unproven_of(self, document: ResultDocument) -> list[str]:
-        """Return a sentence for each rank whose messages left by something else than required."""
-        ranks = document.get("ranks") or ()
-        return list(unproven(ranks, self.fabric, self.node, self.node_devices))
 
     def predicted_s(self) -> float:
         """Refuse a prediction.
@@ -252,15 +255,59 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
         provider = used["provider"]
         told = f"by the provider {provider}" if provider else "by a provider that cannot be told"
         return f"left it {told}{by} instead of {required}: choose that for MPI"
-    if near is not None and named != near:
+    busiest = used["nics"][0]
+    if near is not None and (busiest["name"] != near or busiest["part"] < BY_NEAREST):
+        shares = [f"{one['name']} ({100 * one['part']:.0f} %)" for one in used["nics"]]
+        by_nics = named if len(shares) == 1 else " and ".join(shares)
         return (
-            f"left it by {named} instead of {near}, the NIC nearest to that device: bind ranks "
+            f"left it by {by_nics} instead of {near}, the NIC nearest to that device: bind ranks "
             "near their devices, and let MPI choose the nearest NIC"
         )
     return None
 
 
-class RanksBesideNics(SeveralNodes):
+class MpiBesideNics(rfm.RegressionTestPlugin):  # type: ignore[misc]
+    """The part of a check of several nodes whose ranks send by MPI, one beside each NIC."""
+
+    name: Any
+    env_vars: Any
+    node: Any
+    fabric: Any
+    beside_nics: Any
+    node_devices: Any
+
+    @property
+    def nic_policy(self) -> tuple[str, str] | None:
+        """The variable by which MPI gives a rank the nearest NIC, and its value."""
+        return NIC_POLICY.get(self.fabric.file.provider) if self.beside_nics else None
+
+    @run_after("setup")  # type: ignore[untyped-decorator]
+    def _choose_nearest_nics(self) -> None:
+        if self.nic_policy is not None:
+            name, value = self.nic_policy
+            self.env_vars[name] = value
+
+    def unproven_of(self, document: ResultDocument) -> list[str]:
+        """Return a sentence for each rank whose messages left by something else than required."""
+        ranks = document.get("ranks") or ()
+        return list(unproven(ranks, self.fabric, self.node, self.node_devices))
+
+    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
+        """Return the sentences of `unproven_of`, before them one on another policy of NICs."""
+        return [*self._other_policy(document), *first_of(self.unproven_of(document))]
+
+    def _other_policy(self, document: ResultDocument) -> Iterator[str]:
+        if self.nic_policy is not None:
+            name, value = self.nic_policy
+            found = document["environment"].get(name, "not set")
+            if found != value:
+                yield (
+                    f"{name} is {found} on node {document['host']['hostname']}, but {self.name} "
+                    f"sets it to {value}: no wrapper or launcher may change it."
+                )
+
+
+class RanksBesideNics(MpiBesideNics, SeveralNodes):
     """The part of a check whose program this suite starts, one rank beside each NIC."""
 
     judged_metrics: Any
@@ -275,10 +322,6 @@ class RanksBesideNics(SeveralNodes):
     def distances_in(self, document: ResultDocument) -> Collection[Distance | None]:
         """Return the distances of the NICs that were measured."""
         raise NotImplementedError
-
-    def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
-        """Return a sentence for each rank whose messages left by something else than required."""
-        return first_of(self.unproven_of(document))
 
     def figure(self, document: ResultDocument, metric: Metric) -> Figure:
         """Return a metric's value; `UNPROVEN` counts the sentences of `wrong_settings`."""

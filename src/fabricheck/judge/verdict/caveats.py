@@ -63,6 +63,7 @@ def of(
         yield "It is of a simulated node and says nothing about a machine."
     if documents and not any(document["series"] for document in documents):
         yield "No series was measured."
+    yield from _other_traffic(documents)
     balancing = settings.numa_balancing(documents)
     if balancing:
         yield balancing
@@ -79,3 +80,18 @@ def of(
         yield "No metric was recorded, so its speed is not judged."
     if skipped:
         yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
+
+
+def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
+    """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
+    others: dict[str, dict[str, None]] = {}
+    for document in documents:
+        for rank in document.get("ranks") or ():
+            network = rank.get("network")
+            for nic in network["nics"][1:] if network is not None else ():
+                others.setdefault(rank["host"], {})[nic["name"]] = None
+    for host, names in others.items():
+        yield (
+            f"Node {host} sent by {' and '.join(names)}, too, while it was proved what messages "
+            "leave it by: storage or another job uses the same network."
+        )
