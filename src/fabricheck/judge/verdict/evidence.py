@@ -163,7 +163,7 @@ def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.R
             rule = RULES["isolated"]
             said = (
                 f"{reason.sentence.rstrip('.')}; it did so {run.failures[way]} times, and passed "
-                f"{where} with the same programs, runtime and driver."
+                f"{where} with the same software."
             )
             made = {"rule": rule.name, "status": rule.status, "sentence": said}
             return reason.model_copy(update=made)

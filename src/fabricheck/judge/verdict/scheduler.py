@@ -24,7 +24,7 @@ DOUBTS: dict[model.Doubt, str] = {
     "provisional": "its limits have no calibration",
     "failed-once": "it failed so once, run it again",
     "unknown-software": "the driver's version is unknown",
-    "no-contrast": "it passed nowhere with the same programs, runtime and driver",
+    "no-contrast": "it passed nowhere with the same software",
     "many-alike": "many nodes failed alike",
     "all-alike": "all nodes failed alike",
 }
