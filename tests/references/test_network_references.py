@@ -66,3 +66,14 @@ def test_a_nic_of_slingshot_is_held_to_what_lumi_states(key):
     assert loopback.entry == (22.5, 0, None, "GB/s") and loopback.sources[0].limit
     tolerance = found["osu_nodes", "bw"].entry[1]
     assert tolerance == (-0.05 if key == "lumi" else -0.1)
+    # No processor node tells what leaves the memory of the host of an accelerator's node.
+    host = found["mpi_nodes_host", "bandwidth_worst"]
+    assert "deic-lumi-native-bw-hh" in host.how and host.entry[:2] == (22.58, -0.1)
+
+
+@pytest.mark.parametrize("key", SLINGSHOT)
+def test_latency_across_groups_has_no_limit_without_a_record_of_it(key):
+    found = {(one.check, one.metric): one for one in rows(key, f"{key}:gpu")}
+    for statistic in ("worst", "median"):
+        assert requires(found["mpi_nodes", f"latency_same_group_{statistic}"].entry)
+        assert not requires(found["mpi_nodes", f"latency_other_group_{statistic}"].entry)

@@ -115,7 +115,7 @@ def test_a_rate_of_the_wrong_network_is_below_all_of_the_right_one():
     found = DATA.matching("*")
     wrong = [one for one in found if one.experiment == "mpi_internode_osu_bw_wrong_network"]
     right = [one for one in found if re.fullmatch("mpi_internode_osu_(bi)?bw", one.experiment)]
-    assert (len(wrong), len(right)) == (5, 72)
+    assert (len(wrong), len(right)) == (5, 73)
     assert max(one.value for one in wrong) < rules.wrong_network_gbs()
     assert min(one.value for one in right) > 3 * rules.wrong_network_gbs()
 
