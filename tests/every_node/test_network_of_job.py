@@ -136,6 +136,16 @@ def test_the_network_is_repeated_alone(job, tmp_path):
     assert total(folder)["nodes"] == []
 
 
+def test_a_node_that_cannot_be_used_is_named_beside_the_network(job, tmp_path, monkeypatch):
+    states = dict.fromkeys(NODES, requested_nodes.RequestedNode(state="ALLOCATED"))
+    states["node3"] = requested_nodes.RequestedNode(state="DOWN")
+    monkeypatch.setattr(slurm, "query_nodes", lambda _: states)
+    job("--network-only")
+    found = total(tmp_path / "results" / "every-node" / "7")
+    assert [(row["node"], row["status"]) for row in found["nodes"]] == [("node3", "INCOMPLETE")]
+    assert "node3 was DOWN" in found["nodes"][0]["reasons"][0]["sentence"]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -72,7 +72,8 @@ def verdict(
     """Judge each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, with reasons.
 
     Writes a document for each node and one of all. Commands for scontrol are printed, never run.
-    Ends with 12 when a node failed, with 13 when none failed and one is UNSTABLE or INCOMPLETE.
+    Ends with 12 when a node or a network failed, with 13 when none failed and one is UNSTABLE or
+    INCOMPLETE.
     """
     if set_tag is not None:
         sets.require(set_tag)
