@@ -192,13 +192,9 @@ TEST_CASE("the time is written as RFC 3339") {
 }
 
 TEST_CASE("of a variable that is set twice the document has the first value, and a sentence") {
-  std::vector<std::string> entries{"ROC_P2P_SDMA_SIZE=0",
-                                   "DEBUG_CLR_LIMIT_BLIT_WG=16",
-                                   "PAL_X=1",
-                                   "FI_PROVIDER=cxi",
-                                   "HOME=/secret",
-                                   "ROC_P2P_SDMA_SIZE=64",
-                                   "FI_PROVIDER=cxi"};
+  std::vector<std::string> entries{
+      "ROC_P2P_SDMA_SIZE=0", "DEBUG_CLR_LIMIT_BLIT_WG=16", "PAL_X=1",        "FI_PROVIDER=cxi",
+      "HOME=/secret",        "ROC_P2P_SDMA_SIZE=64",       "FI_PROVIDER=cxi"};
   std::vector<char*> block;
   for (auto& entry : entries) {
     block.push_back(entry.data());

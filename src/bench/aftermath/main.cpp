@@ -85,10 +85,12 @@ std::optional<std::string> read_log(const std::string& path) {
 
 /// Whether functions that PCI showed before are not among those that it shows now.
 bool lacks(const json& functions, const json& former) {
-  return !functions.is_null() && std::any_of(former.begin(), former.end(), [&functions](const json& one) {
-    return std::none_of(functions.begin(), functions.end(),
-                        [&one](const json& other) { return other["address"] == one["address"]; });
-  });
+  return !functions.is_null() &&
+         std::any_of(former.begin(), former.end(), [&functions](const json& one) {
+           return std::none_of(functions.begin(), functions.end(), [&one](const json& other) {
+             return other["address"] == one["address"];
+           });
+         });
 }
 
 /// What is seen without the devices' drivers, and cannot hang.
