@@ -19,6 +19,7 @@ def shell(text, limit_s=20.0):
     [
         ("echo one; echo two. >&2; exit 3", ProgramFailed, "it ended with exit code 3: two."),
         ("echo one; kill -9 $$", ProgramFailed, "it was ended by signal 9: one."),
+        ("echo one; exit 255", ProgramFailed, "it ended with exit code 255: one."),
         ("exit 1", ProgramFailed, "it ended with exit code 1: it printed nothing."),
         ("echo one; exec sleep 60", TimeLimit, "it did not end within 0.3 s."),
     ],

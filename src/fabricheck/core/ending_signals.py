@@ -1,4 +1,4 @@
-"""Handling of the signals that ask a process to end (SIGTERM, SIGINT, SIGHUP)."""
+"""Signals that end a process: those that ask it to (SIGTERM, SIGINT, SIGHUP), and exit codes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+#: The highest number of a signal; programs and launchers end with higher codes of their own.
+_LAST_SIGNAL = 64
+
+
+def signal_of(exit_code: int) -> int | None:
+    """Return the number of the signal that an exit code of 128 + n names; None for no signal."""
+    return exit_code - 128 if 128 < exit_code <= 128 + _LAST_SIGNAL else None
 
 
 @contextmanager

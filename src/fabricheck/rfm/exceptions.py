@@ -10,6 +10,7 @@ from typing import Any
 
 from reframe.core.exceptions import SanityError
 
+from fabricheck.core.ending_signals import signal_of
 from fabricheck.core.vocabulary import EXIT_MEANING
 from fabricheck.results.model import ResultDocument
 
@@ -23,9 +24,6 @@ ENDED_FROM_OUTSIDE = {
     "PREEMPTED": "was ended from outside: its job was preempted",
     "TIMEOUT": "was ended from outside: its job reached its time limit",
 }
-
-#: The highest number of a signal; launchers end with higher codes of their own.
-_LAST_SIGNAL = 64
 
 #: Those of them that say nothing about the node.
 ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
@@ -80,8 +78,8 @@ def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> st
         meaning = f"{on}{ENDED_FROM_OUTSIDE[job.state]}"
     elif job.exitcode is None:
         meaning = "was ended from outside, without an exit code"
-    elif 128 < job.exitcode <= 128 + _LAST_SIGNAL:
-        meaning = f"was ended by signal {job.exitcode - 128} (exit code {job.exitcode})"
+    elif (number := signal_of(job.exitcode)) is not None:
+        meaning = f"was ended by signal {number} (exit code {job.exitcode})"
     else:
         known = EXIT_MEANING.get(job.exitcode, "not one of its own exit codes")
         meaning = f"ended with exit code {job.exitcode} ({known})"

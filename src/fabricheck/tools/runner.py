@@ -125,10 +125,9 @@ class Ended:
         """
         if self.code is None:
             raise TimeLimit(f"{what} did not end within {limit_s:.3g} s.")
-        if self.code > 128:
-            raise ProgramFailed(
-                f"{what} was ended by signal {self.code - 128}: {last_words(*said)}."
-            )
+        number = ending_signals.signal_of(self.code)
+        if number is not None:
+            raise ProgramFailed(f"{what} was ended by signal {number}: {last_words(*said)}.")
         if self.code != 0:
             raise ProgramFailed(f"{what} ended with exit code {self.code}: {last_words(*said)}.")
 
