@@ -10,6 +10,7 @@ import pytest
 from stand_ins import fake_tools, script
 
 import factories
+from fabricheck.node import load as load_node
 from fabricheck.results.document import load
 from fabricheck.site import expected_checks, sites
 from fabricheck.tools.benchmarks import NCCL_TESTS
@@ -169,7 +170,9 @@ def test_a_simulated_node_is_no_part(suite):
 def test_a_session_of_the_tools_on_two_devices(h200, monkeypatch):
     fake_tools(h200.folder, "mpirun")
     monkeypatch.setenv("PATH", f"{h200.folder / 'launchers'}:", prepend=":")
-    gpu = {"arch": "sm_90", "last_level_cache_bytes": 60 << 20}
+    model = load_node("h200")
+    gpu = {"name": model.device_model, "memory_bytes": model.devices[0].memory_bytes,
+           "arch": "sm_90", "last_level_cache_bytes": 60 << 20}  # fmt: skip
     devices = [factories.device(index, pci_address=f"0000:c{index}:00.0", **gpu)
                for index in range(2)]  # fmt: skip
     program = factories.document()["program"] | {"runtime": "cuda"}

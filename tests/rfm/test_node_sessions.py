@@ -180,14 +180,13 @@ def test_more_differences_than_fit_are_counted(simulated, tmp_path):
 def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
     """The simulated partition, made a real one, whose rocm-smi says what is published of a node.
 
-    This machine is none, so what it says of its own cores differs from the model too.
+    This machine is none: its own NUMA domains are a setting, until rocm-smi shows a link gone.
     """
     simulated.own_settings("local.py", '"runtime": "sim"', '"runtime": "rocm"')
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "rocm-smi").write_text(
-        f"#!/bin/sh\nexec cat {root}/tests/outputs/rocm-smi/published-hugging-face-${{1#--}}.txt\n"
-    )
+    published = f"{root}/tests/outputs/rocm-smi/published-hugging-face-${{1#--}}.txt"
+    (tools / "rocm-smi").write_text(f"#!/bin/sh\nexec cat {published}\n")
     (tools / "rocm-smi").chmod(0o755)
     simulated.variables["PATH"] = f"{tools}:{os.environ['PATH']}"
     outcome = simulated("-r", "-n", "node_topology")
@@ -196,12 +195,22 @@ def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
     document = load_document(path)
     assert (document["clock"], document["program"]["runtime"]) == ("measured", "rocm")
     node = document["host"]["hostname"]
-    assert document["differences"]
+    assert f"Node {node} has " in outcome and "NUMA nodes per socket (NPS) decides it" in outcome
+    path.unlink()
+    gone = "/^GPU[06]/s/50000-100000/0-0         /"
+    (tools / "rocm-smi").write_text(f"#!/bin/sh\nexec sed '{gone}' {published}\n")
+    outcome = simulated("-r", "-n", "node_topology")
+    assert outcome.status == 1
+    (path,) = (simulated.results / "stage").glob("*/local/*/*/node_topology/result.json")
+    document = load_document(path)
     for sentence in document["differences"][:8]:
         assert f"Node {node}: {sentence}" in outcome
-    # Its links are those of the model; its NUMA domains and this machine's cores are not.
-    assert not any(sentence.startswith("Pair ") for sentence in document["differences"])
-    assert document["differences"][0].startswith("Device 0: NUMA domain 3 in mi250x, 0 in rocm-smi")
+    (lost,) = document["lost"]
+    assert lost.startswith("Pair 0-6: 2 links in mi250x, no direct link in rocm-smi")
+    assert any(
+        sentence.startswith("Device 0: NUMA domain 3 in mi250x, 0 in rocm-smi")
+        for sentence in document["differences"]
+    )
     of_the_host = [
         sentence for sentence in document["differences"] if f"on node {node}" in sentence
     ]

@@ -28,7 +28,9 @@ def node(suite, monkeypatch):
     suite.own_site(HERE / "device_site.py")
     path = f"{suite.folder / 'launchers'}:"
     monkeypatch.setenv("PATH", path, prepend=":")
-    gpu = {"arch": "sm_80", "last_level_cache_bytes": 40 << 20}
+    a100 = load_node("a100-booster")
+    gpu = {"name": a100.device_model, "memory_bytes": a100.devices[0].memory_bytes,
+           "arch": "sm_80", "last_level_cache_bytes": 40 << 20}  # fmt: skip
     devices = [factories.device(index, pci_address=f"0000:c{index}:00.0", **gpu)
                for index in range(4)]  # fmt: skip
     program = factories.document()["program"] | {"runtime": "cuda"}
