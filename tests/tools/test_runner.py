@@ -60,6 +60,30 @@ def test_last_words():
     assert last_words(closing) == "srun: Terminating StepId=7.0"
 
 
+FRAME = "-" * 74
+
+
+@pytest.mark.parametrize(
+    ("said", "after"),
+    [
+        ("OFI fi_getinfo failed", "srun: error: node1: tasks 0-1: Exited with exit code 255\n"
+         "srun: Force Terminated StepId=1.0"),
+        ("srun: error: node1: task 1: Segmentation fault",
+         "srun: error: node1: task 0: Terminated\nsrun: Force Terminated StepId=1.0"),
+        ("slurmstepd: error: *** STEP 1.0 ON node1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME "
+         "LIMIT ***", "srun: error: node1: tasks 0-1: Terminated"),
+        ("Memory access fault by GPU node-4", "srun: error: node1: task 0: Aborted (core dumped)"),
+        ("out of memory", f"{FRAME}\nprterun detected that one or more processes exited with\n"
+         f"another status:\n\n  Exit code:    1\n{FRAME}"),
+        ("no kernel image", f"{FRAME}\nMPI_ABORT was invoked on rank 1\nerrorcode 1.\n{FRAME}"),
+        ("node1: Test NCCL failure", " .. node1 pid 77: Test failure in all_reduce_perf.cu at 100"),
+    ],
+)  # fmt: skip
+def test_what_follows_a_failure_hides_it_in_no_stream(said, after):
+    assert last_words(f"{said}\n{after}\n") == said
+    assert last_words(after, said) == said
+
+
 def test_the_worst_of_several_exit_codes():
     assert worst([]) == 0
     assert worst([4, 7, 8, 6]) == 6

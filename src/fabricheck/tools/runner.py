@@ -33,9 +33,22 @@ _ERROR = re.compile(
     r"error|\bfail(?:ed|ure|s)?\b|fatal|exception|\bunable\b|\blost\b", re.IGNORECASE
 )
 
-_OF_SRUN = re.compile(
-    r"^srun: (?:.*Exited with exit code \d+|Job step aborted.*|.*Terminating StepId.*)$",
-    re.MULTILINE,
+#: What launchers and nccl-tests add once a step has failed.
+_AFTERMATH = (
+    r"^(?:srun|slurmstepd): (?:.*Exited with exit code \d+|Job step aborted.*"
+    r"|.*(?:Terminating|Terminated) StepId.*|.*: tasks? [\d,-]+: Terminated"
+    r"|error: \*{3} STEP \S+ ON \S+ CANCELLED AT \S+ \*{3})$"
+    r"|^ *\.\. \S+ pid \d+: Test failure .*$"
+    r"|^-{20,}\n(?:(?!-{20,}).*\n)*?.*(?:detected that one or more processes|MPI_ABORT was invoked"
+    r"|Primary job +terminated)(?:.*\n(?!-{20,}))*.*\n-{20,}$"
+)
+
+#: By which signal a rank ended, as srun says.
+_SIGNALLED = r"|^srun: error: .*: tasks? [\d,-]+: (?:Aborted|Bus error|Killed|Out Of|Segment).*$"
+
+#: Lines that count only where a program printed nothing else, the least telling last.
+_LESS_TELLING = tuple(
+    re.compile(pattern, re.MULTILINE) for pattern in (_AFTERMATH + _SIGNALLED, _AFTERMATH)
 )
 
 #: Characters quoted of a program's last output.
@@ -210,9 +223,10 @@ def last_words(*texts: str) -> str:
     """Return a program's last output without a full stop, from the first text that has any.
 
     Open MPI frames its last message with lines of hyphens: the text between them is returned. What
-    srun adds to the end of a failed step counts only where nothing else was printed.
+    launchers add to the end of a failed step counts only where nothing else was printed.
     """
-    for text in (*(_OF_SRUN.sub("", text) for text in texts), *texts):
+    telling = [pattern.sub("", text) for pattern in _LESS_TELLING for text in texts]
+    for text in (*telling, *texts):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         framed = bool(lines) and not lines[-1].strip("-")
         while lines and not lines[-1].strip("-"):
