@@ -162,6 +162,20 @@ def test_contradicting_files_are_named(tmp_path):
         parse_files([one, other])
 
 
+def test_files_that_disagree_on_the_kind_of_a_connection(tmp_path):
+    every = parse_text(texts.shownodesbw(MAP_A), "bandwidth")
+    types = tuple(tuple("SELF" if a == b else "XGMI" for b in range(8)) for a in range(8))
+    pcie = tuple(tuple("PCIE" if {a, b} == {0, 1} else types[a][b] for b in range(8))
+                 for a in range(8))  # fmt: skip
+    good = replace(every, origin="good", links=None, link_types=types)
+    bad = replace(good, origin="bad", link_types=pcie)
+    assert merge([every, good]).link_types == types
+    with pytest.raises(InvalidInputError, match="Pair 0-1: XGMI in good, PCIE in bad"):
+        merge([good, bad])
+    with pytest.raises(InvalidInputError, match="Pair 0-1: 4 links in bandwidth, PCIE in bad"):
+        merge([every, bad])
+
+
 def test_pairs_that_are_not_xgmi():
     table = texts.rocm_table("Bandwidth", ["GPU0", "GPU1"], lambda a, b: "N/A")
     with pytest.raises(GarbledOutput, match=r"x, line 3: 'N/A' \(GPU0 to GPU1\) is out of place"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import count
 
 T = TypeVar("T")
 Matrix = tuple[tuple[T, ...], ...]
@@ -123,6 +124,18 @@ def _agree(one: Reported, other: Reported) -> None:
                     f"Pair {a}-{b}: {one.links[a][b]} links in {one.origin}, "
                     f"{other.links[a][b]} in {other.origin}."
                 )
+            types = [(each, each.link_types[a][b]) for each in (one, other) if each.link_types]
+            if len({kind for _, kind in types}) > 1:
+                raise InvalidInputError(
+                    f"Pair {a}-{b}: {types[0][1]} in {one.origin}, {types[1][1]} in {other.origin}."
+                )
+            for told, kind in types if one.vendor == "amd" else ():
+                linked = next((each for each in (one, other) if each.links), None)
+                if linked and linked.links and linked.links[a][b] and kind != "XGMI":
+                    raise InvalidInputError(
+                        f"Pair {a}-{b}: {count(linked.links[a][b], 'link')} in {linked.origin}, "
+                        f"{kind} in {told.origin}."
+                    )
         if one.numa and other.numa and one.numa[a] != other.numa[a]:
             raise InvalidInputError(
                 f"Device {a}: NUMA domain {one.numa[a]} in {one.origin}, "
