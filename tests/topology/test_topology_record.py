@@ -155,11 +155,47 @@ def test_numa_balancing_alone_is_a_setting(tmp_path, outputs):
     assert found["differences"] is None and not found["complete"]
 
 
-def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, outputs, monkeypatch):
-    count = 4
+def first_devices(count):
     seen = texts.gpus(NODE)[:count]
     table = texts.rocm_table("Bandwidth", seen, lambda a, b: texts.bandwidth_cell(NODE, a, b))
-    printed = (f"{table}\nFormat: min-max; Units: mps\n",)
+    return (f"{table}\nFormat: min-max; Units: mps\n",)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SLURM_STEP_GPUS", "4"), ("SLURM_JOB_GPUS", "4"), ("SLURM_GPUS_PER_NODE", "mi250x:1"),
+     ("NVIDIA_VISIBLE_DEVICES", "4"), ("ROCR_VISIBLE_DEVICES", "4")],
+)  # fmt: skip
+def test_each_variable_that_grants_devices_explains_those_that_are_seen(
+    tmp_path, outputs, monkeypatch, name, value
+):
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", "8")
+    monkeypatch.setenv(name, value)
+    found = recorded(tmp_path, outputs, first_devices(1), tmp_path / "nowhere")
+    assert found["outcome"]["status"] == "setting"
+    assert found["outcome"]["message"].startswith(f"{name} is {value} on node ")
+
+
+@pytest.mark.parametrize(
+    ("packages", "parts", "mode", "beside"),
+    [(8, 8, "CPX", False), (1, 8, "CPX", True), (4, 2, "DPX", True), (6, 8, "CPX", True)],
+)
+def test_parts_of_devices_are_told_by_their_addresses(
+    tmp_path, outputs, packages, parts, mode, beside
+):
+    """Also where they are as many as whole devices would be."""
+    addresses = [f"0000:{64 + one:02x}:00.{part}" for one in range(packages)
+                 for part in range(parts)]  # fmt: skip
+    found = recorded(tmp_path, outputs, (texts.showbus(addresses),), tmp_path / "nowhere", "mi300x")
+    assert found["outcome"]["status"] == "setting"
+    said = found["outcome"]["message"]
+    assert f"in mode {mode}, as {packages * parts} devices: set SPX" in said
+    assert (f"It shows {packages} GPUs; mi300x has 8." in said) == beside
+
+
+def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, outputs, monkeypatch):
+    count = 4
+    printed = first_devices(count)
     for granted in ("", "2", "8"):
         monkeypatch.setenv("SLURM_GPUS_ON_NODE", granted)
         found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")

@@ -342,6 +342,12 @@ def test_two_devices_that_missed_once_each_did_not_fail_in_the_same_way(tmp_path
     assert "failed-once" not in judged(tmp_path / "one", 1, 1).doubts
 
 
+def test_parts_of_devices_are_a_setting_also_where_they_are_as_many_as_stated(tmp_path):
+    states = [factories.device_state(index, compute_partition="CPX") for index in range(2)]
+    document = factories.on_h200(2, state=factories.state(states, states))
+    assert own_rules(of_h200(tmp_path, document, made.missed())) == {"setting"}
+
+
 def test_an_earlier_setting_excuses_no_later_session(tmp_path):
     document = factories.on_h200(2, versions=made.versions())
     divided = factories.device_state(0, compute_partition="MIG")

@@ -7,7 +7,7 @@ another kind: none of these is a fault. A device that PCI shows and its driver l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,12 @@ _DRIVERS = frozenset({"amdgpu", "nvidia"})
 #: Variables that choose among devices.
 _VISIBLE = (
     "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+)  # fmt: skip
+
+#: Variables by which a scheduler or a container grants devices: their numbers, or how many.
+GRANTING = (
+    "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS",
+    "NVIDIA_VISIBLE_DEVICES", *_VISIBLE,
 )  # fmt: skip
 
 #: Two sizes of memory that differ by more are of different devices: drivers keep some of it.
@@ -64,7 +70,7 @@ def explained(
     on_gpu = document["program"]["runtime"] in OF_DEVICES
     modes = [one["compute_partition"] for one in state.device_states(document)] if on_gpu else []
     mode = _dividing(modes)
-    if mode is not None and (mode == "MIG" or stated not in (None, shown)):
+    if mode is not None and (mode == "MIG" or node is not None or stated not in (None, shown)):
         return OtherDevices("setting", divided_sentence(node_name(document["host"]), mode, shown))
     other = _of_another_kind(document, node) if on_gpu and node is not None else None
     # A simulated node without devices is a file that could not be read.
@@ -121,8 +127,19 @@ def _hiding(document: ResultDocument, shown: int, stated: int) -> str | None:
         if chosen and {*chosen} != set(map(str, range(stated))) and len({*chosen}) <= stated:
             value = environment[name]
             return f". {name} is {value}: unset it so that every process sees all devices."
-    if environment.get("SLURM_GPUS_ON_NODE", "") == str(shown):
-        return f", but the job was granted {shown} (SLURM_GPUS_ON_NODE)."
+    granted = granting(environment, shown)
+    return f", but {granted} is {environment[granted]}: request all devices." if granted else None
+
+
+def granting(environment: Mapping[str, str], shown: int) -> str | None:
+    """Return the variable that grants as many devices as a node shows; None for none."""
+    for name in GRANTING:
+        value = environment.get(name, "")
+        counted = name.startswith("SLURM_GPUS_")
+        # A count may follow a type: gpu:h200:4.
+        chosen = value.rpartition(":")[2] if counted else str(len({*value.split(",")} - {""}))
+        if value and chosen == str(shown):
+            return name
     return None
 
 

@@ -20,7 +20,12 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
 from fabricheck.results.model import Device, ResultDocument
-from fabricheck.results.other_devices import divided_sentence, mode_of_parts
+from fabricheck.results.other_devices import (
+    GRANTING,
+    divided_sentence,
+    granting,
+    mode_of_parts,
+)
 from fabricheck.tools.runner import recorded_code
 from fabricheck.tools.topology.comparison import by_weight, compare, weighs
 from fabricheck.tools.topology.detection import Detection, NoTools, detect, parse_files
@@ -41,12 +46,8 @@ ESSENTIAL = ("links", "NUMA domains")
 
 #: Variables that change which devices a tool or a runtime shows, and their numbers.
 _ENVIRONMENT = (
-    "ROCR_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "GPU_DEVICE_ORDINAL",
-    "CUDA_VISIBLE_DEVICES",
+    *GRANTING,
     "CUDA_DEVICE_ORDER",
-    "SLURM_GPUS_ON_NODE",
     ENV_NODE,
 )
 
@@ -139,17 +140,23 @@ def _compare(
     :raises InvalidInputError: when nothing differs, and something essential is not reported.
     """
     host, not_used = content["host"], content["notes"]
-    granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
-    if granted == str(report.count) and report.count < len(model.devices):
+    fewer = report.count < len(model.devices)
+    granted = granting(content["environment"], report.count) if fewer else None
+    if granted is not None:
         raise PreventedBySetting(
-            f"SLURM_GPUS_ON_NODE is {granted} on node {host['hostname']}, but its tools show "
-            f"{report.count} devices of the {len(model.devices)} in {model.name}: request all of "
-            "them."
+            f"{granted} is {content['environment'][granted]} on node {host['hostname']}, but its "
+            f"tools show {report.count} devices of the {len(model.devices)} in {model.name}: "
+            "request all of them."
         )
     if model.vendor == report.vendor == "amd":
-        mode = mode or mode_of_parts(report.count, len(model.devices))
-    if mode is not None and report.count != len(model.devices):
-        raise PreventedBySetting(divided_sentence(host["hostname"], mode, report.count))
+        # The parts of one package are functions of one PCI device.
+        packages = len({address.rpartition(".")[0] for address in report.pci or ()})
+        mode = mode or mode_of_parts(report.count, packages or len(model.devices))
+        if mode is not None:
+            said = divided_sentence(host["hostname"], mode, report.count)
+            other = packages not in (0, len(model.devices))
+            beside = f" It shows {packages} GPUs; {model.name} has {len(model.devices)}."
+            raise PreventedBySetting(f"{said}{beside if other else ''}")
     outcome = compare(model, report)
     of_host = {
         "NUMA domains and cores of the host": bool(host["numa_domains"]),
