@@ -89,6 +89,12 @@ def test_nvidia_matrix(node, nics):
     assert report.cpus is not None and report.cpus[0] in ("0-15", "0-127")
 
 
+@pytest.mark.parametrize("nic", ["mlx5_bond_0", "rocep1s0", "ibp2s0", "rdmap16s27"])
+def test_nvidia_matrix_with_other_names_of_nics(nic):
+    text = texts.topo_m(A100)
+    assert parse_text(text.replace("NIC0", nic), "x") == parse_text(text, "x")
+
+
 def test_nvidia_matrix_as_pasted_with_blanks_and_with_colours():
     tabs = texts.topo_m(A100)
     blanks = tabs.replace("\t", "   ")

@@ -44,7 +44,12 @@ def parse(text: str, origin: str) -> Reported:
         if _QUERIED.fullmatch(line.text):
             raise line.garbled("addresses are in the text of the matrix: pass each in its own file")
     header = lines[start]
-    names = [word for word in header.words if _GPU.fullmatch(word) or _NIC.fullmatch(word)]
+    labels = {line.words[0] for line in lines[start + 1 :]}
+    names = [
+        word
+        for word in header.text.partition(ENDS_HEADER)[0].split()
+        if _GPU.fullmatch(word) or _NIC.fullmatch(word) or word in labels
+    ]
     gpus = [name for name in names if _GPU.fullmatch(name)]
     if gpus != [f"GPU{i}" for i in range(len(gpus))] or names[: len(gpus)] != gpus:
         raise header.garbled("the columns are not GPU0, GPU1 and so on")
