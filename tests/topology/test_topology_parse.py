@@ -400,6 +400,13 @@ def test_addresses_beside_the_matrix_in_one_text_are_refused():
             parse_text(text, "x")
 
 
+@pytest.mark.parametrize("other", [A100, H200], ids=["the same", "another"])
+def test_two_matrices_in_one_text_are_refused(other):
+    """The second one would be passed over."""
+    with pytest.raises(GarbledOutput, match="the header of the matrix occurs twice"):
+        parse_text(COMPOSED["topo -m"] + texts.topo_m(other), "x")
+
+
 def test_bandwidths_without_their_unit_are_refused():
     text = COMPOSED["shownodesbw"].replace("Format: min-max; Units: mps\n", "")
     with pytest.raises(GarbledOutput, match="ends without the unit of the bandwidths"):

@@ -58,6 +58,8 @@ def parse(text: str, origin: str) -> Reported:
         raise header.garbled(f"'{trailing}' is not a known end of the header")
     rows, rest = _rows(lines[start + 1 :], names, header)
     end = lines[start + 1 + len(names) :]
+    if other := next(filter(_is_header, end), None):
+        raise other.garbled("the header of the matrix occurs twice")
     if not any(line.text.strip() == "Legend:" for line in end):
         raise lines[-1].garbled("the text ends without the legend, so it may be cut off")
     count = len(gpus)
