@@ -103,6 +103,13 @@ def test_nvidia_matrix_as_pasted_with_blanks_and_with_colours():
     assert parse_text(f"\x1b[4m{head}\x1b[0m\n{rest}", "x") == parse_text(tabs, "x")
 
 
+@pytest.mark.parametrize("mark", ["\x1b[K", "\x1b[?25l", "\x1b[2J\x1b[1;1H", "\x1b[0 q", "\ufeff"])
+def test_what_a_terminal_or_an_editor_puts_in_front_is_passed_over(mark):
+    for name in ("topo -m", "amd-smi"):
+        text = COMPOSED[name].lstrip("\n")
+        assert parse_text(mark + text, "x") == parse_text(text, "x")
+
+
 def test_nvidia_without_affinities_and_with_empty_ones():
     text = texts.topo_m(A100, nics=0)
     bare = re.sub(r"\t0-15\t0\t\tN/A", "", text)

@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
 
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+# Colours, erased lines, moves of the cursor and modes of a terminal.
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # What launchers write in front of each line: Open MPI ([1,0]<stdout>:), Hydra ([0]), Slurm
 # and Flux (0:), PALS (node1 0:).
 _LABEL = re.compile(
@@ -54,11 +55,11 @@ class Line:
 
 
 def lines_of(text: str, origin: str = "") -> list[Line]:
-    """Return the non-empty lines, without colours and trailing blanks.
+    """Return the non-empty lines, without byte-order mark, escape sequences and trailing blanks.
 
     :param origin: the file or command, for errors.
     """
-    plain = (_ESCAPE.sub("", line).rstrip() for line in text.splitlines())
+    plain = (_ESCAPE.sub("", line).rstrip() for line in text.removeprefix("\ufeff").splitlines())
     return [Line(origin, number, line) for number, line in enumerate(plain, 1) if line.strip()]
 
 
