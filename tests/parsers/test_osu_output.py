@@ -299,16 +299,27 @@ def test_managed_memory_is_not_device_memory():
         "[1700000000.123456] [gpu-1.cluster:8    :0]     sock.c:515  UCX  WARN  unable to read\n",
         "[1700000000.123456] [x1000c0s0b0n0:3317 :async]  ib.c:1   UCX  DIAG  fork() is not safe\n",
         "[1700000000.123456] [0a1b2c3d4e5f:123456:1]     rc.c:77   UCX  DEBUG made an endpoint\n",
+        "libfabric:48213:1700000000::cxi:mr:cxip_map():133<warn> node1: no hint of a page\n",
+        "libfabric:48213:1700000000:main:core:core:ofi_hmem_init():418<info> ROCR is not built\n",
     ],
 )
-def test_warnings_of_ucx_are_passed_over(log):
+def test_warnings_of_libraries_are_passed_over(log):
     text, program, sizes = GOOD["bw"]
     lines = text.splitlines(keepends=True)
     for position in range(len(lines) + 1):
         noisy = "".join([*lines[:position], log, *lines[position:]])
         assert osu.parse(noisy, "bw", program, sizes) == read("bw")
-    with pytest.raises(GarbledOutput, match="only warnings of UCX"):
+    with pytest.raises(GarbledOutput, match="only warnings of libraries"):
         osu.parse(log, "bw", program, sizes)
+
+
+@pytest.mark.parametrize(
+    "log", ["libfabric:48213:1700000000::cxi:core:cxip_nic_alloc():52<critical> no NIC\n"]
+)
+def test_errors_of_libraries_are_not_passed_over(log):
+    text, program, sizes = GOOD["bw"]
+    with pytest.raises(GarbledOutput):
+        osu.parse(log.join(text.splitlines(keepends=True)), "bw", program, sizes)
 
 
 LABELS = ("0: ", " 0: ", "node1.cluster 0: ", "[0] ", "[1,0]<stdout>:", "[prte-7@1,0]<stdout>: ")

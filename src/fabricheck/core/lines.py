@@ -16,9 +16,12 @@ _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LABEL = re.compile(
     r"^(?:[^<>]*<std(?:out|err|diag)>: ?|\[\d+\](?: |$)|\s*(?:[\w.-]+ )?\d+:(?: |$))"
 )
-# UCX may write its warnings to standard output; it pads the number of the process.
-_WARNING_OF_UCX = re.compile(
+# Libraries may write their warnings to standard output, or a launcher merges both outputs.
+_WARNING = re.compile(
+    # UCX pads the number of the process.
     r"\[\d+\.\d+\]\s*\[\S+?:\d+\s*:[^\]]*\].*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b"
+    # libfabric: its process, time, provider, domain, function and line.
+    r"|libfabric:\d+:\d+:\S*\(\):\d+<(?:warn|info)>"
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?")
 # Digits that `int` refuses, or accepts from another script: no tool prints them.
@@ -81,7 +84,7 @@ def ended_lines_of(text: str, origin: str) -> list[Line]:
 
 
 def lines_of_ranks(lines: Sequence[Line], banner: str = "") -> list[Line]:
-    """Return the lines of an MPI program without a launcher's labels and UCX's warnings.
+    """Return the lines of an MPI program without a launcher's labels and libraries' warnings.
 
     :param banner: the start of a line that the program always prints.
     :raises GarbledOutput: when another label is in front of it.
@@ -95,7 +98,7 @@ def lines_of_ranks(lines: Sequence[Line], banner: str = "") -> list[Line]:
                     f"the label '{label.strip()}' is in front of '{banner}': start the ranks "
                     "without labels (SLURM_LABELIO, --label)"
                 )
-    return [line for line in plain if line.text and not _WARNING_OF_UCX.match(line.text)]
+    return [line for line in plain if line.text and not _WARNING.match(line.text)]
 
 
 def refuse_odd_numbers(lines: Sequence[Line]) -> None:

@@ -109,7 +109,7 @@ def parse(
         raise UsageError(f"There is no parser of {program} with {len(sizes)} sizes.")
     lines = lines_of_ranks(ended_lines_of(text, origin), "# OSU ")
     if not lines:
-        raise GarbledOutput(origin, None, "it has only warnings of UCX")
+        raise GarbledOutput(origin, None, "it has only warnings of libraries")
     for line in lines:
         if line.text.startswith(_WRONG):
             raise line.wrong_data(f"OSU reports '{line.text}'")
