@@ -230,6 +230,7 @@ def test_lines_of_the_library_are_passed_over(name):
         texts.WARNING,
         "[1700000000.123456] [node1:8    :0]   parser.c:2033 UCX  WARN  unused variable: UCX_X\n",
         "libfabric:8:1700000000::cxi:mr:cxip_map():133<warn> node1: no hint of a page\n",
+        "[node1:8] 7 more processes have sent help message help-mpi-btl-openib.txt / no\n",
         "node1:11:12 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] via P2P/IPC\n",
         "node1:11:12 [0] NCCL INFO NET/OFI Selected Provider is cxi (found 4 nics)\n",
         "node1:11:12 [0] NCCL INFO Using network AWS Libfabric\n",

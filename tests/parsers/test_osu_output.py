@@ -301,6 +301,9 @@ def test_managed_memory_is_not_device_memory():
         "[1700000000.123456] [0a1b2c3d4e5f:123456:1]     rc.c:77   UCX  DEBUG made an endpoint\n",
         "libfabric:48213:1700000000::cxi:mr:cxip_map():133<warn> node1: no hint of a page\n",
         "libfabric:48213:1700000000:main:core:core:ofi_hmem_init():418<info> ROCR is not built\n",
+        "[node1:12345] 7 more processes have sent help message help-mpi-btl-openib.txt / no\n",
+        "[node1:12345] 1 more process has sent help message help-mpi-btl-openib.txt / no\n",
+        '[gpu-1.cluster:8] Set MCA parameter "orte_base_help_aggregate" to 0 to see all\n',
     ],
 )
 def test_warnings_of_libraries_are_passed_over(log):
@@ -314,7 +317,11 @@ def test_warnings_of_libraries_are_passed_over(log):
 
 
 @pytest.mark.parametrize(
-    "log", ["libfabric:48213:1700000000::cxi:core:cxip_nic_alloc():52<critical> no NIC\n"]
+    "log",
+    [
+        "libfabric:48213:1700000000::cxi:core:cxip_nic_alloc():52<critical> no NIC\n",
+        "[node1:12345] *** An error occurred in MPI_Send\n",
+    ],
 )
 def test_errors_of_libraries_are_not_passed_over(log):
     text, program, sizes = GOOD["bw"]

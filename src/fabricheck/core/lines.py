@@ -22,6 +22,8 @@ _WARNING = re.compile(
     r"\[\d+\.\d+\]\s*\[\S+?:\d+\s*:[^\]]*\].*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b"
     # libfabric: its process, time, provider, domain, function and line.
     r"|libfabric:\d+:\d+:\S*\(\):\d+<(?:warn|info)>"
+    # Open MPI counts messages that it told before.
+    r"|\[\S+:\d+\] (?:\d+ more process(?:es have| has) sent help message|Set MCA parameter)\b"
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?")
 # Digits that `int` refuses, or accepts from another script: no tool prints them.
