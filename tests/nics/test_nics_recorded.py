@@ -287,6 +287,9 @@ def test_a_loopback_of_each_nic(tmp_path, tools):
         "VNI 0 is not a valid VNI.",
         "Failed to allocate Domain: Invalid argument",
         "Failed to open CXI device: Permission denied",
+        "NET/OFI Couldn't open domain. RC: -1, ERROR: Operation not permitted",
+        "OFI domain open failed: Operation not permitted",
+        "OFI domain creation failed (ofi_init.c:1:Permission denied)",
         "libfabric:1:2:cxi:domain:cxip_gen_auth_key():1<warn> node1: cxip_gen_auth_key failed: -38",
     ],
 )
@@ -305,6 +308,7 @@ def test_a_service_that_does_not_let_a_loopback_use_the_nic_is_a_setting(tmp_pat
     "line",
     [
         "Failed to open CXI device: No such device",
+        "NET/OFI Couldn't open domain. RC: -12, ERROR: Cannot allocate memory",
         "Failed to allocate LNI: Input/output error",
         "Failed to map CXI buffer: Cannot allocate memory",
     ],

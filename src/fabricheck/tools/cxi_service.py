@@ -34,6 +34,9 @@ _REFUSAL = re.compile(
             r"\b(?:[Ii]nvalid|[Nn]o|[Mm]issing) (?:VNIs?|CXI services?)\b",
             r"Failed to (?:open CXI device|allocate (?:LNI|Domain|Communication Profile)).*"
             r"(?:Operation not permitted|Permission denied|Invalid argument)",
+            # The libraries of NCCL and of MPICH.
+            r"(?:NET/OFI Couldn't open domain|OFI domain (?:open|creation) failed).*"
+            r"(?:Operation not permitted|Permission denied)",
             rf"(?:cxi|CXI|LNI|OFI|fi_\w+|[Ll]ibfabric).*{_DENIED}",
             r"Error: Function not implemented \(",  # Open MPI, below the name of the call
         )
