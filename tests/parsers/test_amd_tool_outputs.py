@@ -293,6 +293,20 @@ def test_what_transferbench_says_of_errors():
     assert "TransferBench says: One-to-all needs 2 GPUs" in refused(one_to_all, failed)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Encountered HIP error (no ROCm-capable device is detected) at line 9 in file Client.cpp",
+         "Encountered HIP error (no ROCm-capable device is detected) at line 9 in file Client.cpp"),
+        ("[ERROR] No GPU is visible", "No GPU is visible"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("head", ["", "TransferBench v1.60.00\n", "TransferBench v1.10\n"])
+def test_an_error_of_transferbench_is_the_sentence(head, line, said):
+    for read in (p2p, scaling, one_to_all):
+        assert f": TransferBench says: {said}." in refused(read, f"{head}{line}\n")
+
+
 # rocm_bandwidth_test
 
 

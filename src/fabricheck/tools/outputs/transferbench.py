@@ -32,6 +32,7 @@ BEST = "best"
 _VERSION = re.compile(
     r"(?:EnvVar,Value,Description,\()?TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?\b(.*)"
 )
+_ERROR = re.compile(r"(?:^\[ERROR\]\s*|(?=Encountered HIP error))(.*)")
 _SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *(?:=|,) *([^ ,]+) *(?::|,).*")
 _WORD = re.compile(r"[CG]PU \d\d|[^\s,]+")
 _TWO, _THREE = re.compile(r"[0-9]+\.[0-9]{2}"), re.compile(r"[0-9]+\.[0-9]{3}")
@@ -453,18 +454,16 @@ def _dotted(version: tuple[int, int]) -> str:
 class _Reader:
     def __init__(self, text: str, origin: str) -> None:
         self.origin, self.lines = origin, ended_lines_of(text, origin)
+        for line in self.lines:
+            if "mismatch" in line.text and ("ERROR" in line.text or "nexpected" in line.text):
+                raise line.wrong_data(f"TransferBench found wrong data: {line.text.strip()}")
+            if match := _ERROR.search(line.text):
+                raise line.garbled(f"TransferBench says: {match[1]}")
         self.version, newer = self._require_version()
         if newer:
             self.origin += f" of TransferBench {self.version} (known up to {_dotted(NEWEST)})"
             self.lines = [replace(line, origin=self.origin) for line in self.lines]
         self.at = 0
-        for line in self.lines:
-            if "mismatch" in line.text and ("ERROR" in line.text or "nexpected" in line.text):
-                raise line.wrong_data(f"TransferBench found wrong data: {line.text.strip()}")
-            if line.text.startswith("[ERROR]"):
-                raise line.garbled(
-                    f"TransferBench says: {line.text.removeprefix('[ERROR]').strip()}"
-                )
 
     def _require_version(self) -> tuple[str, bool]:
         """Return the version, and whether its format may be another than the known ones."""
