@@ -33,6 +33,9 @@ _ERROR = re.compile(
     r"error|\bfail(?:ed|ure|s)?\b|fatal|exception|\bunable\b|\blost\b", re.IGNORECASE
 )
 
+#: Lines that a program itself calls no error, whatever words they have.
+_INFORMATION = re.compile(r"\W*(?:info|debug|note)\b", re.IGNORECASE)
+
 #: What launchers and nccl-tests add once a step has failed.
 _AFTERMATH = (
     r"^(?:srun|slurmstepd): (?:.*Exited with exit code \d+|Job step aborted.*"
@@ -247,9 +250,10 @@ def first_reason(*texts: str) -> str:
     lines = [
         line.strip()
         for line in "\n".join(texts).splitlines()
-        if line.strip() and not line[0].isspace() and not line.startswith("Traceback ")
+        if line.strip(" -") and not line[0].isspace() and not line.startswith("Traceback ")
     ]
-    named = next(filter(_ERROR.search, lines), None) or next(iter(lines), "it printed nothing")
+    errors = (line for line in lines if _ERROR.search(line) and not _INFORMATION.match(line))
+    named = next(errors, None) or next(iter(lines), "it printed nothing")
     return printable(named.rstrip("."))[:_LONGEST]
 
 
