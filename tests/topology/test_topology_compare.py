@@ -205,3 +205,20 @@ def test_a_draft_needs_links():
         write_draft(report(texts.showtopo(MAP_A)), "x")
     content = yaml.safe_load(write_draft(report(texts.shownodesbw(MAP_A)), "x")[0])
     assert content["domains"]["list"] == "to fill"
+
+
+@pytest.mark.parametrize(("kind", "gone"), [("XGMI", True), ("PCIE", True), ("UNKNOWN", False)])
+def test_a_connection_without_a_type_proves_no_link_gone(kind, gone):
+    model = load("mi300x")
+    links = [list(row) for row in model.link_matrix]
+    links[2][5] = links[5][2] = 0
+    types = [["SELF" if a == b else "XGMI" for b in range(8)] for a in range(8)]
+    types[2][5] = types[5][2] = kind
+    found = compare(
+        model,
+        Reported("tool", "amd", 8, links=tuple(map(tuple, links)),
+                 link_types=tuple(map(tuple, types))),
+    )  # fmt: skip
+    (difference,) = found.differences
+    assert difference == "Pair 2-5: 1 link in mi300x, no direct link in tool."
+    assert found.lost == ((difference,) if gone else ())

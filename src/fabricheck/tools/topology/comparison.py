@@ -14,7 +14,7 @@ from itertools import combinations
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import count
 from fabricheck.node import NodeModel, format_cores, parse_cores
-from fabricheck.tools.topology.reported import Reported, by_pci
+from fabricheck.tools.topology.reported import UNKNOWN_TYPES, Reported, by_pci
 
 _MATCHED_BY_NUMBER = (
     "devices were matched by number: {reason}, and a tool may number them differently from HIP"
@@ -119,11 +119,15 @@ def _is_gone(model: NodeModel, report: Reported) -> bool:
     """Whether links are gone: of one pair, or of several that have a device in common.
 
     With more links elsewhere the cables are others. Where pairs without a common device differ, the
-    devices are numbered otherwise, or the driver tells all links otherwise.
+    devices are numbered otherwise, or the driver tells all links otherwise. A connection of which
+    the driver tells no type proves nothing.
     """
     fewer: list[set[int]] = []
     for a, b in combinations(range(report.count), 2):
         expected = model.link_matrix[a][b]
+        known = report.link_types is None or report.link_types[a][b] not in UNKNOWN_TYPES
+        if expected and not known and not (report.links and report.links[a][b]):
+            return False
         if report.links is not None:
             if report.links[a][b] > expected:
                 return False

@@ -12,6 +12,9 @@ from fabricheck.core.text import count
 T = TypeVar("T")
 Matrix = tuple[tuple[T, ...], ...]
 
+#: Names of tools for a type that the driver does not tell.
+UNKNOWN_TYPES = frozenset({"N/A", "UNKNOWN", "XXXX"})
+
 
 @dataclass(frozen=True)
 class Reported:
@@ -124,7 +127,11 @@ def _agree(one: Reported, other: Reported) -> None:
                     f"Pair {a}-{b}: {one.links[a][b]} links in {one.origin}, "
                     f"{other.links[a][b]} in {other.origin}."
                 )
-            types = [(each, each.link_types[a][b]) for each in (one, other) if each.link_types]
+            types = [
+                (each, each.link_types[a][b])
+                for each in (one, other)
+                if each.link_types and each.link_types[a][b] not in UNKNOWN_TYPES
+            ]
             if len({kind for _, kind in types}) > 1:
                 raise InvalidInputError(
                     f"Pair {a}-{b}: {types[0][1]} in {one.origin}, {types[1][1]} in {other.origin}."
