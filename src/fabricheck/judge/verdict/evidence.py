@@ -267,9 +267,7 @@ class _Cohorts:
         return found
 
     def lack_alike(self, runs: Iterable[Run]) -> bool:
-        """Whether all of several nodes lost something: they are another kind of machine, or their
-        driver tells it so.
-        """
+        """Whether all of several nodes lost something, as another kind of machine does."""
         lost = [run for run in runs if _fails_by(run, "lost")]
         cohorts = [self._nodes[run.check, run.software] for run in lost]
         return any(

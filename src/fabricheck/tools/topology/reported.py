@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal, TypeVar
 
 from fabricheck.core.errors import InvalidInputError
@@ -136,12 +137,12 @@ def _agree(one: Reported, other: Reported) -> None:
                 raise InvalidInputError(
                     f"Pair {a}-{b}: {types[0][1]} in {one.origin}, {types[1][1]} in {other.origin}."
                 )
-            for told, kind in types if one.vendor == "amd" else ():
-                linked = next((each for each in (one, other) if each.links), None)
-                if linked and linked.links and linked.links[a][b] and kind != "XGMI":
+            for each, (told, kind) in product((one, other), types):
+                links = each.links[a][b] if each.links else 0
+                if one.vendor == "amd" and links and kind != "XGMI":
                     raise InvalidInputError(
-                        f"Pair {a}-{b}: {count(linked.links[a][b], 'link')} in {linked.origin}, "
-                        f"{kind} in {told.origin}."
+                        f"Pair {a}-{b}: {count(links, 'link')} in {each.origin}, {kind} in "
+                        f"{told.origin}."
                     )
         if one.numa and other.numa and one.numa[a] != other.numa[a]:
             raise InvalidInputError(
