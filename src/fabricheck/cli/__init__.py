@@ -29,30 +29,31 @@ EXTRAS = {
     "vl_convert": "report",
 }
 
-#: The commands in the order of the help, each with the module that adds it to `commands`.
+#: The commands in the order of the help: the module that adds each to `commands`, and its line of
+#: the help, which needs no import.
 COMMANDS = {
-    "summary": "summary",
-    "results": "results",
-    "coverage": "coverage",
-    "claims": "claims",
-    "report": "report",
-    "topology": "node",
-    "nics": "nics",
-    "best-gpus": "node",
-    "fidelity": "fidelity",
-    "tools": "tools",
-    "calibrate": "calibrate",
-    "compare": "compare",
-    "export": "export",
-    "fleet": "fleet",
-    "references": "references",
-    "sets": "sets",
-    "site-check": "site_check",
-    "first-hour": "first_hour",
-    "every-node": "every_node",
-    "verdict": "verdict",
-    "diagnose": "diagnose",
-    "fabric": "fabric",
+    "summary": ("summary", "Show a session on one screen: status, E1 to E17, worst findings."),
+    "results": ("results", "List sessions, and show or validate their results."),
+    "coverage": ("coverage", "Show which of E1 to E17 a session ran, and why not the others."),
+    "claims": ("claims", "Show which published findings are reproduced here."),
+    "report": ("report", "Write the HTML page of a session."),
+    "topology": ("node", "Show node models, and compare a node's tools with one."),
+    "nics": ("nics", "Compare the NICs of this node with its node model."),
+    "best-gpus": ("node", "Print the best K devices of a node, or run a command on them."),
+    "fidelity": ("fidelity", "Simulate a node and compare it with published values."),
+    "tools": ("tools", "Run third-party benchmarks, as a check does or in rounds."),
+    "calibrate": ("calibrate", "Calibrate references of a partition from its sessions."),
+    "compare": ("compare", "Show what is worse, better or missing in B relative to A."),
+    "export": ("export", "Write results as one table."),
+    "fleet": ("fleet", "Show which of many nodes stand out, and what changed on them."),
+    "references": ("references", "Show the reference of each metric, and its source."),
+    "sets": ("sets", "Show the checks of each set, and their times."),
+    "site-check": ("site_check", "Report what is missing before a site's checks can run."),
+    "first-hour": ("first_hour", "Run the ten commands of the first hour, and pack their output."),
+    "every-node": ("every_node", "Run a session on each node of the allocation."),
+    "verdict": ("verdict", "Judge each node PASS, PERF-FAIL, HW-FAIL, ..., with reasons."),
+    "diagnose": ("diagnose", "Show which degraded components explain missed limits."),
+    "fabric": ("fabric", "Name the NICs, nodes and switches that are slow."),
 }
 
 
@@ -63,8 +64,7 @@ commands = typer.Typer(rich_markup_mode=None)
 class OneSentenceGroup(TyperGroup):
     """A group of commands whose errors are one sentence on stderr and an exit code.
 
-    A command's module is imported when the command is used: importing all takes most of a second,
-    and checks call `topology` and `tools` on the node that they measure.
+    A command's module is imported when the command is called: importing all takes most of a second.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -75,8 +75,14 @@ class OneSentenceGroup(TyperGroup):
         """Return a command, or None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        importlib.import_module(f"fabricheck.cli.{COMMANDS[cmd_name]}")
+        module, _ = COMMANDS[cmd_name]
+        importlib.import_module(f"fabricheck.cli.{module}")
         return typer.main.get_group(commands).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
     def main(
         self,
