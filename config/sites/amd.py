@@ -7,8 +7,12 @@ from fabricheck.site import clusters, variables
 # MI250 have two link maps, and MI250X and MI300A are nodes of clusters.
 NODE = variables.node_model("FABRICHECK_AMD_NODE", default="mi300x", vendor="amd")
 
+
 # The list has the checks of each of the nodes that it may be.
-VARIANTS = [{"FABRICHECK_AMD_NODE": name} for name in variables.node_models("amd")]
+def variants():
+    """Return the variables that make it a site of each of its nodes."""
+    return [{"FABRICHECK_AMD_NODE": name} for name in variables.node_models("amd")]
+
 
 # Link classes of the same name are different links on another device: one set for each kind of
 # device with published values, and one without values for the others.

@@ -5,8 +5,12 @@ from fabricheck.site import clusters, variables
 # Which GPUs they are, a name cannot tell: the node model does, h200 unless another is named.
 NODE = variables.node_model("FABRICHECK_NVIDIA_NODE", default="h200", vendor="nvidia")
 
+
 # The list of checks has those on each of the nodes that it may be.
-VARIANTS = [{"FABRICHECK_NVIDIA_NODE": name} for name in variables.node_models("nvidia")]
+def variants():
+    """Return the variables that make it a site of each of its nodes."""
+    return [{"FABRICHECK_NVIDIA_NODE": name} for name in variables.node_models("nvidia")]
+
 
 site_configuration = {
     "systems": [

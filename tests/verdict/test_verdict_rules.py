@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results import made_of
@@ -273,18 +272,20 @@ def test_a_check_that_the_site_expects_is_missing_or_skipped(tmp_path):
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatch, broken):
-    def require_sites():
-        raise InvalidInputError("site.py: NOT_HERE is not set.")
-
-    monkeypatch.setattr(partitions, "known_sites", lambda: None if broken else {"systems": []})
-    monkeypatch.setattr(partitions, "require_sites", require_sites)
-    checks._why_no_site.cache_clear()
-    found = made.only(tmp_path, made.good(node=None, system="h200", partition="x2"), GOOD)
-    checks._why_no_site.cache_clear()
+    monkeypatch.setenv("FABRICHECK_SITES", str(tmp_path))
+    if broken:
+        (tmp_path / "away.py").write_text("import os\nos.environ['NOT_HERE']")
+    partitions.known_site.cache_clear()
+    found = made.only(tmp_path, made.good(node=None, system="away", partition="x2"), GOOD)
+    partitions.known_site.cache_clear()
     (said,) = [one for one in found.caveats if "are unknown" in one]
-    why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
+    why = (
+        f"Site file {tmp_path}/away.py cannot be read: KeyError: 'NOT_HERE'."
+        if broken
+        else "No site file has it."
+    )
     assert found.status == "PASS"
-    assert said == f"The checks and devices that h200:x2 should have are unknown. {why}"
+    assert said == f"The checks and devices that away:x2 should have are unknown. {why}"
 
 
 def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):

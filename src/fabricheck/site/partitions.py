@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.errors import (
+    FabricheckError,
+    InvalidInputError,
+    NotFoundError,
+    UsageError,
+)
 from fabricheck.site import sites
 
 #: A system, a partition or an environment, as in a site file.
@@ -46,6 +51,27 @@ def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
         return None
 
 
+@functools.cache
+def known_site(system: str) -> dict[str, list[dict[str, Any]]] | None:
+    """Return the content of the site file of a system, as `known_sites` does; None without one."""
+    try:
+        return sites.gather(*sites.folders(), system=system)
+    except FabricheckError:
+        return None
+
+
+def why_unknown(where: str) -> str:
+    """Return why no site defines a partition, ``system:partition``."""
+    try:
+        sites.gather(*sites.folders(), system=where.partition(":")[0])
+    except InvalidInputError as error:
+        # A site file may need its machine, for example a variable that is set only there.
+        return str(error)
+    except NotFoundError:
+        pass
+    return "No site file has it."
+
+
 def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
     """Yield the partitions of sites, each with its name ``system:partition``."""
     for system in (gathered or {}).get("systems", []):
@@ -55,7 +81,7 @@ def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
 
 def known(where: str) -> Mapping[str, Any]:
     """Return the site's definition of a partition, ``system:partition``; empty if there is none."""
-    return dict(named(known_sites())).get(where, {})
+    return dict(named(known_site(where.partition(":")[0]))).get(where, {})
 
 
 def extras(where: str) -> Mapping[str, Any]:
@@ -72,7 +98,8 @@ def runtime_of(where: str, environment: str) -> str | None:
     partition = known(where)
     if not partition:
         return None
-    for one in _environments(known_sites() or {}, where.partition(":")[0], partition):
+    system = where.partition(":")[0]
+    for one in _environments(known_site(system) or {}, system, partition):
         if one["name"] == environment:
             runtime: str | None = one.get("extras", {}).get("runtime")
             return runtime
@@ -86,13 +113,7 @@ def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
     :raises NotFoundError: without a folder, as outside the repository.
     :raises InvalidInputError: when a site file cannot be read, with its name and the reason.
     """
-    where = folders or tuple(sites.folders())
-    for folder in where:
-        if not folder.is_dir():
-            raise NotFoundError(
-                f"There is no folder of sites {folder}: change to the root of the repository."
-            )
-    return sites.gather(*where)
+    return sites.gather(*(folders or sites.folders()))
 
 
 @dataclass(frozen=True)

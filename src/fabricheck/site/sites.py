@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import runpy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.site import expected_checks, site_schema
 
 SHIPPED = ROOT / "config" / "sites"
@@ -36,21 +37,42 @@ def files(*where: Path) -> list[Path]:
     return [file for folder in where for file in sorted(folder.glob("*.py"))]
 
 
-def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the merged sections of all site files in some folders.
+def selected(arguments: Sequence[str]) -> tuple[str, str]:
+    """Return the system and the partition that ReFrame's arguments select; empty without one.
+
+    :param arguments: of its command line, which take the place of RFM_SYSTEM.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM", ""))
+    named, _ = parser.parse_known_args(list(arguments))
+    system, _, partition = named.system.partition(":")
+    return system, partition
+
+
+def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Return the merged sections of the site files in some folders.
 
     Each partition gets ``expected_checks`` in its extras from the list beside its file.
 
     Systems that match any host name come last: ReFrame selects the first match, as `system_of`.
 
+    :param system: the only system to return; where the file of that name has it, no other is read.
     :raises InvalidInputError: for a file that cannot be read, assigns no ``site_configuration``, or
         lacks what the checks rely on, with its name; for two definitions of the same system,
         partition or environment; and for a folder without site files.
+    :raises NotFoundError: without one of the folders, and without the system.
     """
+    for folder in where:
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"There is no folder of sites {folder}: change to the root of the repository."
+            )
     sections: dict[str, list[dict[str, Any]]] = {}
     defined: dict[str, Path] = {}
-    for file in files(*where):
+    for file in files(*where) if system is None else [_file_of(system, *where)]:
         site = read(file)
+        if system is not None:
+            site["systems"] = [one for one in site["systems"] if one["name"] == system]
         _add_expected_checks(file, site)
         for what in _defined(site):
             if what in defined:
@@ -66,6 +88,19 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
         )
     sections["systems"].sort(key=lambda system: _ANY_HOST in system["hostnames"])
     return sections
+
+
+def _file_of(system: str, *where: Path) -> Path:
+    named = [folder / f"{system}.py" for folder in where if (folder / f"{system}.py").is_file()]
+    others = [file for file in files(*where) if file not in named]
+    known = []
+    for file in (*named, *others):
+        known += [one["name"] for one in read(file).get("systems", [])]
+        if system in known:
+            return file
+    raise NotFoundError(
+        f"There is no site {system!r}; the sites are {', '.join(sorted(set(known)))}."
+    )
 
 
 def system_of(machine: str, *where: Path) -> str | None:
@@ -96,11 +131,11 @@ def _matches(system: Mapping[str, Any], machine: str) -> bool:
 
 
 def variants(file: Path) -> list[dict[str, str]]:
-    """Return the variables that each make a site file another site: its ``VARIANTS``.
+    """Return the variables that each make a site file another site: what its ``variants`` returns.
 
     :raises InvalidInputError: for a file that cannot be read.
     """
-    found: list[dict[str, str]] = _run(file).get("VARIANTS", [{}])
+    found: list[dict[str, str]] = _run(file).get("variants", lambda: [{}])()
     return found
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import count
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.attempts import Attempt, Tried, together
@@ -144,23 +142,10 @@ def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
         return
     for where in wheres:
         if not partitions.known(where):
-            why = _why_no_site() or "No site file has it."
+            why = partitions.why_unknown(where)
             yield f"The checks and devices that {where} should have are unknown. {why}"
         elif "expected_checks" not in partitions.extras(where):
             yield (
                 f"The checks that {where} should have are not listed: write the list beside its "
                 "site file, with 'fabricheck sets --write'."
             )
-
-
-@functools.cache
-def _why_no_site() -> str | None:
-    """Return why no site is known; None if the sites are known."""
-    if partitions.known_sites() is not None:
-        return None
-    try:
-        partitions.require_sites()
-    except FabricheckError as error:
-        # A site file may need its machine, for example a variable that is set only there.
-        return str(error)
-    return None

@@ -78,7 +78,6 @@ def judge(
         ]
         return judged, in_rounds
 
-    partitions.known_sites()  # read before the processes start, so that each inherits them
     survey, made = share_out(_shares(results), of_sources, Survey.together)
     subjects = [subject for judged, _ in made for subject, _ in judged]
     if len({*subjects}) < len(subjects):

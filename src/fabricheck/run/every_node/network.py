@@ -5,7 +5,6 @@ It runs beside the driver, not on a node, and each of its checks is a step of se
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import signal
@@ -14,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from fabricheck.core import ending_signals, nodelists, slurm_formats
 from fabricheck.core.errors import FabricheckError
@@ -48,23 +46,16 @@ def is_joined(given: Sequence[str]) -> bool:
 
     :param given: ReFrame's arguments; without a system there, that of this machine.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM", ""))
-    named, _ = parser.parse_known_args(list(given))
-    system, _, part = named.system.partition(":")
-    known: dict[str, list[dict[str, Any]]] = partitions.known_sites() or {}
+    system, part = sites.selected(given)
     if not system:
         # Where it is refused, the sessions were, and said so.
         with contextlib.suppress(FabricheckError):
             system = sites.system_of(host.system_name(), *sites.folders()) or ""
-    for one in known.get("systems", []):
-        if one["name"] == system:
-            return any(
-                "several_nodes" in each.get("features", [])
-                for each in one["partitions"]
-                if part in ("", each["name"])
-            )
-    return False
+    return any(
+        "several_nodes" in one.get("features", [])
+        for name, one in partitions.named(partitions.known_site(system))
+        if part in ("", name.partition(":")[2])
+    )
 
 
 def measure(
