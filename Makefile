@@ -1,6 +1,9 @@
 # make run     set up, build, measure this machine, write the report of what was measured; SET=full
 # make report  write it again, of the latest session
-# make test    set up, then everything that CI checks
+# make check   lint, and the tests of what differs from main: a minute
+# make test    set up, build, lint and test: eight minutes
+# make test-all  make test and all the rest, which CI runs before anything lands
+# make times   time these, in a new clone on this machine
 # make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
@@ -17,19 +20,23 @@ SHELL := /bin/bash
 BUILDS := host sim
 # What make run measures: smoke, node or full.
 SET := node
-# What `make test` adds to the configuration of a build.
+# What a build adds to the configuration, and what it builds.
 CMAKE_OPTIONS :=
+TARGET := all
 # Options of a build whose output is no terminal.
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 # Programs that hang and sessions of ReFrame are waited for: three workers for two cores.
 WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
-PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
+# Modules that are compiled once serve each worker and each process of a test.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report test build programs setup setup-test coverage faults mutants fuzz docs snapshots lint format unit-tests compile-checks clean
+.PHONY: run report check test test-all times build programs setup setup-test coverage faults mutants fuzz docs snapshots lint format test-programs sanitized compile-checks clean
 
 # What ReFrame writes goes to a log; the terminal has a line for each check, and then one screen.
-run: build
+run:
+	@$(MAKE) --no-print-directory build TARGET=local_programs
 	@source ./env.sh; status=0; \
 	mkdir -p "$$FABRICHECK_RESULTS/logs"; \
 	log=$$FABRICHECK_RESULTS/logs/run-$$(date +%Y%m%dT%H%M%S)-$$$$.log; \
@@ -47,9 +54,13 @@ report:
 setup:
 	@ci/setup.sh
 
+# Python packages come while the simulated node is compiled, which needs none of them.
 build:
-	@ci/setup.sh build
-	@$(MAKE) --no-print-directory programs
+	@ci/setup.sh packages
+	@ci/setup.sh build & setup=$$!; \
+	$(MAKE) --no-print-directory programs BUILDS=sim || { wait; exit 1; }; \
+	wait $$setup
+	@$(MAKE) --no-print-directory programs BUILDS=host
 
 # Configures quietly, and builds so where nobody watches; what fails shows what it said. The MPI is
 # that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
@@ -59,15 +70,25 @@ programs:
 	  cmake -G Ninja -S . -B build/$$build -DFABRICHECK_RUNTIME=$${build%%-*} -DFABRICHECK_MPI=ON \
 	    $(CMAKE_OPTIONS) > $$log \
 	    || { cat $$log; exit 1; }; \
-	  cmake --build build/$$build $(QUIET); \
+	  cmake --build build/$$build --target $(TARGET) $(QUIET); \
 	done
 
 setup-test:
 	@ci/setup.sh test
 
-test: setup-test lint unit-tests compile-checks
-	source ./env.sh; $(PYTEST) -m "not slow"
-	source ./env.sh; $(PYTEST) -m slow
+test: setup-test lint test-programs
+	source ./env.sh; $(PYTEST) -m "not full"
+
+test-all: test sanitized compile-checks
+	source ./env.sh; $(PYTEST) -m full
+	$(MAKE) faults mutants
+	$(MAKE) fuzz FUZZ="--seconds 60"
+
+check: setup-test lint
+	source ./env.sh; python ci/check.py
+
+times:
+	@ci/times.sh
 
 # Of the quick tests alone: tracing would double the time of whole sessions.
 coverage: setup-test
@@ -106,16 +127,16 @@ format: setup-test
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $(CXX_SOURCES)
 
-# The unit tests of the host runtime have a build of their own, with sanitizers, by the clang that
-# hipcc needs.
-unit-tests: setup-test
-	@$(MAKE) --no-print-directory programs BUILDS=host \
-	  CMAKE_OPTIONS="-DFABRICHECK_TESTS=OFF -DFABRICHECK_WERROR=ON"
+test-programs: setup-test
+	@$(MAKE) --no-print-directory programs BUILDS=host
+	@$(MAKE) --no-print-directory programs BUILDS=sim CMAKE_OPTIONS=-DFABRICHECK_TESTS=ON
+	ctest --test-dir build/sim --output-on-failure
+
+# The unit tests of the host runtime, by the clang that hipcc needs.
+sanitized: setup-test
 	@$(MAKE) --no-print-directory programs BUILDS=host-sanitized \
-	  CMAKE_OPTIONS="-DCMAKE_BUILD_TYPE=Sanitized -DCMAKE_CXX_COMPILER=clang++-15 -DFABRICHECK_WERROR=ON"
-	@$(MAKE) --no-print-directory programs BUILDS=sim \
-	  CMAKE_OPTIONS="-DFABRICHECK_TESTS=ON -DFABRICHECK_WERROR=ON"
-	for build in host-sanitized sim; do ctest --test-dir build/$$build --output-on-failure; done
+	  CMAKE_OPTIONS="-DCMAKE_BUILD_TYPE=Sanitized -DCMAKE_CXX_COMPILER=clang++-15"
+	ctest --test-dir build/host-sanitized --output-on-failure
 
 compile-checks: setup-test
 	ci/compile-check.sh rocm build/rocm

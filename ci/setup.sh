@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Installs the requirements of fabricheck: setup.sh [build | test]
+# Installs the requirements of fabricheck: setup.sh [packages | build | test]
 #   Debian packages   installed if run as root on Debian or Ubuntu, else listed
 #   Python packages   the locked ones, in .venv; for test also those of the site of docs/
 #   env.sh            to be sourced: afterwards `reframe -c reframe_checks -r` works
 #   MPICH             for build and test: in .venv/mpich, last on the PATH of env.sh, so that it never
 #                     hides the MPI of a site
-# Skips steps that are already done. PYTHON chooses the interpreter (3.11 or newer).
+# Of packages only the first, and all that a compiler needs. Skips steps that are already done. PYTHON chooses the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 kind=${1:-run}
-case $kind in run | build | test) ;; *) echo "setup: '$kind' is neither build nor test" >&2 && exit 2 ;; esac
+case $kind in
+  run | packages | build | test) ;;
+  *) echo "setup: '$kind' is not packages, build or test" >&2 && exit 2 ;;
+esac
 
 fail() {
   echo "setup: $1" >&2
@@ -60,6 +63,8 @@ else
   command -v cmake > /dev/null || fail "cmake is missing (3.21 or newer), and for the build: \
 a C++17 compiler, CLI11, nlohmann_json, hwloc, pkg-config"
 fi
+
+[ "$kind" != packages ] || exit 0
 
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Times the commands of every day in a fresh clone of HEAD, alone on this machine: times.sh [FOLDER]
+# A row for each: seconds by the clock, and of the processor. A command that fails ends it.
+# What starts up is timed five times, and the least counts; its floor is what it cannot do without.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d "${1:-${TMPDIR:-/tmp}}/fabricheck-times-XXXX")
+trap 'rm -rf "$folder"' EXIT
+git clone -q . "$folder/fabricheck"
+cd "$folder/fabricheck"
+TIMEFORMAT='%R %U %S'
+
+row() { printf '%-52s %8.2f %8.2f\n' "$1" "$2" "$3"; }
+
+# once NAME COMMAND...: what it printed is shown where it fails.
+once() {
+  local name=$1 spent
+  shift
+  spent=$({ time "$@" > "$folder/out" 2>&1; } 2>&1) || { cat "$folder/out" >&2 && return 1; }
+  # shellcheck disable=SC2086
+  set -- $spent
+  row "$name" "$1" "$(echo "$2 $3" | awk '{ print $1 + $2 }')"
+}
+
+# start NAME COMMAND...: the least of five.
+start() {
+  local name=$1 n
+  for n in 1 2 3 4 5; do once "$@"; done | sort -t'|' -k1 | awk -v name="$name" '
+    { wall = $(NF-1); if (!n++ || wall < least) { least = wall; spent = $NF } }
+    END { printf "%-52s %8.2f %8.2f\n", name, least, spent }'
+}
+
+printf '%-52s %8s %8s\n' "$(git describe --always), $(nproc) cores" clock/s CPU/s
+once "make run, in a new clone" make run
+once "make run, again" make run
+once "make test, in a new clone after make run" make test
+once "make test, again" make test
+once "make check, nothing changed" make check
+source ./env.sh
+empty=$folder/empty.py
+echo 'site_configuration = {"systems": [{"name": "one", "hostnames": [".*"], "partitions": [{"name": "p",
+"scheduler": "local", "launcher": "local", "environs": ["builtin"]}]}],
+"environments": [{"name": "builtin"}]}' > "$empty"
+start "floor: import typer, rich" python -c 'import typer, rich.console, rich.table'
+start "fabricheck --version" fabricheck --version
+start "fabricheck --help" fabricheck --help
+start "fabricheck verdict" fabricheck verdict
+start "floor: reframe -l, no settings, no checks" \
+  env RFM_CONFIG_FILES="$empty" reframe -c "$folder/fabricheck/docs" -l
+start "reframe -l" reframe -c reframe_checks -l
