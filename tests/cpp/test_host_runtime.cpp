@@ -149,6 +149,21 @@ TEST_CASE("copies move every byte") {
   CHECK(std::equal(from.as<char>(), from.as<char>() + 100003, to.as<char>()));
 }
 
+TEST_CASE("a copy whose kind names memory of a device where pageable memory lies is refused") {
+  std::vector<char> host(64);
+  const auto device = Buffer::on_device(0, 2 * host.size());
+  const auto pinned = Buffer::on_host(-1, host.size());
+  const auto copied = [](void* to, const void* from, hipMemcpyKind kind) {
+    return hipMemcpy(to, from, 64, kind);
+  };
+  CHECK(copied(device.as<void>(), host.data(), hipMemcpyDeviceToHost) == hipErrorInvalidValue);
+  CHECK(copied(host.data(), device.as<void>(), hipMemcpyHostToDevice) == hipErrorInvalidValue);
+  CHECK(hipGetLastError() == hipErrorInvalidValue);
+  CHECK(copied(host.data(), device.as<char>() + 64, hipMemcpyDeviceToHost) == hipSuccess);
+  // Devices reach pinned memory, and ROCm takes it for either.
+  CHECK(copied(device.as<void>(), pinned.as<void>(), hipMemcpyDeviceToHost) == hipSuccess);
+}
+
 TEST_CASE("a copy between devices that exist moves every byte, also where kernels may not reach") {
   const TimedStream stream(0);
   const auto from = Buffer::on_device(0, 1000);

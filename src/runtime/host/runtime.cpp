@@ -78,6 +78,18 @@ bool denied(int device, int owner) {
   return list != nullptr && ("," + std::string(list) + ",").find(pair) != std::string::npos;
 }
 
+/// Whether the runtime has not allocated what lies there.
+bool is_pageable(const void* data) {
+  auto& all = machine();
+  const std::lock_guard lock(all.mutex);
+  auto next = all.allocations.upper_bound(const_cast<void*>(data));
+  if (next == all.allocations.begin()) {
+    return true;
+  }
+  const auto& [first, bytes] = *--next;
+  return static_cast<const char*>(data) >= static_cast<const char*>(first) + bytes;
+}
+
 hipError_t release(void* data) {
   if (data == nullptr) {
     return hipSuccess;
@@ -179,8 +191,11 @@ hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned) {
 }
 hipError_t hipHostFree(void* data) { return release(data); }
 
-hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind,
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream) {
+  if (fabricheck_cpu::contradicts(kind, is_pageable(to), is_pageable(from))) {
+    return result(hipErrorInvalidValue);
+  }
   fabricheck_host::add(stream, [=](int cores) {
     const auto part = (bytes / static_cast<std::size_t>(cores) + 4095) / 4096 * 4096;
 #pragma omp parallel for schedule(static) num_threads(cores) if (cores > 1)
@@ -195,8 +210,8 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemc
 }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind) {
-  (void)hipMemcpyAsync(to, from, bytes, kind, nullptr);
-  return hipStreamSynchronize(nullptr);
+  const auto error = hipMemcpyAsync(to, from, bytes, kind, nullptr);
+  return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
 }
 
 hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
