@@ -105,6 +105,25 @@ hipError_t release(void* data) {
   return hipSuccess;
 }
 
+/// Queues a copy; `waits` until it is done, unless an injected fault delays it.
+hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                hipStream_t stream, bool waits) {
+  if (fabricheck_cpu::contradicts(kind, is_pageable(to), is_pageable(from))) {
+    return result(hipErrorInvalidValue);
+  }
+  const bool delayed = add_operation(stream, [=](int cores) {
+    const auto part = (bytes / static_cast<std::size_t>(cores) + 4095) / 4096 * 4096;
+#pragma omp parallel for schedule(static) num_threads(cores) if (cores > 1)
+    for (int i = 0; i < cores; ++i) {
+      const auto first = std::min(bytes, static_cast<std::size_t>(i) * part);
+      const auto last = i + 1 == cores ? bytes : std::min(bytes, first + part);
+      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first,
+                  last - first);
+    }
+  });
+  return waits && !delayed ? hipStreamSynchronize(stream) : hipSuccess;
+}
+
 }  // namespace
 
 hipError_t hipGetDeviceCount(int* count) {
@@ -193,25 +212,11 @@ hipError_t hipHostFree(void* data) { return release(data); }
 
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream) {
-  if (fabricheck_cpu::contradicts(kind, is_pageable(to), is_pageable(from))) {
-    return result(hipErrorInvalidValue);
-  }
-  fabricheck_host::add(stream, [=](int cores) {
-    const auto part = (bytes / static_cast<std::size_t>(cores) + 4095) / 4096 * 4096;
-#pragma omp parallel for schedule(static) num_threads(cores) if (cores > 1)
-    for (int i = 0; i < cores; ++i) {
-      const auto first = std::min(bytes, static_cast<std::size_t>(i) * part);
-      const auto last = i + 1 == cores ? bytes : std::min(bytes, first + part);
-      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first,
-                  last - first);
-    }
-  });
-  return hipSuccess;
+  return copy(to, from, bytes, kind, stream, false);
 }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind) {
-  const auto error = hipMemcpyAsync(to, from, bytes, kind, nullptr);
-  return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
+  return copy(to, from, bytes, kind, nullptr, true);
 }
 
 hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
