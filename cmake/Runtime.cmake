@@ -7,7 +7,8 @@ if(FABRICHECK_RUNTIME STREQUAL "host")
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   add_library(fabricheck_host_runtime STATIC src/runtime/cpu/errors.cpp
     src/runtime/host/machine.cpp src/runtime/host/runtime.cpp src/runtime/host/streams.cpp)
-  target_include_directories(fabricheck_host_runtime PUBLIC src/runtime/cpu)
+  target_include_directories(fabricheck_host_runtime PUBLIC src/runtime/cpu src/runtime/host)
+  target_compile_definitions(fabricheck_host_runtime PUBLIC FABRICHECK_HOST_RUNTIME)
   target_link_libraries(fabricheck_host_runtime
     PUBLIC OpenMP::OpenMP_CXX Threads::Threads PRIVATE PkgConfig::HWLOC)
   target_link_libraries(fabricheck_runtime INTERFACE fabricheck_host_runtime)

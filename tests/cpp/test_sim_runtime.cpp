@@ -275,6 +275,21 @@ TEST_CASE("memory that the runtime did not allocate is pageable") {
   CHECK(device.as<char>()[host.size() - 1] == 1);
 }
 
+TEST_CASE("a copy whose kind names memory of a device where pageable memory lies is refused") {
+  std::vector<char> host(64);
+  const auto device = Buffer::on_device(0, host.size());
+  const auto pinned = Buffer::on_host(0, host.size());
+  const auto copied = [](void* to, const void* from, hipMemcpyKind kind) {
+    return hipMemcpy(to, from, 64, kind);
+  };
+  CHECK(copied(device.as<void>(), host.data(), hipMemcpyDeviceToHost) == hipErrorInvalidValue);
+  CHECK(copied(host.data(), device.as<void>(), hipMemcpyHostToDevice) == hipErrorInvalidValue);
+  CHECK(hipGetLastError() == hipErrorInvalidValue);
+  CHECK(copied(host.data(), device.as<void>(), hipMemcpyDeviceToHost) == hipSuccess);
+  // Devices reach pinned memory, and ROCm takes it for either.
+  CHECK(copied(device.as<void>(), pinned.as<void>(), hipMemcpyDeviceToHost) == hipSuccess);
+}
+
 TEST_CASE("an asynchronous copy of pageable memory returns when it is done, of pinned at once") {
   const TimedStream stream(0);
   const Pageable pageable(0, kMany);

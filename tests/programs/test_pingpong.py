@@ -185,6 +185,20 @@ def test_a_copy_that_never_came_is_found(pingpong, memory):
     assert [one["verification"]["errors"] for one in ran.series] == [1, 0] * 3
 
 
+def test_a_last_copy_that_was_not_made_is_found_though_those_before_brought_the_same(pingpong):
+    few = (*QUICK, "--samples", "6", "--max-samples", "6", "--sizes", "4KiB",
+           "--memory", "pageable", "--operations", "d2h")  # fmt: skip
+    # A warm-up and six samples, each a kernel that fills the source, and a copy.
+    count = 7 * 2
+    ran = pingpong(1, *few, "--inject-fault", f"rank:0:drop:{count - 1}")
+    assert ran.code == 5
+    assert load(ran.output)["faults_injected"] == [f"rank:0:drop:{count - 1}"]
+    assert [one["verification"]["errors"] for one in ran.series] == [512]
+    ran = pingpong(1, *few, "--inject-fault", f"rank:0:drop:{count}")
+    assert ran.code == 2
+    assert f"an injected fault never happened: there were {count} launches" in ran.sentence
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -131,6 +131,16 @@ def test_a_destination_that_is_never_written_is_found(stream):
     assert load(ran.output)["series"][0]["verification"]["errors"] == 8192
 
 
+def test_a_last_kernel_that_did_not_run_is_found_though_those_before_wrote_the_same(stream):
+    # Two arrays are prepared, one copy is tried, and six are measured, each after the poison.
+    ran = stream("--sizes", "1MiB", "--batch-time", "0.000001", "--warm-up", "0",
+                 "--samples", "6", "--max-samples", "6", "--devices", "0", "--kernels", "copy",
+                 "--inject-fault", "drop:15")  # fmt: skip
+    assert ran.code == 5
+    assert load(ran.output)["faults_injected"] == ["drop:15"]
+    assert [one["verification"]["errors"] for one in ran.series] == [1 << 17]
+
+
 def test_wrong_data_of_one_series_does_not_cost_the_others(stream):
     # The same byte offset is wrong in every series; all of them are measured and reported.
     ran = stream("--sizes", "1KiB,2KiB", "--devices", "0", "--batch-time", "0.0001",
@@ -175,6 +185,7 @@ def test_a_program_that_aborts_leaves_its_partial_document(stream):
         (["--block-sizes", "2048"], 2, ["block size 2048 is not in 1 to 1024"]),
         (["--source", "disk"], 2, ["'disk' is not a placement"]),
         (["--inject-fault", "flip"], 2, ["'flip' is not a fault"]),
+        (["--inject-fault", "drop:x"], 2, ["the launch or copy 'x' is not a whole number"]),
         (["--frobnicate"], 2, ["--frobnicate"]),
         (["--samples", "0"], 2, ["--samples"]),
         (["--samples", "9", "--max-samples", "8"], 2, ["--max-samples 8 is below --samples 9"]),

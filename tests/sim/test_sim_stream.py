@@ -162,6 +162,12 @@ def test_faults_are_found_in_the_slice(run):
     assert "1 of 131072 words are wrong, the first at byte 800" in ran.sentence
 
 
+def test_only_the_host_runtime_drops_single_launches(run):
+    ran = run("stream", "--devices", "0", "--inject-fault", "drop:1")
+    assert ran.code == 2
+    assert ran.sentence.startswith("stream: 'drop:1' is not a fault")
+
+
 def test_an_error_that_names_hardware_is_one_of_the_device(run):
     ran = run("stream", "--devices", "0", "--kernels", "copy", "--inject-fault", "device-error")
     assert (ran.code, load(ran.output)["outcome"]["status"]) == (9, "device-error")

@@ -187,6 +187,17 @@ def test_pairs_of_groups_share_their_links(messages, overlaid):
     assert shares == [pytest.approx(links / 2, **EXACT)] * 2
 
 
+def test_fabric_measures_the_latency_of_one_way(ranks, tmp_path):
+    file = tmp_path / "system.json"
+    file.write_text(system_json(load("mi250x"), 2))
+    few = ("--size", "1MiB", "--window", "2", "--round-trips", "2", "--again", "0")
+    ran = ranks("fabric", ["node0/device1", "node1/device1"], *few, node=file)
+    assert ran.code == 0, ran.err
+    (measured,) = ran.document["rounds"]["rounds"]
+    # That of `mpi` between the same two.
+    assert measured["latency"] == [[pytest.approx(LATENCY["same-switch"], rel=5e-3)]]
+
+
 def test_documents_name_the_nodes(ranks, tmp_path):
     file = tmp_path / "system.json"
     file.write_text(system_json(load("mi250x"), 2))

@@ -5,8 +5,42 @@
 
 #include "harness/pattern.hpp"
 #include "harness/sizes.hpp"
+#ifdef FABRICHECK_HOST_RUNTIME
+#include "faults.hpp"
+#endif
 
 namespace fabricheck {
+#ifdef FABRICHECK_HOST_RUNTIME
+constexpr bool kOperationFaults = true;
+
+std::vector<Fault> arm(const std::vector<Fault>& faults) {
+  std::vector<Fault> others;
+  for (const auto& fault : faults) {
+    if (fault.kind == Fault::Kind::drop) {
+      fabricheck_host::drop(fault.operation);
+    } else if (fault.kind == Fault::Kind::delay) {
+      fabricheck_host::delay(fault.operation);
+    } else {
+      others.push_back(fault);
+    }
+  }
+  return others;
+}
+
+void require_made() {
+  if (fabricheck_host::awaits_fault()) {
+    throw Failure(Status::usage, "an injected fault never happened: there were " +
+                                     std::to_string(fabricheck_host::operations()) +
+                                     " launches and copies");
+  }
+}
+#else
+constexpr bool kOperationFaults = false;
+
+std::vector<Fault> arm(const std::vector<Fault>& faults) { return faults; }
+void require_made() {}
+#endif
+
 namespace {
 
 Fault parse_fault(const std::string& text, bool host_memory) {
@@ -28,10 +62,16 @@ Fault parse_fault(const std::string& text, bool host_memory) {
     fault.domain = parse_index(text.substr(first + 1), "the NUMA domain");
     return fault;
   }
+  if (kOperationFaults && (name == "drop" || name == "delay") && first != std::string::npos) {
+    fault.kind = name == "drop" ? Fault::Kind::drop : Fault::Kind::delay;
+    fault.operation = parse_whole(text.substr(first + 1), "the launch or copy");
+    return fault;
+  }
   if (name != "flip-bit" || second == std::string::npos) {
     throw Failure(Status::usage,
                   "'" + text + "' is not a fault: write flip-bit:OFFSET:BIT, unwritten, " +
-                      (host_memory ? "pages-on:DOMAIN, " : "") + "device-error, refused or abort");
+                      (host_memory ? "pages-on:DOMAIN, " : "") + "device-error, refused" +
+                      (kOperationFaults ? ", drop:N, delay:N" : "") + " or abort");
   }
   fault.offset_bytes = parse_whole(text.substr(first + 1, second - first - 1), "the byte offset");
   fault.bit = parse_index(text.substr(second + 1), "the bit");

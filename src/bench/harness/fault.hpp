@@ -18,15 +18,24 @@ struct Fault {
     device_error,  ///< a call returns an error that names hardware
     refused,       ///< a call returns another error
     abort,         ///< the process aborts, as a runtime may do at an error of a device
+    drop,          ///< one launch or copy is never made
+    delay,         ///< one launch or copy is late, and its call returns before it is done
   } kind = Kind::flip_bit;
   std::uint64_t offset_bytes = 0;
   int bit = 0;
   int domain = 0;
+  std::uint64_t operation = 0;  ///< of the process's launches and copies, from 0
 };
 
-/// "flip-bit:OFFSET:BIT", "unwritten", "device-error", "refused" or "abort", and "pages-on:DOMAIN"
-/// of a program with host memory. Throws Failure(usage).
+/// "flip-bit:OFFSET:BIT", "unwritten", "device-error", "refused" or "abort", "pages-on:DOMAIN" of a
+/// program with host memory, and of the host runtime "drop:N" and "delay:N". Throws
+/// Failure(usage).
 std::vector<Fault> parse_faults(const std::vector<std::string>& texts, bool host_memory = false);
+
+/// Has the host runtime drop and delay what some of the faults name, and returns the others.
+std::vector<Fault> arm(const std::vector<Fault>& faults);
+/// Throws Failure(usage) if the process ends before one of these.
+void require_made();
 
 /// The domain for host memory that replaces the requested one, if any.
 std::optional<int> pages_on(const std::vector<Fault>& faults);

@@ -54,7 +54,8 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
   line.add({"--inject-fault",
             "inject a fault, to see that it is detected: flip-bit:OFFSET:BIT (byte offset into the "
             "destination), unwritten, device-error, refused or abort; of memcpy and pingpong also "
-            "pages-on:DOMAIN; of a rank rank:R:FAULT, where FAULT may be hang, die or throw too",
+            "pages-on:DOMAIN; of the host runtime drop:N and delay:N (launch or copy N of the "
+            "process, from 0); of a rank rank:R:FAULT, where FAULT may be hang, die or throw too",
             "", false},
            options.faults);
 }
@@ -224,6 +225,7 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
       run.note(note);
     }
     program.body(run);
+    require_made();
     return {run.status(), run.sentence(), true};
   });
 }
@@ -316,6 +318,10 @@ std::optional<int> parse(const Program& program, CommandLine& line, const Common
 }
 
 }  // namespace
+
+std::vector<Fault> Run::faults(bool host_memory) const {
+  return arm(parse_faults(options_.faults, host_memory));
+}
 
 void Run::begin(const std::string& what) {
   ++begun_;

@@ -8,6 +8,7 @@
 
 #include "harness/command_line.hpp"
 #include "harness/document.hpp"
+#include "harness/fault.hpp"
 #include "harness/launch.hpp"
 #include "harness/sampling.hpp"
 #include "harness/table.hpp"
@@ -34,6 +35,8 @@ class Run {
         started_(wall_seconds()) {}
 
   [[nodiscard]] const CommonOptions& options() const { return options_; }
+  /// The injected faults of a program of one process. Throws Failure(usage).
+  [[nodiscard]] std::vector<Fault> faults(bool host_memory = false) const;
   Document& document() { return document_; }
 
   /// The number of measurements, shown with the progress.

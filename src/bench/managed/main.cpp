@@ -126,7 +126,7 @@ void measure(const Options& options, Run& run) {
   const auto cache = std::max(host_last_level_cache(), largest_device_cache(count));
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache));
   const auto largest = *std::max_element(sizes.begin(), sizes.end());
-  const auto faults = parse_faults(run.options().faults);
+  const auto faults = run.faults();
   const auto& rules = run.options().rules;
   std::size_t series = 0;
   for (const auto& part : parts) {

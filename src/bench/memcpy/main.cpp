@@ -78,7 +78,7 @@ void measure(const Options& options, Run& run) {
   // Source and destination together exceed the caches and 256 MiB, so that the start-up time of a
   // copy does not matter.
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache / 2));
-  const auto faults = parse_faults(run.options().faults, true);
+  const auto faults = run.faults(true);
   std::vector<int> nearest;
   for (int device = 0; device < count; ++device) {
     nearest.push_back(device_numa_domain(device));

@@ -66,7 +66,7 @@ void add(Run& run, const Copy& copy, std::uint64_t bytes, int block, copies::Hos
   run.begin(copy.text());
   try {
     Overlap overlap(copy, bytes, block, host);
-    const auto measured = overlap.measure(run.options().rules, parse_faults(run.options().faults));
+    const auto measured = overlap.measure(run.options().rules, run.faults());
     if (host != nullptr) {
       host->prove_pages();
     }
@@ -109,7 +109,7 @@ void measure(const Options& options, Run& run) {
     throw Failure(Status::usage, "--size is one size, and '" + options.size + "' are several");
   }
   const auto bytes = sizes.front();
-  (void)parse_faults(run.options().faults);
+  (void)run.faults();
   require_free_launches();
   const Movers movers;
   for (const auto& note : movers.notes(!pairs.empty())) {

@@ -100,7 +100,7 @@ void measure(const Options& options, Run& run) {
   }
   // Sizes from 256 MiB on, however small the caches: what a copy costs to start no longer shows.
   const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache));
-  const auto faults = parse_faults(run.options().faults);
+  const auto faults = run.faults();
 
   auto jobs = with_variants(plan_jobs(measurements, pairs, sets, sizes), options.variants.parse());
   std::set<int> devices;

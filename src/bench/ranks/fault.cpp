@@ -28,7 +28,8 @@ RankFault parse_rank_fault(const std::string& text, bool host_memory) {
   const auto what = text.substr(second + 1);
   const auto third = what.find(':');
   const auto kind = what.substr(0, third);
-  if (kind == "flip-bit" || kind == "unwritten" || (host_memory && kind == "pages-on")) {
+  if (kind == "flip-bit" || kind == "unwritten" || kind == "drop" || kind == "delay" ||
+      (host_memory && kind == "pages-on")) {
     fault.kind = RankFault::Kind::data;
     fault.data = parse_faults({what}, host_memory).front();
     return fault;

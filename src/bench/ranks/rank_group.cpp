@@ -307,6 +307,7 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
       data_faults_.push_back(fault.data);
     }
   }
+  data_faults_ = arm(data_faults_);
 }
 
 int RankGroup::device_of(int rank) const {

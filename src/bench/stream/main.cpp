@@ -60,7 +60,7 @@ void measure(const Options& options, Run& run) {
   if (options.stores != "auto") {
     stores = options.stores == stores::plain ? Stores::plain : Stores::streaming;
   }
-  const auto faults = parse_faults(run.options().faults);
+  const auto faults = run.faults();
   const auto& rules = run.options().rules;
   const auto largest = *std::max_element(sizes.begin(), sizes.end());
   if (std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.size() > 1; })) {

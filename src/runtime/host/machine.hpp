@@ -35,8 +35,11 @@ struct Machine {
 /// The machine, found at the first call and never destroyed: stream threads may outlive main().
 Machine& machine();
 
-/// Adds copies and events to a stream; a null one is the default stream.
+/// Adds work to a stream; a null one is the default stream.
 void add(hipStream_t stream, std::function<void(int cores)> work);
+
+/// Adds a launch or a copy, unless an injected fault drops it. Returns whether one delays it.
+bool add_operation(hipStream_t stream, std::function<void(int cores)> work);
 
 bool exists(int device);
 const Device& device_at(int device);

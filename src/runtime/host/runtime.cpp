@@ -78,6 +78,18 @@ bool denied(int device, int owner) {
   return list != nullptr && ("," + std::string(list) + ",").find(pair) != std::string::npos;
 }
 
+/// Whether the runtime has not allocated what lies there.
+bool is_pageable(const void* data) {
+  auto& all = machine();
+  const std::lock_guard lock(all.mutex);
+  auto next = all.allocations.upper_bound(const_cast<void*>(data));
+  if (next == all.allocations.begin()) {
+    return true;
+  }
+  const auto& [first, bytes] = *--next;
+  return static_cast<const char*>(data) >= static_cast<const char*>(first) + bytes;
+}
+
 hipError_t release(void* data) {
   if (data == nullptr) {
     return hipSuccess;
@@ -91,6 +103,25 @@ hipError_t release(void* data) {
   (void)munmap(data, found->second);
   all.allocations.erase(found);
   return hipSuccess;
+}
+
+/// Queues a copy; `waits` until it is done, unless an injected fault delays it.
+hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                hipStream_t stream, bool waits) {
+  if (fabricheck_cpu::contradicts(kind, is_pageable(to), is_pageable(from))) {
+    return result(hipErrorInvalidValue);
+  }
+  const bool delayed = add_operation(stream, [=](int cores) {
+    const auto part = (bytes / static_cast<std::size_t>(cores) + 4095) / 4096 * 4096;
+#pragma omp parallel for schedule(static) num_threads(cores) if (cores > 1)
+    for (int i = 0; i < cores; ++i) {
+      const auto first = std::min(bytes, static_cast<std::size_t>(i) * part);
+      const auto last = i + 1 == cores ? bytes : std::min(bytes, first + part);
+      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first,
+                  last - first);
+    }
+  });
+  return waits && !delayed ? hipStreamSynchronize(stream) : hipSuccess;
 }
 
 }  // namespace
@@ -179,24 +210,13 @@ hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned) {
 }
 hipError_t hipHostFree(void* data) { return release(data); }
 
-hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind,
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream) {
-  fabricheck_host::add(stream, [=](int cores) {
-    const auto part = (bytes / static_cast<std::size_t>(cores) + 4095) / 4096 * 4096;
-#pragma omp parallel for schedule(static) num_threads(cores) if (cores > 1)
-    for (int i = 0; i < cores; ++i) {
-      const auto first = std::min(bytes, static_cast<std::size_t>(i) * part);
-      const auto last = i + 1 == cores ? bytes : std::min(bytes, first + part);
-      std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first,
-                  last - first);
-    }
-  });
-  return hipSuccess;
+  return copy(to, from, bytes, kind, stream, false);
 }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind) {
-  (void)hipMemcpyAsync(to, from, bytes, kind, nullptr);
-  return hipStreamSynchronize(nullptr);
+  return copy(to, from, bytes, kind, nullptr, true);
 }
 
 hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,

@@ -1,12 +1,15 @@
 // Streams and events of the host runtime; see hip/hip_runtime.h.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "faults.hpp"
 #include "machine.hpp"
 
 namespace {
@@ -96,6 +99,11 @@ struct fabricheck_stream_queue {
 
 namespace {
 
+constexpr auto kNone = std::numeric_limits<std::uint64_t>::max();
+std::atomic<std::uint64_t> made = 0;
+std::atomic<std::uint64_t> dropped = kNone;
+std::atomic<std::uint64_t> delayed = kNone;
+
 hipStream_t or_default(hipStream_t stream) {
   if (stream != nullptr) {
     return stream;
@@ -116,8 +124,32 @@ void fabricheck_host::add(hipStream_t stream, Work work) {
   or_default(stream)->add(std::move(work));
 }
 
+bool fabricheck_host::add_operation(hipStream_t stream, Work work) {
+  const auto number = made++;
+  if (number == dropped) {
+    return false;
+  }
+  if (number != delayed) {
+    add(stream, std::move(work));
+    return false;
+  }
+  add(stream, [work = std::move(work)](int cores) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kDelaySeconds));
+    work(cores);
+  });
+  return true;
+}
+
+std::uint64_t fabricheck_host::operations() { return made; }
+void fabricheck_host::drop(std::uint64_t number) { dropped = number; }
+void fabricheck_host::delay(std::uint64_t number) { delayed = number; }
+
+bool fabricheck_host::awaits_fault() {
+  return (dropped != kNone && made <= dropped) || (delayed != kNone && made <= delayed);
+}
+
 void fabricheck_cpu::enqueue(hipStream_t stream, Work work) {
-  fabricheck_host::add(stream, std::move(work));
+  (void)fabricheck_host::add_operation(stream, std::move(work));
   if (machine().launches_block) {
     or_default(stream)->wait();
   }

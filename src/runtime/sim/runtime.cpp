@@ -71,7 +71,11 @@ hipError_t release(void* data) {
   return hipSuccess;
 }
 
-hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
+hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                hipStream_t stream) {
+  if (fabricheck_cpu::contradicts(kind, is_pageable(to), is_pageable(from))) {
+    return result(hipErrorInvalidValue);
+  }
   try {
     fabricheck_sim::enqueue(stream, copy_cost(device_of(stream), to, from, bytes),
                             [=] { std::memcpy(to, from, moved_bytes(bytes)); });
@@ -224,9 +228,9 @@ hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
 hipError_t hipFree(void* data) { return result(release(data)); }
 hipError_t hipHostFree(void* data) { return result(release(data)); }
 
-hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind,
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream) {
-  return copy(to, from, bytes, stream);
+  return copy(to, from, bytes, kind, stream);
 }
 
 hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
@@ -234,11 +238,11 @@ hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int fro
   if (!exists(to_device) || !exists(from_device)) {
     return result(hipErrorInvalidDevice);
   }
-  return copy(to, from, bytes, stream);
+  return copy(to, from, bytes, hipMemcpyDefault, stream);
 }
 
-hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind) {
-  const auto error = copy(to, from, bytes, nullptr);
+hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind) {
+  const auto error = copy(to, from, bytes, kind, nullptr);
   return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
 }
 

@@ -162,6 +162,15 @@ inline unsigned long long atomicMin(unsigned long long* where, unsigned long lon
 
 namespace fabricheck_cpu {
 
+/// Whether ROCm refuses a copy because of its kind: the kind names memory of a device where there
+/// is pageable memory of the host. (clr in rocm-systems does so since 2026, before it went by the
+/// pointers alone; CUDA calls every kind that contradicts them undefined.)
+constexpr bool contradicts(hipMemcpyKind kind, bool pageable_to, bool pageable_from) {
+  return (kind == hipMemcpyHostToDevice && pageable_to) ||
+         (kind == hipMemcpyDeviceToHost && pageable_from) ||
+         (kind == hipMemcpyDeviceToDevice && pageable_to && pageable_from);
+}
+
 /// Adds a kernel to a stream; `work` gets the number of cores it may use.
 void enqueue(hipStream_t stream, std::function<void(int cores)> work);
 
