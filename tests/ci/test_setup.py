@@ -213,4 +213,4 @@ def test_apt_that_fails_otherwise_or_waits_for_ever_is_one_sentence(setup, busy,
 
 def test_another_kind_is_refused(setup):
     ended = setup("tset")
-    assert (ended.returncode, ended.stderr) == (2, "setup: 'tset' is neither build nor test\n")
+    assert (ended.returncode, ended.stderr) == (2, "setup: 'tset' is not packages, build or test\n")
