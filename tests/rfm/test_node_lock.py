@@ -82,8 +82,8 @@ def test_a_second_session_says_that_it_waits(other):
         process.stdin.close()
 
     with here(say):
+        (sentence,) = said
         assert process.wait() == 0
-    (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
     assert sentence.endswith(" is locked): waiting until it ends.")
 
@@ -109,8 +109,8 @@ def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, envir
         process.stdin.close()
 
     with own(say):
+        assert len(said) == 1
         assert process.wait() == 0
-    assert len(said) == 1
 
 
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
