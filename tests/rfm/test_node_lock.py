@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -183,13 +184,17 @@ def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, mon
     held = node_lock.held
     ends = []
 
+    @contextlib.contextmanager
     def then_end_the_other(here, stepping, say):
         def said(sentence):
             say(sentence)
             ends.append(time.monotonic())
             process.stdin.close()
 
-        return held(here, stepping, said)
+        with held(here, stepping, said):
+            # ReFrame waits for it, as for every child, where the session did not.
+            process.stdin.close()
+            yield
 
     monkeypatch.setattr(node_lock, "held", then_end_the_other)
     outcome = suite("-r", "-n", "stream_local")
