@@ -141,8 +141,13 @@ def test_three_nodes_name_nobody():
 
 def in_another_group(system, nodes):
     """Put nodes into a group of their own, each NIC at a switch of its own."""
+    move(system, nodes, "1", 0)
+
+
+def move(system, nodes, group, first):
+    """Put nodes into a group, their NICs at its switches from a first one on."""
     for node in nodes:
-        nics = tuple(Nic(f"cxi{k}", Place("1", str(k))) for k in range(NICS))
+        nics = tuple(Nic(f"cxi{k}", Place(group, str(first + k))) for k in range(NICS))
         system.nodes[node] = Node(system.nodes[node].name, nics)
 
 
@@ -183,6 +188,17 @@ def test_where_one_node_is_far_a_slow_nic_of_another_one_is_named():
     in_another_group(system, [7])
     found = attribute(system.measured(nic(2, 1, 0.8)))
     assert names(found) == ["nid000002:cxi1"]
+
+
+def test_switches_of_one_number_in_two_groups_are_far_from_each_other():
+    # Eight nodes at either half of a group's switches, four at the first half of another group's.
+    system = System(20, random.Random(1))
+    move(system, range(8, 16), "0", NICS)
+    in_another_group(system, range(16, 20))
+    far = {frozenset((one, other)): 0.8 for one in range(16) for other in range(16, 20)}
+    found = attribute(system.measured(Faults(pairs=far)))
+    assert (found.named, found.pairs, found.open) == ((), (), ())
+    assert found.least < 0.05
 
 
 def test_four_nodes_name_a_nic_at_half_rate():

@@ -1,9 +1,11 @@
 """What is left out of texts and of JSON, and what is not."""
 
 import json
+import tarfile
 
 import pytest
 
+from fabricheck.run.first_hour import packing
 from fabricheck.run.first_hour.secrets import MASK, Masks
 
 
@@ -87,3 +89,22 @@ def test_json_stays_json(masks):
 def test_a_long_word_takes_no_longer_than_many_short_ones(masks):
     # Of a megabyte without a space, which took hours by an expression that was square in it.
     assert masks.text("a-" * 500_000) == "a-" * 500_000
+
+
+def test_no_part_of_a_secret_is_left_where_a_long_log_is_cut(tmp_path, monkeypatch):
+    secret, line = "begins-of-a-variable-ends", "of-a-line {} next\n"
+    monkeypatch.setenv("SITE_TOKEN", secret)
+    monkeypatch.setattr(packing, "MOST_BYTES", 1000)
+    logs = tmp_path / "hour"
+    logs.mkdir()
+    # The two cuts fall on each character of a line.
+    for more in range(len(line.format(secret))):
+        ends = "x" * more + "\n"
+        (logs / f"{more}.txt").write_text(ends + 50 * line.format(secret) + ends)
+    packing.write(logs, tmp_path / "hour.tar.gz")
+    with tarfile.open(tmp_path / "hour.tar.gz") as packed:
+        texts = [packed.extractfile(one).read().decode() for one in packed]
+    assert len(texts) == len(line.format(secret))
+    for text in texts:
+        assert " bytes left out]\n" in text and line.format(MASK) in text
+        assert "begins" not in text and "ends" not in text

@@ -23,6 +23,7 @@ _STATED = ("references/test_references_command.py", "calibration/test_sets.py")
 _TOPOLOGY = ("topology/test_topology_compare.py",)
 _COMPARE = ("comparison/test_judging.py", "comparison/test_compare_sessions.py")
 _GATHER = ("calibration/test_gathering.py",)
+_STEPS = ("rfm/test_steps.py::test_a_step_over_several_nodes_has_as_many_tasks_on_each",)
 
 
 def _session(test: str) -> tuple[str]:
@@ -85,6 +86,33 @@ BELIEF = (
            "if ran_with != runtime:", "if not runtime:", _RUN_MATCH),
     Mutant("two ranks on one device are well placed", "rfm/affinity.py",
            "if others and not shared:", "if others and shared:", ("rfm/test_binding.py",)),
+)  # fmt: skip
+
+SESSIONS = (
+    Mutant("a pair has its share of the least used link", "node/sharing.py",
+           "return max(uses[hop]", "return min(uses[hop]", ("rfm/test_relative.py",)),
+    Mutant("of single messages the median of the pairs counts", "rfm/nodes.py",
+           "return Figure(self, max(times), chosen, decisive)",
+           "return Figure(self, statistics.median(times), chosen, decisive)",
+           ("rfm/test_nodes.py::test_the_longest_of_the_single_messages_of_all_pairs_counts",)),
+    Mutant("what is measured again counts in the median of the NICs", "rfm/nodes.py",
+           'if one["phase"] != 1:', 'if one["phase"] < 1:',
+           ("rfm/test_nodes.py::test_what_is_measured_again_is_not_in_the_median_of_the_nics",)),
+    Mutant("each node has the tasks of all", "rfm/steps.py",
+           "--ntasks-per-node={tasks // number}", "--ntasks-per-node={tasks}", _STEPS),
+    Mutant("of several nodes a task alone on its node has one core", "rfm/steps.py",
+           "if tasks == number:", "if tasks == 1:", _STEPS),
+    Mutant("two sessions measure a node at once", "rfm/node_lock.py",
+           "_held(THIS_NODE, fcntl.LOCK_EX, say)", "_held(THIS_NODE, fcntl.LOCK_SH, say)",
+           ("rfm/test_node_lock.py::test_a_second_session_says_that_it_waits",)),
+    Mutant("one of the features that a check needs is enough", "site/expected_checks.py",
+           'if all(part[0] in "+-"', 'if any(part[0] in "+-"',
+           ("rfm/test_expected_checks.py::"
+            "test_a_check_without_what_it_needs_is_expected_unless_that_is_not_installed",)),
+    Mutant("OSU's launches that compare data are not marked", "rfm/benchmarks.py",
+           "verifies=verifies,", "verifies=False,", ("rfm/test_pairs_of_checks.py",)),
+    Mutant("half a line is left where a long log is cut", "run/first_hour/packing.py",
+           'tail.partition(b"\\n")[2]', "tail", ("first_hour/test_secrets.py",)),
 )  # fmt: skip
 
 RESULTS = (
@@ -214,8 +242,14 @@ OTHERS = (
     Mutant("medians alone decide a claim", "judge/claims/judging.py",
            "return low(one) > high(other)", "return one.value > other.value",
            ("claims/test_claim_rules.py",)),
+    Mutant("the number of a switch is taken for that of its group", "judge/fabric/samples.py",
+           "if near[0] == far[0]", "if near[1] == far[1]", ("fabric/test_attribution.py",)),
+    Mutant("copies from a device are those to it", "judge/diagnosis/components.py",
+           '(f"copies from device {device.index}", f"{copies} {d}-*")',
+           '(f"copies from device {device.index}", f"{copies} *-{d}")',
+           ("diagnosis/test_components.py",)),
     Mutant("what was simulated in part is called only simulated", "judge/coverage.py",
            'and clocks == {"simulated"}', 'and "simulated" in clocks', ("cli/test_coverage.py",)),
 )  # fmt: skip
 
-MUTANTS = (*METRICS, *BELIEF, *RESULTS, *VERDICT, *REFERENCES, *OTHERS)
+MUTANTS = (*METRICS, *BELIEF, *SESSIONS, *RESULTS, *VERDICT, *REFERENCES, *OTHERS)

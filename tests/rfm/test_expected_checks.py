@@ -112,11 +112,38 @@ def test_a_check_that_cannot_be_loaded_is_not_left_out(tmp_path, folder, text):
         listing.listed([folder / "one.py"], [tmp_path / "broken.py"], REFERENCES)
 
 
-def test_a_list_of_another_node_says_nothing(folder):
-    checks_of_it = "{stream_local: {environs: ['*'], tags: [full]}}"
+def lists(folder, environs, node="h200"):
+    """Write a list with one check beside the site."""
+    checks_of_it = f"{{stream_local: {{environs: {environs}, tags: [full]}}}}"
     expected_checks.beside(folder / "one.py").write_text(
-        f"- {{partition: 'one:gpu', node: a100-booster, checks: {checks_of_it}}}\n"
+        f"- {{partition: 'one:gpu', node: {node}, checks: {checks_of_it}}}\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("environs", "is_expected"),
+    [
+        (["*"], True),
+        (["cuda"], True),
+        (["+stream"], True),
+        (["+stream -simulated"], True),
+        # Of an alternative all must hold: without MPI it is not expected.
+        (["+stream +mpi"], False),
+        (["+mpi -stream", "+mpi"], False),
+        (["+stream +mpi", "+stream"], True),
+        # What no environment has, installed or not, is expected, so that it fails visibly.
+        (["+stream +managed"], True),
+    ],
+)
+def test_a_check_without_what_it_needs_is_expected_unless_that_is_not_installed(
+    folder, environs, is_expected
+):
+    lists(folder, environs)
+    assert bool(checks(folder)) is is_expected
+
+
+def test_a_list_of_another_node_says_nothing(folder):
+    lists(folder, ["*"], "a100-booster")
     assert checks(folder) is None
     (folder / "one.py").write_text(SITE.replace('"h200"', '"a100-booster"'))
     assert checks(folder) == {"stream_local": ["full"]}

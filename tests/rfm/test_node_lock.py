@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -82,8 +83,8 @@ def test_a_second_session_says_that_it_waits(other):
         process.stdin.close()
 
     with here(say):
+        (sentence,) = said
         assert process.wait() == 0
-    (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
     assert sentence.endswith(" is locked): waiting until it ends.")
 
@@ -109,8 +110,8 @@ def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, envir
         process.stdin.close()
 
     with own(say):
+        assert len(said) == 1
         assert process.wait() == 0
-    assert len(said) == 1
 
 
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
@@ -183,13 +184,17 @@ def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, mon
     held = node_lock.held
     ends = []
 
+    @contextlib.contextmanager
     def then_end_the_other(here, stepping, say):
         def said(sentence):
             say(sentence)
             ends.append(time.monotonic())
             process.stdin.close()
 
-        return held(here, stepping, said)
+        with held(here, stepping, said):
+            # ReFrame waits for it, as for every child, where the session did not.
+            process.stdin.close()
+            yield
 
     monkeypatch.setattr(node_lock, "held", then_end_the_other)
     outcome = suite("-r", "-n", "stream_local")

@@ -12,7 +12,7 @@ import factories
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.rfm.metrics import MetricError
-from fabricheck.rfm.nodes import BetweenNodes, unproven
+from fabricheck.rfm.nodes import BetweenNodes, NicMedian, unproven
 from fabricheck.rfm.pairs import one_each
 
 HERE = Path(__file__).parent
@@ -84,19 +84,51 @@ def test_another_way_of_messages_is_a_sentence(network, sentence):
     assert sentence in said
 
 
+def message(ranks, **changes):
+    """Build messages between the host memories of two ranks."""
+    place = factories.place("host-pageable", None)
+    ends = {"source": place, "destination": place, "device": None, "device_set": []}
+    own = {"experiment": "E17", "engine": "mpi", "direction": "one-way", "ranks": ranks}
+    return factories.series(**ends | own | changes)
+
+
+def between(**options):
+    """Build a metric of two pairs of ranks."""
+    among = one_each([(0, 4), (1, 5)])
+    return BetweenNodes("x", {"experiment": "E17"}, ("ranks",), among=among, **options)
+
+
 def test_a_pair_whose_distance_is_unknown_is_named():
-    ends = {"source": factories.place("host-pageable", None), "device": None, "device_set": []}
-    message = {**ends, "destination": ends["source"], "engine": "mpi", "direction": "one-way"}
-    series = [
-        factories.series(**message, experiment="E17", ranks=[0, 4], distance="same-group"),
-        factories.series(**message, experiment="E17", ranks=[1, 5], distance=None),
-    ]
-    pairs = one_each([(0, 4), (1, 5)])
-    metric = BetweenNodes(
-        "x", {"experiment": "E17"}, ("ranks",), among=pairs, distance="same-group"
-    )
+    series = [message([0, 4], distance="same-group"), message([1, 5], distance=None)]
+    metric = between(distance="same-group")
     with pytest.raises(MetricError, match="the distance of ranks 1 and 5 of node node1 is unknown"):
         metric.figure(factories.document(series=series), {})
+
+
+def test_the_longest_of_the_single_messages_of_all_pairs_counts():
+    latency = {"operation": "latency", "unit": "us", "better": "lower"}
+    series = [message([0, 4], **latency, p99=3.0), message([1, 5], **latency, p99=9.0)]
+    metric = between(unit="us", p99=True)
+    figure = metric.figure({"series": series}, {})
+    assert figure.value == 9
+    assert [one["ranks"] for one in figure.decisive] == [[1, 5]]
+
+
+def test_what_is_measured_again_is_not_in_the_median_of_the_nics():
+    """Phase 2 measures the slow NICs once more, and would count them twice."""
+    nics = [[{"name": "hsn0", "place": {"group": "0", "switch": switch}}] for switch in "112"]
+    rounds = [
+        {"phase": phase, "pairs": [pair], "out": [[rate]], "back": [[rate]]}
+        for phase, pair, rate in [
+            (1, (0, 1), 24.0), (1, (0, 2), 20.0), (2, (0, 1), 1.0), (2, (0, 2), 2.0),
+        ]
+    ]  # fmt: skip
+    document = {"rounds": {"nodes": [{"nics": own} for own in nics], "rounds": rounds}}
+    values = [
+        NicMedian("x", distance=one).figure(document, {}).value
+        for one in ("same-switch", "same-group", None)
+    ]
+    assert values == [24, 20, 22]
 
 
 @pytest.fixture

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import permutations
 
 import pytest
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.node import load
+from fabricheck.rfm import listing
 from fabricheck.rfm.pairs import peers_of_the_first
 
 
@@ -33,3 +36,23 @@ def test_without_direct_links_every_class_counts():
     node = load("mi250x")
     far = {pair: link for pair, link in node.links.items() if pair[0] != 0}
     assert peers_of_the_first(dataclasses.replace(node, links=far)) == {"unconnected": (0, 1)}
+
+
+def test_osu_measures_each_pair_once_and_compares_its_data_once(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_SIM_OSU", "/osu")
+    folders = [ROOT / "reframe_checks" / "osu"], ROOT / "reference_values"
+    with listing.set_up("local:sim-mi250x", *folders) as checks:
+        launches = {type(one).__name__: one.plan().launches for one in checks}
+    for check, programs, pairs in (
+        ("osu_device_0", ("osu_bw", "osu_latency"), [(0, other) for other in range(1, 8)]),
+        ("osu_all_pairs", ("osu_bw",), permutations(range(8), 2)),
+    ):
+        found = [(one.program, tuple(one.devices), one.verifies) for one in launches[check]]
+        expected = [
+            (program, pair, verifies)
+            for program in programs
+            for pair in pairs
+            for verifies in (False, True)
+        ]
+        assert found == expected
+        assert [" -c " in one.command for one in launches[check]] == [one[-1] for one in expected]

@@ -85,6 +85,29 @@ def test_what_works_beside_something_else_is_in_percent_of_itself_alone(
     assert figure.metric.unit == "%"
 
 
+@pytest.mark.parametrize(
+    ("others", "shared_by"),
+    [([], 1), ([0, 6], 2), ([6, 0], 1)],
+    ids=["alone", "a link with another pair", "a link the other way"],
+)
+def test_pairs_at_once_share_the_busiest_link_of_their_way(others, shared_by):
+    """On mi250x data from 1 to 7 go by 0 and 6; of the three links another pair uses one."""
+    node = load("mi250x")
+    series = [
+        factories.series(
+            [value] * 7, device=None, device_set=devices, role=role, ranks=[0, 1], engine="mpi",
+            source=factories.place(device=1), destination=factories.place(device=7),
+        )
+        for role, devices, value in [("single", [1, 7], 60.0), ("share", [1, 7, *others], 15.0)]
+    ]  # fmt: skip
+    at_once, alone = (
+        Metric(role, COPY | {"role": role}, ("ranks",), among=one_each([(0, 1)]))
+        for role in ("share", "single")
+    )
+    figure = relative.together(at_once, alone, node).figure({"series": series}, {})
+    assert figure.value == pytest.approx(100 * 15 * shared_by / 60)
+
+
 def all_at_once(model, total, alone):
     """Return the metric of kernels between all devices of a model, and a document of them.
 

@@ -38,9 +38,9 @@ STEP = {
 }
 
 
-def options(scheduler="local", tasks=8):
+def options(scheduler="local", tasks=8, nodes=1):
     job = SimpleNamespace(scheduler=SimpleNamespace(registered_name=scheduler))
-    return steps.options(job, tasks)
+    return steps.options(job, tasks, nodes)
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,18 @@ def test_a_step_stays_on_the_node_of_its_session(monkeypatch, nodes, own, expect
     assert options(tasks=1) == ["--nodes=1", "--ntasks=1", *expected, "--cpu-bind=none"]
     # A job of its own gets another node than that of the session that asks for it.
     assert options("slurm") == ["--nodes=1", "--ntasks=8"]
+
+
+def test_a_step_over_several_nodes_has_as_many_tasks_on_each(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-4]")
+    first = ["--distribution=block", "--nodelist=node[1-2]"]
+    assert options(tasks=8, nodes=2) == [
+        "--nodes=2", "--ntasks=8", "--ntasks-per-node=4", *first,
+    ]  # fmt: skip
+    # A task that is alone on its node has all cores of it.
+    assert options(tasks=2, nodes=2) == [
+        "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", *first, "--cpu-bind=none",
+    ]  # fmt: skip
 
 
 def test_a_session_that_is_a_step_passes_on_what_is_of_the_job():
