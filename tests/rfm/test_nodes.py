@@ -102,6 +102,7 @@ def test_a_pair_whose_distance_is_unknown_is_named():
 @pytest.fixture
 def two(suite):
     """The suite on two nodes whose programs are stand-ins."""
+    suite.topics = ("network",)
     suite.own_site(HERE / "nodes_site.py")
     suite.variables |= {
         "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),

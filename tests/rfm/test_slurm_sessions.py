@@ -228,6 +228,7 @@ SITES_OF_AMD = pytest.mark.parametrize(
 def noting(on_slurm):
     """The suite with the repository's own sites, on a Slurm without accounting and modules."""
     suite = on_slurm
+    suite.topics = ("affinity", "stream")
     (suite.programs / "stream").rename(suite.programs / "stream.stand-in")
     for name in ("stream", "affinity"):
         (suite.programs / name).write_text(NOTES.format(folder=suite.folder))
