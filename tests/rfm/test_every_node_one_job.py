@@ -20,7 +20,7 @@ from real_slurm import SLURM, make_cluster, slow_platform, started, tell, until,
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

@@ -17,7 +17,7 @@ from text_edit import edit
 from fabricheck.node import node_directory
 from fabricheck.results.document import load
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 
