@@ -1,6 +1,8 @@
-"""Fixtures of all tests: a results folder that looks as ReFrame leaves one."""
+"""Fixtures of all tests: a results folder that looks as ReFrame leaves one, and what is shared."""
 
+import fcntl
 import os
+import shutil
 import sys
 
 import pytest
@@ -53,3 +55,35 @@ def one_session(results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     return results_folder
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """Return a function that makes a folder once in a run of the tests, whichever worker asks."""
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "made-once"
+
+    def made_once(name, make):
+        folder = shared / name
+        shared.mkdir(exist_ok=True)
+        with (shared / f"{name}.made").open("a+") as made:
+            fcntl.flock(made, fcntl.LOCK_EX)
+            made.seek(0)
+            if not made.read():
+                # What another worker failed to make.
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                make(folder)
+                made.write("whole")
+        return folder
+
+    return made_once
+
+
+@pytest.fixture(scope="session")
+def site_dry_run(made_once):
+    """Return a function that gives the dry run of a site."""
+    # It imports ReFrame.
+    from site_dry_runs import DryRuns
+
+    return DryRuns(made_once)

@@ -9,7 +9,7 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / "ci/gitlab/try.sh"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(
     not (shutil.which("gitlab-ci-local") and shutil.which("rsync")),
     reason="gitlab-ci-local (npm) or rsync is not installed",

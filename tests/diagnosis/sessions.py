@@ -22,7 +22,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -94,9 +94,12 @@ def healthy(model: str) -> Session:
 
 
 def simulated(
-    model: str, resources: Sequence[Any] = (), links: Sequence[Mapping[str, Any]] = ()
+    model: str,
+    checks: Collection[str],
+    resources: Sequence[Any] = (),
+    links: Sequence[Mapping[str, Any]] = (),
 ) -> Session:
-    """Simulate a node with a fault; it is judged as the healthy one is.
+    """Simulate some checks of a node with a fault; they are judged as of a healthy one.
 
     :param resources: of an overlay: mappings as in a file of `config/nodes/overlays`.
     :param links: the same of links; not of a model with a switch.
@@ -105,7 +108,9 @@ def simulated(
                "links": [dict(one) for one in links]}  # fmt: skip
     fault = OverlayFile.model_validate(content) if resources or links else None
     platform = platform_of(load(model), fault)
-    return drawn.of(dict(_run(model, platform)), list(_judged(model)))
+    launches = [one for one in _checks(model)[0] if one.check in checks]
+    judged = [one for one in _judged(model) if one.check in checks]
+    return drawn.of(dict(_run(model, launches, platform)), judged)
 
 
 def platform_of(node: NodeModel, fault: OverlayFile | None = None) -> dict[str, Any]:
@@ -224,12 +229,14 @@ def _texts(model: str) -> dict[str, str]:
     return {check: json.dumps(own) for check, own in json.loads(content).items()}
 
 
-def _run(model: str, platform: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Run the programs of the checks on a platform; yield their documents."""
+def _run(
+    model: str, launches: Sequence[_Launch], platform: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    """Run the programs of checks on a platform; yield their documents."""
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as name:
         folder = Path(name)
         (folder / "node.json").write_text(json.dumps(platform))
-        for launch in _checks(model)[0]:
+        for launch in launches:
             own = {k: v for k, v in os.environ.items() if not k.startswith(_VARIABLES)}
             result = folder / "result.json"
             result.unlink(missing_ok=True)
@@ -262,7 +269,7 @@ def _command(launch: _Launch, folder: Path) -> list[str]:
 
 def write(model: str) -> Path:
     """Simulate the healthy node of a model, and write its documents."""
-    documents = dict(_run(model, platform_of(load(model))))
+    documents = dict(_run(model, _checks(model)[0], platform_of(load(model))))
     path = DOCUMENTS / f"{model}.json.gz"
     path.parent.mkdir(exist_ok=True)
     text = json.dumps(documents, separators=(",", ":")) + "\n"

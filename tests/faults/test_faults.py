@@ -32,7 +32,7 @@ def test_the_page_is_what_the_last_run_of_these_rows_wrote():
         assert not row.not_yet or f"- {row.number}, {row.fault}: {row.not_yet}." in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("row", QUICK, ids=map(key, QUICK))
 def test_a_quick_fault_is_caught_as_the_page_says(row, tmp_path):
     found = outcome(row, make(row, tmp_path / "session"))

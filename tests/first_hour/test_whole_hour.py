@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,22 +8,26 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
+from fabricheck.references import dry_run
+from site_dry_runs import H200_TOOLS
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("system", "node", "least"),
+    ("system", "variables", "least"),
     [
-        ("lumi", "", 1000),
-        ("jureca", "", 1300),
-        ("leonardo", "", 300),
-        ("amd", "mi250", 900),
-        ("h200", "", 500),
+        ("lumi", {}, 1000),
+        ("jureca", {}, 1300),
+        ("leonardo", {}, 300),
+        ("amd", {"FABRICHECK_AMD_NODE": "mi250"}, 900),
+        ("h200", H200_TOOLS, 500),
     ],
 )
-def test_a_limit_or_a_reason(system, node, least, monkeypatch):
-    if node:
-        monkeypatch.setenv("FABRICHECK_AMD_NODE", node)
+def test_a_limit_or_a_reason(system, variables, least, site_dry_run, monkeypatch):
+    asked = site_dry_run(system, **variables).told
+    monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     told = json.loads(CliRunner().invoke(app, ["references", "--system", system, "--json"]).stdout)
     metrics = told["references"]
     assert len(metrics) > least

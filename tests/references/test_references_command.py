@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app, output
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import dry_run, listing, stated
 from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE, of_folder
 from fabricheck.references.stated import References
 from fabricheck.site import partitions
+from site_dry_runs import H200_TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU = "lumi:gpu"
@@ -286,10 +288,11 @@ def test_expected_failures_are_compared_by_their_reference():
 
 
 @pytest.mark.slow
-def test_a_real_dry_run_tells_what_reframe_will_use(monkeypatch, tmp_path):
+def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
     """Every metric of all checks of LUMI-G has a reference, and each is the file's."""
+    asked = site_dry_run("lumi").told
+    monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
-    monkeypatch.chdir(Path(__file__).resolve().parents[2])
     result = CliRunner().invoke(app, ["references", "--system", "lumi", "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)["references"]
@@ -298,6 +301,16 @@ def test_a_real_dry_run_tells_what_reframe_will_use(monkeypatch, tmp_path):
     assert kinds["p2p_kernel", "write_quad_worst"] == "derived"
     assert kinds["p2p_kernel", "read_quad_worst"] == "report only"
     assert len(kinds) > 300
+
+
+@pytest.mark.slow
+def test_the_dry_run_of_a_command_tells_what_that_of_a_site_does(site_dry_run, monkeypatch):
+    """Tests of the commands have the latter, which they share."""
+    for name, value in H200_TOOLS.items():
+        monkeypatch.setenv(name, value)
+    shared = site_dry_run("h200", **H200_TOOLS).of("h200:x1")
+    assert len(shared) > 10
+    assert dry_run.ask("h200:x1", checks_folders()) == shared
 
 
 @pytest.mark.parametrize(

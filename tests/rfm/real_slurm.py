@@ -78,6 +78,7 @@ def used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def make_cluster(suite: Any) -> None:
     """Let a suite measure a cluster whose programs are those of the simulated node."""
+    suite.topics = ()
     suite.own_site(SITE)
     suite.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
     suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")

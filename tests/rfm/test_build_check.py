@@ -17,7 +17,6 @@ import locks
 pytestmark = pytest.mark.slow
 
 SITE = Path(__file__).with_name("build_site.py")
-CHECK = Path(__file__).resolve().parents[2] / "reframe_checks" / "build"
 
 MAKE = """\
 case $FAKE_BUILD in
@@ -61,7 +60,7 @@ def builds(suite, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:/usr/bin:/bin")
     suite.own_site(SITE)
     suite.variables |= {"FAKE_SPACK_HOME": str(home), "FAKE_COMMIT": checkout.commit()}
-    suite.checks = CHECK
+    suite.topics = ("build",)
     return suite
 
 

@@ -26,6 +26,7 @@ def simulated(suite):
 
 
 def session(suite, *checks, fault=""):
+    suite.topics = ("managed", "memcpy")
     suite.variables["FAKE_COPIES"] = fault
     return suite("-r", *(part for check in checks for part in ("-n", check)))
 

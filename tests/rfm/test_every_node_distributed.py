@@ -31,7 +31,7 @@ from real_slurm import (
 
 from fabricheck.results import requested_nodes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 FABRICHECK = Path(sys.executable).with_name("fabricheck")

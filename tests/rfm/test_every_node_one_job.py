@@ -29,7 +29,7 @@ from real_slurm import (
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

@@ -14,6 +14,8 @@ from fabricheck.node import load as load_node
 from fabricheck.results.document import load
 from fabricheck.site import expected_checks, sites
 from fabricheck.tools.benchmarks import NCCL_TESTS
+from reframe_suite import Outcome
+from site_dry_runs import H200_TOOLS
 
 pytestmark = pytest.mark.slow
 
@@ -36,42 +38,50 @@ def listed(devices: int) -> set[str]:
 @pytest.fixture
 def h200(suite):
     """The suite with the programs and tools of an H200, which a dry run does not start."""
-    suite.variables |= {
-        "FABRICHECK_MPI": "ON",
-        "FABRICHECK_CUDA_PROGRAMS": "/programs",
-        "FABRICHECK_CUDA_OSU": "/osu",
-        "FABRICHECK_NCCL_TESTS": "/nccl",
-    }
+    suite.topics = ()
+    suite.variables |= H200_TOOLS | {"FABRICHECK_MPI": "ON"}
     return suite
 
 
-def dry_run(suite, devices: int, *choice: str) -> tuple[set[str], set[str]]:
-    """Return the checks that a session would run, and those that it skips."""
+@pytest.fixture
+def whole(site_dry_run):
+    """The dry run of all partitions with these tools."""
+    return site_dry_run("h200", **H200_TOOLS)
+
+
+def dry_run(suite, devices: int, *choice: str) -> tuple[Outcome, Path]:
+    """Make a dry run of one partition."""
     outcome = suite(f"--system=h200:x{devices}", "--dry-run", *choice)
     assert outcome.status == 0, outcome
+    return outcome, suite.results
+
+
+def checks_of(outcome: Outcome, devices: int) -> tuple[set[str], set[str]]:
+    """Return the checks that a session of a partition would run, and those that it skips."""
     assert "WARNING" not in outcome.text
-    started = set(re.findall(r"\[ DRY +\] (\w+) .*@h200:x", outcome.text))
-    skipped = set(re.findall(r"\[ +SKIP \] .*?\) (\w+) ", outcome.text))
+    where = f"@h200:x{devices}\\+"
+    started = set(re.findall(rf"\[ DRY +\] (\w+) .*{where}", outcome.text))
+    skipped = set(re.findall(rf"\[ +SKIP \] .*?\) (\w+) .*{where}", outcome.text))
     return started - skipped, skipped
 
 
-def stage(suite, devices: int, check: str) -> Path:
-    (folder,) = suite.results.glob(f"stage/*/h200/x{devices}/cuda/{check}")
+def stage(results: Path, devices: int, check: str) -> Path:
+    (folder,) = results.glob(f"stage/*/h200/x{devices}/cuda/{check}")
     return folder
 
 
-def line(suite, devices: int, check: str) -> str:
+def line(results: Path, devices: int, check: str) -> str:
     """Return the command that a check starts."""
-    return (stage(suite, devices, check) / "rfm_job.sh").read_text().splitlines()[-1]
+    return (stage(results, devices, check) / "rfm_job.sh").read_text().splitlines()[-1]
 
 
-def plan(suite, devices: int, check: str) -> list[dict]:
-    return json.loads((stage(suite, devices, check) / "plan.json").read_text())["launches"]
+def plan(results: Path, devices: int, check: str) -> list[dict]:
+    return json.loads((stage(results, devices, check) / "plan.json").read_text())["launches"]
 
 
-def test_one_device(h200):
-    assert dry_run(h200, 1) == (listed(1), set())
-    assert line(h200, 1, "node_topology").split("/")[-1] == (
+def test_one_device(whole):
+    assert checks_of(whole.outcome, 1) == (listed(1), set())
+    assert line(whole.results, 1, "node_topology").split("/")[-1] == (
         "fabricheck topology record h200 --devices 1 --runtime cuda --time-limit 120 "
         "--output result.json"
     )
@@ -82,37 +92,38 @@ OF_ONE_NODE = [one for one in NCCL_TESTS.operations if one != "sendrecv"]
 
 
 @pytest.mark.parametrize("devices", [2, 4, 8])
-def test_several_devices(h200, devices):
-    run, skipped = dry_run(h200, devices)
+def test_several_devices(whole, devices):
+    run, skipped = checks_of(whole.outcome, devices)
+    results = whole.results
     some = {"best_devices", "rccl_scaling"}  # of two devices there are none but all
     assert run == listed(devices) and (some <= run) == (devices > 2)
     assert skipped == NO_PLACEMENT | NO_OTHER_SETS | (some if devices == 2 else set())
     # Programs of one process have no launcher, ranks are on the first core near their device.
-    assert line(h200, devices, "stream_local").startswith("/programs/stream --devices each ")
+    assert line(results, devices, "stream_local").startswith("/programs/stream --devices each ")
     # Through the switch every peer is alike.
-    assert "/p2p --pairs 0-1 --operations " in line(h200, devices, "p2p_scan")
+    assert "/p2p --pairs 0-1 --operations " in line(results, devices, "p2p_scan")
     # As it was calibrated.
-    assert " --kernels triad " in line(h200, devices, "stream_scan")
+    assert " --kernels triad " in line(results, devices, "stream_scan")
     bound = f"mpirun -np {devices} --map-by pe-list={CORES[devices]}:ordered:hwtcpus "
     every = ",".join(map(str, range(devices)))
     for check in ("affinity", "pingpong_right", "mpi_pairs", "mpi_collectives", "mpi_data"):
-        said = line(h200, devices, check)
+        said = line(results, devices, check)
         assert said.startswith(f"{bound}/programs/")
         assert f" --map {every} --bind {CORES[devices]} " in said
-    shared = line(h200, devices, "pingpong_shared_device")
+    shared = line(results, devices, "pingpong_shared_device")
     assert shared.startswith("mpirun -np 2 --map-by pe-list=0,1:ordered:hwtcpus /programs/")
     assert " --map 0,0 --bind 0,1 " in shared
     part = "" if devices == 8 else f" --devices {devices}"
-    assert f"record h200{part} --runtime cuda" in line(h200, devices, "node_topology")
+    assert f"record h200{part} --runtime cuda" in line(results, devices, "node_topology")
     # NVLink multicast is off wherever NCCL may start.
-    job = (stage(h200, devices, "rccl_collectives") / "rfm_job.sh").read_text()
+    job = (stage(results, devices, "rccl_collectives") / "rfm_job.sh").read_text()
     assert "\nexport NCCL_NVLS_ENABLE=0\n" in job
     sets = [tuple(range(count)) for count in range(2, devices)]
     if sets:
-        smaller = plan(h200, devices, "rccl_scaling")
+        smaller = plan(results, devices, "rccl_scaling")
         assert len(smaller) == len(OF_ONE_NODE) * len(sets)
         assert {tuple(one["devices"]) for one in smaller} == set(sets)
-    launches = plan(h200, devices, "rccl_collectives")
+    launches = plan(results, devices, "rccl_collectives")
     assert [one["program"] for one in launches] == OF_ONE_NODE
     assert {tuple(one["devices"]) for one in launches} == {tuple(range(devices))}
     assert launches[-1]["command"].startswith(
@@ -120,9 +131,9 @@ def test_several_devices(h200, devices):
     )
     # Collectives that crash in this MPI are left out of both tools.
     assert " --without reduce,allreduce,reduce_scatter,allgather " in line(
-        h200, devices, "mpi_collectives"
+        results, devices, "mpi_collectives"
     )
-    assert {one["program"] for one in plan(h200, devices, "osu_collectives")} == {"osu_bcast"}
+    assert {one["program"] for one in plan(results, devices, "osu_collectives")} == {"osu_bcast"}
 
 
 def test_without_mpi_and_tools(h200):
@@ -130,14 +141,16 @@ def test_without_mpi_and_tools(h200):
     del h200.variables["FABRICHECK_NCCL_TESTS"]
     programs = ("stream", "memcpy", "managed", "p2p", "overlap")
     own = {check for check in listed(2) if check.startswith(programs)} | {"node_topology"}
-    assert dry_run(h200, 2) == (own, {"best_devices"})
+    outcome, _ = dry_run(h200, 2)
+    assert checks_of(outcome, 2) == (own, {"best_devices"})
 
 
 def test_an_mpi_that_does_all_collectives(h200):
     h200.variables["FABRICHECK_CUDA_MPI_WITHOUT"] = ""
-    dry_run(h200, 2, "-n", "mpi_collectives$|osu_collectives$")
-    assert "--without" not in line(h200, 2, "mpi_collectives")
-    assert len({one["program"] for one in plan(h200, 2, "osu_collectives")}) == 5
+    h200.topics = ("mpi", "osu")
+    _, results = dry_run(h200, 2, "-n", "mpi_collectives$|osu_collectives$")
+    assert "--without" not in line(results, 2, "mpi_collectives")
+    assert len({one["program"] for one in plan(results, 2, "osu_collectives")}) == 5
 
 
 def test_no_host_name_chooses_this_system(h200):
@@ -149,6 +162,7 @@ def test_no_host_name_chooses_this_system(h200):
 
 
 def test_more_devices_than_the_model_has(h200):
+    h200.topics = ("topology",)
     h200.own_settings("h200.py", '"num_devices": devices', '"num_devices": devices + 1')
     outcome = h200("--system=h200:x8", "--dry-run", "-n", "node_topology")
     assert outcome.status == 1
@@ -156,6 +170,7 @@ def test_more_devices_than_the_model_has(h200):
 
 
 def test_a_simulated_node_is_no_part(suite):
+    suite.topics = ("p2p", "stream")
     suite.own_settings(
         "local.py", '"arch": "gfx90a", "num_devices": 8', '"arch": "gfx90a", "num_devices": 4'
     )
@@ -168,6 +183,7 @@ def test_a_simulated_node_is_no_part(suite):
 
 
 def test_a_session_of_the_tools_on_two_devices(h200, monkeypatch):
+    h200.topics = ("osu", "rccl")
     fake_tools(h200.folder, "mpirun")
     monkeypatch.setenv("PATH", f"{h200.folder / 'launchers'}:", prepend=":")
     model = load_node("h200")

@@ -28,8 +28,14 @@ def ran(outcome) -> list[str]:
     return sorted(re.findall(r"\[       OK \] \(\s*\d+/\d+\) (\S+)", outcome.text))
 
 
-def test_the_command_a_person_types(suite):
-    outcome = suite.shell("-r")
+@pytest.fixture(scope="module")
+def whole(shared_suite):
+    """The session that a person types, which the tests after it read."""
+    return shared_suite, shared_suite.shell("-r")
+
+
+def test_the_command_a_person_types(whole):
+    _, outcome = whole
     assert outcome.status == 0
     assert "[ PASSED ] Ran 6/6 test case(s) from 6 check(s) (0 failure(s)" in outcome
     assert ran(outcome) == CHECKS
@@ -43,8 +49,8 @@ def test_the_command_a_person_types(suite):
     )
 
 
-def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_too(suite):
-    assert suite("-r").status == 0
+def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_too(whole):
+    suite, _ = whole
     documents = sorted((suite.results / "output").glob("*/local/host/host/*/result.json"))
     assert [file.parent.name for file in documents] == CHECKS
     assert all(load(file)["outcome"]["status"] == "good" for file in documents)
@@ -80,18 +86,19 @@ def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_
     assert "--devices 0 --devices 0,1" in arguments["stream_concurrent"]
 
 
-def test_sessions_do_not_overwrite_each_other(suite):
-    assert suite("-r", "-n", "stream_local").status == 0
-    assert suite("-r", "-n", "stream_local", fault="exit-5").status == 1
-    assert len(list((suite.results / "reports").iterdir())) == 2
-    with sqlite3.connect(suite.results / "results.db") as database:
-        assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (2,)
-
-
-def test_checks_of_one_node_never_overlap(suite):
-    assert suite("-r", "--repeat=2").status == 0
-    words = [line.split()[0] for line in suite.log.read_text().splitlines()]
-    assert words == ["start", "end"] * 12
+def test_metrics_have_the_series_that_they_are_made_of(whole):
+    suite, _ = whole
+    found = {}
+    for row in read([str(suite.results)]).metrics:
+        medians = [one["median"] for one in (row.of.document["series"][i] for i in row.series)]
+        found[row.metric] = (row.value, row.reduce, len(medians))
+        if row.reduce is None:
+            continue  # computed, as of alike members
+        reduced = {"worst": min, "best": max, "median": statistics.median}[row.reduce]
+        assert row.value == reduced(medians)
+    assert found["triad_worst"] == (6.8744, "worst", 2)
+    # By its name nobody could tell that it is of shares.
+    assert found["copy_all_share"][1:] == ("worst", 2)
 
 
 def test_more_devices_by_the_variable(suite):
@@ -146,7 +153,7 @@ def test_describe_names_the_metrics(suite):
     ids=lambda value: " ".join(value),
 )
 def test_selections(suite, selection, checks):
-    outcome = suite("-r", *selection)
+    outcome = suite("--dry-run", *selection)
     assert outcome.status == 0
     assert ran(outcome) == checks
 
@@ -159,16 +166,23 @@ def test_a_mode_that_is_none_is_refused(suite):
 
 def test_the_selection_that_a_failure_report_names(suite):
     failed = suite("-r", "-n", "stream_local", fault="exit-7")
+    assert failed.status == 1
     (again,) = re.findall(r"Rerun with '(.+) -r'", failed.text)
     outcome = suite("-r", *again.split())
     assert outcome.status == 0
     assert ran(outcome) == ["stream_local"]
+    # Sessions do not overwrite each other.
+    assert len(list((suite.results / "reports").iterdir())) == 2
+    with sqlite3.connect(suite.results / "results.db") as database:
+        assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (2,)
 
 
-def test_repeat(suite):
+def test_repeat_and_checks_of_one_node_never_overlap(suite):
     outcome = suite("-r", "--repeat=2")
     assert outcome.status == 0
     assert ran(outcome) == sorted(CHECKS * 2)
+    words = [line.split()[0] for line in suite.log.read_text().splitlines()]
+    assert words == ["start", "end"] * 12
 
 
 def test_repeat_of_a_part(suite):
@@ -178,13 +192,13 @@ def test_repeat_of_a_part(suite):
 
 
 def test_distribute(suite):
-    outcome = suite("-r", "--distribute=all", "-t", "full")
+    outcome = suite("-r", "--distribute=all", "-t", "smoke")
     assert outcome.status == 0
-    assert ran(outcome) == CHECKS
+    assert ran(outcome) == ["memcpy_near", "stream_local"]
     # Of the local scheduler: this machine, whose state is not told.
     (file,) = suite.results.glob(f"output/*/{requested_nodes.NAME}")
     requested = requested_nodes.read(file)
-    assert (requested.partition, requested.chosen) == ("local:host", ("-t", "full"))
+    assert (requested.partition, requested.chosen) == ("local:host", ("-t", "smoke"))
     assert requested.nodes == {socket.gethostname(): requested_nodes.RequestedNode()}
 
 
@@ -249,7 +263,7 @@ def test_the_pipeline_for_ci_runs_each_check(suite):
 
 
 def test_restore_of_a_failed_session(suite):
-    assert suite("-r", fault="metric-lost").status == 1
+    assert suite("-r", "-x", "memcpy", fault="metric-lost").status == 1
     report = next((suite.results / "reports").iterdir())
     # Without -c: the report knows its files, and ReFrame warns of a second search path.
     suite.checks = None
@@ -263,21 +277,6 @@ def test_the_suite_s_own_checks_are_the_default(suite):
     outcome = suite("-L")
     assert outcome.status == 0
     assert "Found 7 check(s)" in outcome
-
-
-def test_metrics_have_the_series_that_they_are_made_of(suite):
-    assert suite("-r", "-n", "stream_local|stream_concurrent").status == 0
-    found = {}
-    for row in read([str(suite.results)]).metrics:
-        medians = [one["median"] for one in (row.of.document["series"][i] for i in row.series)]
-        found[row.metric] = (row.value, row.reduce, len(medians))
-        if row.reduce is None:
-            continue  # computed, as of alike members
-        reduced = {"worst": min, "median": statistics.median}[row.reduce]
-        assert row.value == reduced(medians)
-    assert found["triad_worst"] == (6.8744, "worst", 2)
-    # By its name nobody could tell that it is of shares.
-    assert found["copy_all_share"][1:] == ("worst", 2)
 
 
 def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite):

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import pytest
+from text_edit import edit
 
 from fabricheck.node import node_directory
 from fabricheck.results.document import load as load_document
@@ -17,35 +18,46 @@ NODE = "of node mi250x \\(simulated\\)"
 
 
 def session(suite, *checks, overlay=None, system=PARTITION):
+    suite.topics = ("managed", "memcpy", "stream")
     chosen = [part for check in checks for part in ("-n", check)]
     changed = ["-S", f"overlay={node_directory() / 'overlays' / overlay}.yaml"] if overlay else []
     return suite(f"--system={system}", "-r", *chosen, *changed)
 
 
-def documents(suite, kind="output"):
-    return [load_document(file) for file in (suite.results / kind).rglob("result.json")]
+def values(suite):
+    """Return the values of each check."""
+    return {
+        case["name"]: {key.rsplit(":", 1)[-1]: one[0] for key, one in case["perfvalues"].items()}
+        for case in suite.report()["runs"][0]["testcases"]
+    }
 
 
-def values(outcome):
-    return {name: float(value) for name, value in re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text)}
-
-
-def test_copies_of_a_healthy_node(suite):
-    outcome = session(suite, "memcpy_near", "memcpy_numa")
+@pytest.fixture(scope="module")
+def healthy(shared_suite):
+    """A session on a healthy node: its values and its documents, by check."""
+    checks = ("memcpy_near", "memcpy_numa", "memcpy_scan", "managed")
+    outcome = session(shared_suite, *checks)
     assert outcome.status == 0, outcome
-    assert "Ran 4/4 test case(s)" in outcome
-    found = values(outcome)
+    assert "Ran 9/9 test case(s)" in outcome
+    documents = {file.parent.name: load_document(file)
+                 for file in (shared_suite.results / "output").rglob("result.json")}  # fmt: skip
+    return values(shared_suite), documents
+
+
+def test_copies_of_a_healthy_node(healthy):
+    found, documents = healthy
     # By the node model: 28.3 by engine, 51.2 of a domain's memory.
-    for metric, least, most in (
-        ("h2d_pinned_near_worst", 28.0, 28.4),
-        ("h2d_pinned_far_worst", 28.0, 28.4),
-        ("d2h_pinned_far_median", 28.0, 28.4),
-        ("both_pinned_far_worst", 50.5, 51.3),
-        ("h2d_pageable_near_worst", 25.0, 25.6),
-        ("d2h_pageable_far_worst", 25.0, 25.6),
+    for check, metric, least, most in (
+        ("memcpy_near", "h2d_pinned_near_worst", 28.0, 28.4),
+        ("memcpy_numa", "h2d_pinned_far_worst", 28.0, 28.4),
+        ("memcpy_numa", "d2h_pinned_far_median", 28.0, 28.4),
+        ("memcpy_numa", "both_pinned_far_worst", 50.5, 51.3),
+        ("memcpy_near_pageable", "h2d_pageable_near_worst", 25.0, 25.6),
+        ("memcpy_numa_pageable", "d2h_pageable_far_worst", 25.0, 25.6),
     ):
-        assert least < found[metric] < most, metric
-    series = [one for document in documents(suite) for one in document["series"]]
+        assert least < found[check][metric] < most, metric
+    copies = ("memcpy_near", "memcpy_near_pageable", "memcpy_numa", "memcpy_numa_pageable")
+    series = [one for check in copies for one in documents[check]["series"]]
     assert {one["experiment"] for one in series} == {"E2", "E4"}
     # Four domains; a device near each of them, or all eight.
     ends = Counter(
@@ -56,46 +68,38 @@ def test_copies_of_a_healthy_node(suite):
     assert ends == {"host-pinned": 16, "host-pageable": 32}
 
 
-def curve(documents, *, operation, source, movement=None):
+def curve(document, *, operation, source):
     """Return GB/s by size of the series of one operation."""
     return {
         one["bytes"]: one["median"]
-        for document in documents
         for one in document["series"]
         if (one["operation"], one["source"]["memory"]) == (operation, source)
-        and one.get("movement") == movement
     }
 
 
-def test_scans_keep_their_curves(suite):
-    outcome = session(suite, "memcpy_scan", "managed_scan")
-    assert outcome.status == 0, outcome
-    assert "Ran 3/3 test case(s)" in outcome
-    found = documents(suite)
-    pinned = curve(found, operation="h2d", source="host-pinned")
+def test_scans_keep_their_curves(healthy):
+    found, documents = healthy
+    pinned = curve(documents["memcpy_scan"], operation="h2d", source="host-pinned")
     assert sorted(pinned) == [256 << step for step in range(26)]
     assert pinned[256] < pinned[1 << 20] < pinned[8 << 30] < 28.4
     # The metric is of the largest size: the paper's peaks (25.5 and 2.8 GB/s).
-    for movement, most in (("zero-copy", 25.6), ("page-migration", 2.81)):
-        read = curve(found, operation="read", source="managed", movement=movement)
+    for check, most in (("managed_scan_zero_copy", 25.6), ("managed_scan_migration", 2.81)):
+        read = curve(documents[check], operation="read", source="managed")
         assert sorted(read) == [4096 << step for step in range(19)]
         assert read[4096] < read[1 << 20] < read[1 << 30] < most
-        assert f"P: read: {read[1 << 30]:#.5g} GB/s" in outcome
+        assert found[check]["read"] == read[1 << 30]
 
 
-def test_managed_memory_of_a_healthy_node(suite):
-    outcome = session(suite, "managed_zero_copy", "managed_migration")
-    assert outcome.status == 0, outcome
-    movements = {}
-    for document in documents(suite):
-        retries = {device["managed_memory"]["xnack"] for device in document["devices"]}
-        movements |= {xnack: {one["movement"] for one in document["series"]} for xnack in retries}
-    assert movements == {False: {"zero-copy"}, True: {"page-migration", "prefetch"}}
-    reads = re.findall(r"P: read_worst: ([0-9.]+) ", outcome.text)
-    assert sorted(map(float, reads)) == [
-        pytest.approx(2.8, rel=0.05),
-        pytest.approx(25.5, rel=0.05),
-    ]
+def test_managed_memory_of_a_healthy_node(healthy):
+    found, documents = healthy
+    for check, retries, movements, read in (
+        ("managed_zero_copy", False, {"zero-copy"}, 25.5),
+        ("managed_migration", True, {"page-migration", "prefetch"}, 2.8),
+    ):
+        document = documents[check]
+        assert {one["managed_memory"]["xnack"] for one in document["devices"]} == {retries}
+        assert {one["movement"] for one in document["series"]} == movements
+        assert found[check]["read_worst"] == pytest.approx(read, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,7 @@ def test_a_node_whose_driver_moves_fewer_pages_is_healthy(suite, driver, lost, w
     outcome = session(suite, "managed_migration")
     assert outcome.status == 0, outcome
     every = {"read", "write", "host_read", "host_write", "prefetch_h2d", "prefetch_d2h"}
-    found = {name.rpartition("_")[0] for name in values(outcome)}
+    found = {name.rpartition("_")[0] for name in values(suite)["managed_migration"]}
     assert found == every - lost
     assert "managed_migration: no value for" in outcome
     assert why in outcome
@@ -135,16 +139,17 @@ def test_a_domain_with_half_its_memory_is_named(suite):
 
 def test_the_memory_of_this_machine_is_copied(suite, built):
     suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(built)
-    # Other tests use the same memory.
-    suite.own_settings("local.py", '"noise_limit": 0.75,', '"noise_limit": 10,')
-    # Of two devices alike one does: where caches are large, so are the arrays beyond them.
-    check = suite.own_checks() / "memcpy" / "memcpy.py"
-    text = check.read_text()
-    assert text.count('    devices = "each"') == 1
-    check.write_text(text.replace('    devices = "each"', '    devices = "0"'))
+    # Arrays of 16 MiB are far larger than this cache, whatever the machine has. Other tests use the
+    # same memory.
+    suite.variables["HWLOC_SYNTHETIC"] = "numa:1 l3:1(size=1048576) core:1 pu:1"
+    suite.own_settings("local.py", "host.array_bytes()", "16 << 20")
+    edit(suite.config / "sites" / "local.py", '"noise_limit": 0.75,', '"noise_limit": 10,')
+    # Of two devices alike one does.
+    edit(suite.own_checks() / "memcpy" / "memcpy.py", '    devices = "each"', '    devices = "0"')
     outcome = session(suite, "memcpy_near$", system="local:host")
     assert outcome.status == 0, outcome
-    (document,) = documents(suite)
+    (file,) = (suite.results / "output").rglob("result.json")
+    document = load_document(file)
     assert document["clock"] == "measured"
     assert {one["experiment"] for one in document["series"]} == {"E2"}
 

@@ -68,6 +68,7 @@ def test_inside_an_allocation_the_node_is_asked_for_its_loopback(monkeypatch):
     [("lumi", "cxi_gpu_loopback_bw", True), ("leonardo", "ib_write_bw", False)],
 )
 def test_a_step_of_one_node_gets_a_service_of_slingshot(suite, system, tool, service):
+    suite.topics = ("network",)
     suite.variables |= {"FABRICHECK_LOOPBACK": tool}
     suite(f"--system={system}", "--dry-run", "-n", "nic_loopback")
     (file,) = suite.results.glob("stage/**/nic_loopback/rfm_job.sh")
@@ -79,6 +80,7 @@ def test_a_step_of_one_node_gets_a_service_of_slingshot(suite, system, tool, ser
 @pytest.mark.slow
 def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     """This machine has no NIC of Slingshot, so the inventory fails, and the loopback too."""
+    suite.topics = ("network",)
     site = suite.folder / "nics_site.py"
     text = (HERE / "device_site.py").read_text()
     text = text.replace('"a100-booster"', '"a100-booster", "fabric": "infiniband"')

@@ -84,6 +84,7 @@ def simulated(suite, root):
     """The suite on the simulated node, whose programs are the real ones."""
     if not (root / "build" / "sim" / "bin" / "p2p").is_file():
         pytest.fail("There is no build/sim/bin/p2p: build it with 'make build'.")
+    suite.topics = ("best_devices", "topology")
     suite.variables["RFM_SYSTEM"] = PARTITION
     return suite
 

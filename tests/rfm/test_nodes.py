@@ -134,6 +134,7 @@ def test_what_is_measured_again_is_not_in_the_median_of_the_nics():
 @pytest.fixture
 def two(suite):
     """The suite on two nodes whose programs are stand-ins."""
+    suite.topics = ("network",)
     suite.own_site(HERE / "nodes_site.py")
     suite.variables |= {
         "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),

@@ -19,7 +19,7 @@ import factories
 from fabricheck.results import requested_nodes
 from fabricheck.results.reading import read
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = ROOT / "tests" / "outputs"

@@ -6,26 +6,35 @@ import re
 from pathlib import Path
 
 import pytest
+from text_edit import edit
 
 from fabricheck.core.checkout import ROOT
-
-pytestmark = pytest.mark.slow
+from fabricheck.results.document import load
 
 
 @pytest.fixture
 def node(suite):
+    suite.topics = ("memcpy", "overlap", "variants")
     suite.own_site(Path(__file__).parent / "overlap_site.py")
     suite.variables |= {
         "RFM_SYSTEM": "node",
         "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),
         "OVERLAP_PROGRAMS": str(ROOT / "build" / "host" / "bin"),
-        # 2 MiB of cache, whatever the machine has: arrays of 64 MiB are past it.
-        "HWLOC_SYNTHETIC": "numa:1 l3:1(size=2097152) core:2 pu:1",
+        # As many blocks as are asked for have a part of it.
+        "OVERLAP_BYTES": str(16 << 20),
+        # Half a MiB of cache, whatever the machine has, so that small arrays are past it.
+        "HWLOC_SYNTHETIC": "numa:1 l3:1(size=524288) core:2 pu:1",
     }
     return suite
 
 
+@pytest.mark.full
 def test_shares_of_the_kernel_and_the_copies(node):
+    # Of smaller copies not enough can be queued for a batch in which both start together.
+    node.variables["OVERLAP_BYTES"] = str(64 << 20)
+    edit(
+        node.own_checks() / "overlap" / "overlap.py", '"--series-time", "1"', '"--series-time", "0"'
+    )
     outcome = node("-r", "-n", "overlap_host")
     assert outcome.status == 0, outcome.text
     kept = dict(re.findall(r"P: (\w+): ([0-9.]+) %", outcome.text))
@@ -35,8 +44,13 @@ def test_shares_of_the_kernel_and_the_copies(node):
     ]  # fmt: skip
     assert all(float(value) > 0 for value in kept.values()), kept
     assert "overlap_host: report only, without a limit on node:gpu: " in outcome
+    (file,) = (node.results / "output").rglob("overlap_host/result.json")
+    document = load(file)
+    assert document["complete"]
+    assert not any(one["verification"]["errors"] for one in document["series"])
 
 
+@pytest.mark.slow
 def test_where_plain_memory_lies_is_counted(node):
     outcome = node("-r", "-n", "memcpy_unplaced")
     assert outcome.status == 0, outcome.text
@@ -48,6 +62,7 @@ def test_where_plain_memory_lies_is_counted(node):
     assert float(found["pages_elsewhere"]) in (0, 1)
 
 
+@pytest.mark.slow
 def test_blocks_that_fill_the_memory_are_counted(node):
     outcome = node("-r", "-n", "stream_blocks")
     assert outcome.status == 0, outcome.text
@@ -63,6 +78,7 @@ def test_blocks_that_fill_the_memory_are_counted(node):
         assert found[f"{kernel}_blocks"] in (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
+@pytest.mark.slow
 def test_variants_of_loads_are_refused_by_a_processor(node):
     outcome = node("-r", "-n", "stream_variants")
     assert outcome.status == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import platform
+from pathlib import Path
 
 import pytest
 from text_edit import edit
@@ -73,21 +75,41 @@ STATUSES = {"other-arch": "HW-FAIL", "device-missing": "HW-FAIL", "exit-5": "DAT
 RULES = {"device-hidden": {"setting"}, "launches-block": {"setting"}, "caches-hidden": {"setting"}}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
-    outcome = suite("-r", "-n", "stream_local", fault=fault)
+@pytest.fixture(scope="module")
+def wrong(shared_suite):
+    """One session in which each start of the program does another thing wrong."""
+    return shared_suite, shared_suite(
+        "-r", "-n", "stream_local", f"--repeat={len(FAULTS)}", fault=",".join(FAULTS)
+    )
+
+
+def test_each_program_that_does_it_wrong_fails_its_check(wrong):
+    _, outcome = wrong
     assert outcome.status == 1
-    assert all(part in outcome for part in FAULTS[fault].split("..."))
+    assert f"({len(FAULTS)} failure(s)" in outcome
     assert "Traceback" not in outcome
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_program_that_does_it_wrong_fails_the_check(wrong, tmp_path, fault):
+    suite, _ = wrong
+    report = suite.report()
+    cases = report["runs"][0]["testcases"]
+    (case,) = [one for one in cases if (Path(one["stagedir"]) / "fault").read_text() == fault]
+    said = " ".join(case["fail_reason"].split())
+    assert all(part in said for part in FAULTS[fault].split("..."))
     # Missing series are no news where the run or its devices are wrong.
-    assert ("has no series" in outcome) == ("has no series" in FAULTS[fault])
+    assert ("has no series" in said) == ("has no series" in FAULTS[fault])
     # The document, where there is one, is not lost.
-    kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
-    assert len(kept) == (fault != "no-document")
-    (found,) = judging.judge(reading.read([str(suite.results)]))
+    assert (Path(case["stagedir"]) / "result.json").exists() == (fault != "no-document")
+    # As if it were the only one.
+    report["runs"][0]["testcases"] = [case]
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "run-0.json").write_text(json.dumps(report))
+    (found,) = judging.judge(reading.read([str(tmp_path)]))
     assert (found.status, found.checks.failed) == (STATUSES.get(fault, "INCOMPLETE"), 1)
-    said = {reason.rule for reason in found.reasons}
-    assert RULES.get(fault, said - {"setting"}) == said
+    rules = {reason.rule for reason in found.reasons}
+    assert RULES.get(fault, rules - {"setting"}) == rules
 
 
 def test_a_result_that_was_there_before_the_program(suite):
@@ -180,10 +202,16 @@ def test_a_lost_check_is_missed_whatever_is_chosen_but_a_name(suite, selection):
     assert outcome.status == 1
     assert "Partition local:host requires stream_scan, but there is no such check" in outcome
     assert "[ RUN" not in outcome
+
+
+def test_a_lost_check_is_not_missed_where_another_is_named(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
     assert suite("--dry-run", "-n", "stream_local").status == 0
 
 
 def test_a_lost_file(suite):
+    suite.topics = ()
     checks = suite.own_checks()
     for name in ("stream", "memcpy"):
         (checks / name / f"{name}.py").unlink()
@@ -209,19 +237,25 @@ def test_a_name_that_does_not_exist(suite, action):
     assert sentence in outcome
 
 
-@pytest.mark.parametrize("action", ["-r", "-l", "-L", "--list-tags", "--describe"])
-def test_a_choice_that_does_not_exist(suite, action):
-    for choice, sentence in (
-        (("-n", "typo"), "-n typo names no check of system local: there are"),
-        (("-p", "nosuch"), "-p nosuch names no environment of system local: there are host."),
-        (
-            ("-t", "smok_"),
-            "Nothing to run: no test case was selected; system local has 7; the selection",
-        ),
-    ):
-        outcome = suite(action, *choice)
-        assert outcome.status == 1
-        assert sentence in outcome
+#: A choice that does not exist, and what is said of it.
+CHOICES = {
+    "-n typo": "-n typo names no check of system local: there are",
+    "-p nosuch": "-p nosuch names no environment of system local: there are host.",
+    "-t smok_": "Nothing to run: no test case was selected; system local has 7; the selection was "
+    "tags=['smok_']",
+}
+
+
+@pytest.mark.parametrize(
+    ("action", "choice"),
+    # All lists ask for the three in one function, as a session does.
+    [("-r", "-p nosuch"), ("-r", "-t smok_"), ("-l", "-n typo"), ("-L", "-p nosuch"),
+     ("--list-tags", "-t smok_"), ("--describe", "-p nosuch")],
+)  # fmt: skip
+def test_a_choice_that_does_not_exist(suite, action, choice):
+    outcome = suite(action, *choice.split())
+    assert outcome.status == 1
+    assert CHOICES[choice] in outcome
 
 
 def test_an_environment_that_exists(suite):
@@ -233,16 +267,6 @@ def test_a_name_that_does_not_exist_beside_one_that_does(suite):
     assert outcome.status == 1
     assert "-n stream_skan names no check of system local" in outcome
     assert "[ RUN" not in outcome
-
-
-def test_a_tag_that_does_not_exist(suite):
-    outcome = suite("-r", "-t", "smok_")
-    assert outcome.status == 1
-    assert (
-        "Nothing to run: no test case was selected; system local has 7; the selection was"
-        in outcome
-    )
-    assert "tags=['smok_']" in outcome
 
 
 def test_a_search_path_that_does_not_exist(suite):

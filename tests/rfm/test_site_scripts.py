@@ -16,21 +16,14 @@ import pytest
 import yaml
 
 from fabricheck.cli import sets as sets_command
-from fabricheck.core.vocabulary import ENV_METRICS as TOLD
 from fabricheck.judge import set_times
-from fabricheck.references.dry_run import Told
 from fabricheck.rfm import listing
+from site_dry_runs import ASKED
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ASKED = {
-    "FABRICHECK_ACCOUNT": "project_1",
-    "FABRICHECK_RESERVATION": "acceptance",
-    "FABRICHECK_QOS": "debug",
-    "SLURM_JOB_ID": "",
-}
 #: Of every job: who asks, and one node for itself.
 JOB = {
     "--account=project_1",
@@ -191,41 +184,28 @@ class Script:
         self.plan = plan.read_text() if plan.exists() else ""
 
 
-def dry_run(suite, *arguments: str) -> object:
-    return suite(*arguments, "--dry-run")
+@pytest.fixture(scope="module")
+def of_site(site_dry_run):
+    """Return a function that gives the dry run of the site of a partition."""
+    return lambda partition: site_dry_run(partition.partition(":")[0])
 
 
 @pytest.fixture(scope="module")
-def script(shared_suite):
-    """Return a function that gives the script of a check on a partition; each system runs once."""
-    shared_suite.variables.update(ASKED | {TOLD: str(shared_suite.folder / "told")})
-    ended = {}
+def script(of_site):
+    """Return a function that gives the script of a check on a partition."""
 
-    def of(partition: str, check: str) -> Script:
-        system, name = partition.split(":")
-        if system not in ended:
-            ended[system] = dry_run(shared_suite, f"--system={system}")
-            assert ended[system].status == 0, ended[system]
-            assert "(0 failure(s)" in ended[system]
-        folders = shared_suite.results.glob(f"stage/*/{system}/{name}/*/{check}")
-        (folder,) = folders
+    def script(partition: str, check: str) -> Script:
+        folder = of_site(partition).stage(partition, check)
         assert folder.parent.name == SITES[partition].environment
         return Script(folder / "rfm_job.sh")
 
-    return of
+    return script
 
 
 @pytest.fixture(scope="module")
-def told(script, shared_suite):
+def told(of_site):
     """Return a function that gives what the checks of a partition told of themselves."""
-
-    def of(partition: str) -> list[Told]:
-        script(partition, "stream_local")
-        lines = (shared_suite.folder / "told").read_text().splitlines()
-        return [one for one in (Told(**json.loads(line)) for line in lines)
-                if one.partition == partition]  # fmt: skip
-
-    return of
+    return lambda partition: of_site(partition).of(partition)
 
 
 @EVERY_SITE
@@ -248,10 +228,9 @@ def test_the_job_of_one_process(script, partition):
 
 
 @pytest.mark.parametrize("partition", [name for name, site in SITES.items() if site.sbatch])
-def test_no_job_is_requeued(script, shared_suite, partition):
-    script(partition, "stream_local")
+def test_no_job_is_requeued(of_site, partition):
     system, name = partition.split(":")
-    scripts = list(shared_suite.results.glob(f"stage/*/{system}/{name}/*/*/rfm_job.sh"))
+    scripts = list(of_site(partition).results.glob(f"stage/*/{system}/{name}/*/*/rfm_job.sh"))
     assert len(scripts) > 50
     requeued = [one.parent.name for one in scripts if "--no-requeue" not in Script(one).sbatch]
     assert not requeued
@@ -364,7 +343,9 @@ def test_a_network_that_a_site_names_is_required_between_nodes_only(suite):
     """On one node the library has no network, and names none."""
     suite.variables |= ASKED
     suite.own_settings("frontier.py", "SPACK,\n", 'SPACK,\n rccl_network="AWS Libfabric",\n')
-    ended = dry_run(suite, "--system=frontier", "-n", "^rccl_nodes$", "-n", "rccl_collectives")
+    suite.topics = ("network", "rccl")
+    chosen = ("-n", "^rccl_nodes$", "-n", "rccl_collectives")
+    ended = suite("--system=frontier", "--dry-run", *chosen)
     assert ended.status == 0, ended
     required = {
         file.parent.name: json.loads(file.read_text())["network"]
@@ -602,13 +583,13 @@ def test_the_page_of_the_sets_has_what_is_predicted(told, partition):
 
 
 def test_a_metric_without_a_reference_fails(suite):
-    suite.variables.update(ASKED)
+    suite.variables |= ASKED
     file = suite.own_references()
     content = yaml.safe_load(file.read_text())
     del content["stream_local"]["jureca-mi250"]["copy_worst"]
     file.write_text(yaml.safe_dump(content))
     # By the name of one of several partitions, whose environments are not those of the others.
-    ended = dry_run(suite, "--system=jureca:mi250", "-n", "stream_local")
+    ended = suite("--system=jureca:mi250", "--dry-run", "-n", "stream_local")
     assert ended.status == 1
     assert "Metric copy_worst has no reference on jureca:mi250." in ended
 
@@ -624,16 +605,12 @@ def test_a_metric_without_a_reference_fails(suite):
         ("mi300a", 4, False),
     ],
 )
-def test_a_plain_amd_node_is_what_its_node_model_says(suite, node, ranks, migrates):
-    suite.variables |= ASKED | {"FABRICHECK_AMD_NODE": node}
-    ended = dry_run(suite, "--system=amd")
-    assert ended.status == 0, ended
-    assert "(0 failure(s)" in ended
-    stage = suite.results / "stage"
-    (job,) = stage.glob("*/amd/node/rocm/pingpong_right/rfm_job.sh")
+def test_a_plain_amd_node_is_what_its_node_model_says(site_dry_run, node, ranks, migrates):
+    ended = site_dry_run("amd", FABRICHECK_AMD_NODE=node)
+    job = ended.stage("amd:node", "pingpong_right") / "rfm_job.sh"
     assert Script(job).command.startswith(f"mpirun -np {ranks} --map-by pe-list=")
-    assert bool(list(stage.glob("*/amd/node/rocm/managed_migration"))) == migrates
-    assert list(stage.glob("*/amd/node/rocm/managed_zero_copy"))
+    told = {one.check for one in ended.told}
+    assert ("managed_migration" in told) == migrates and "managed_zero_copy" in told
 
 
 @pytest.mark.parametrize(
@@ -654,7 +631,7 @@ def test_a_plain_amd_node_is_what_its_node_model_says(suite, node, ranks, migrat
 )
 def test_the_jobs_of_newer_software(suite, system, modules, path):
     suite.variables |= ASKED | {f"FABRICHECK_{system.upper()}": f"{system}-26.03"}
-    ended = dry_run(suite, f"--system={system}", "-n", "stream_local")
+    ended = suite(f"--system={system}", "--dry-run", "-n", "stream_local")
     assert ended.status == 0, ended
     (job,) = suite.results.glob(f"stage/*/{system}/gpu/rocm/stream_local/rfm_job.sh")
     found = Script(job)
@@ -666,9 +643,10 @@ def test_the_jobs_of_newer_software(suite, system, modules, path):
 
 def test_a_site_may_make_numa_balancing_a_note(suite):
     suite.variables |= ASKED
+    suite.topics = ("topology",)
     suite.own_settings("lumi.py", 'references="lumi",', 'references="lumi", numa_balancing="note",')
     for partition, noted in (("lumi:gpu", True), ("frontier:gpu", False)):
-        ended = dry_run(suite, f"--system={partition}", "-n", "node_topology")
+        ended = suite(f"--system={partition}", "--dry-run", "-n", "node_topology")
         assert ended.status == 0, ended
         system = partition.partition(":")[0]
         (job,) = suite.results.glob(f"stage/*/{system}/gpu/rocm/node_topology/rfm_job.sh")
@@ -679,7 +657,8 @@ def test_a_site_may_make_numa_balancing_a_note(suite):
 
 def test_inside_an_allocation_checks_are_steps(suite):
     suite.variables["SLURM_JOB_ID"] = "7"
-    ended = dry_run(suite, "--system=lumi", "-n", "stream_local", "-n", "affinity_site")
+    suite.topics = ("affinity", "stream")
+    ended = suite("--system=lumi", "--dry-run", "-n", "stream_local", "-n", "affinity_site")
     assert ended.status == 0, ended
     assert "Ran 2/2 test case(s)" in ended
     (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/stream_local/rfm_job.sh")
@@ -690,7 +669,7 @@ def test_inside_an_allocation_checks_are_steps(suite):
 
 def test_the_installer_runs_without_the_modules_of_the_jobs(suite):
     suite.variables |= ASKED
-    ended = dry_run(suite, "--system=lumi", "-n", "build")
+    ended = suite("--system=lumi", "--dry-run", "-n", "build")
     assert ended.status == 0, ended
     (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/build/rfm_build.sh")
     install = f"{ROOT}/spack-env/install lumi"
@@ -707,7 +686,8 @@ def test_the_site_of_the_page_is_one(suite):
     listed.write_text(text)
     suite.own_site(file)
     suite.variables |= ASKED | {"RFM_REFERENCE_PREFIX": str(ROOT / "reference_values")}
-    ended = dry_run(suite, "--system=north", "-n", "stream_local", "-n", "affinity")
+    suite.topics = ("affinity", "stream")
+    ended = suite("--system=north", "--dry-run", "-n", "stream_local", "-n", "affinity")
     assert ended.status == 0, ended
     assert "Ran 3/3 test case(s)" in ended
     (job,) = suite.results.glob("stage/*/north/gpu/rocm/affinity_site/rfm_job.sh")

@@ -17,7 +17,7 @@ from text_edit import edit
 from fabricheck.node import node_directory
 from fabricheck.results.document import load
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -228,6 +228,7 @@ SITES_OF_AMD = pytest.mark.parametrize(
 def noting(on_slurm):
     """The suite with the repository's own sites, on a Slurm without accounting and modules."""
     suite = on_slurm
+    suite.topics = ("affinity", "stream")
     (suite.programs / "stream").rename(suite.programs / "stream.stand-in")
     for name in ("stream", "affinity"):
         (suite.programs / name).write_text(NOTES.format(folder=suite.folder))

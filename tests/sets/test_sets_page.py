@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import dry_run
+from fabricheck.references.dry_run import Told
+from site_dry_runs import H200_TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "sets.md"
@@ -29,10 +30,10 @@ def block(text: str, partition: str) -> str:
 @pytest.fixture
 def made_anew(tmp_path, monkeypatch):
     """Write the tables of a system in a copy of the page."""
-    monkeypatch.chdir(ROOT)
     page = shutil.copy(PAGE, tmp_path)
 
-    def made(system: str, *results: Path) -> str:
+    def made(system: str, asked: list[Told], *results: Path) -> str:
+        monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
         arguments = ["sets", *map(str, results), "--system", system, "--page", str(page)]
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, done.output
@@ -41,29 +42,29 @@ def made_anew(tmp_path, monkeypatch):
     return made
 
 
+@pytest.fixture
+def h200(site_dry_run):
+    return site_dry_run("h200", **H200_TOOLS)
+
+
 @pytest.mark.parametrize("devices", [2, 4])
-def test_what_h200_took_is_of_the_recorded_sessions(made_anew, monkeypatch, devices):
-    for tools in ("FABRICHECK_NCCL_TESTS", "FABRICHECK_CUDA_OSU"):
-        monkeypatch.setenv(tools, "/not/started/by/a/dry/run")
+def test_what_h200_took_is_of_the_recorded_sessions(made_anew, h200, devices):
     reports = [
         *sorted((H200 / f"reports-x{devices}").glob("*.json")),
         *([H200 / "session-x2"] if devices == 2 else []),
         *sorted((H200 / "reports-later").glob(f"x{devices}-*.json")),
     ]
     here = f"h200:x{devices}"
-    assert block(made_anew(here, *reports), here) == block(PAGE.read_text(), here)
+    assert block(made_anew(here, h200.of(here), *reports), here) == block(PAGE.read_text(), here)
 
 
-def test_limits_on_h200_are_at_least_twice_what_is_predicted(monkeypatch):
-    for tools in ("FABRICHECK_NCCL_TESTS", "FABRICHECK_CUDA_OSU"):
-        monkeypatch.setenv(tools, "/not/started/by/a/dry/run")
-    told = dry_run.ask("h200", checks_folders())
-    assert len({one.partition for one in told}) == 4
-    assert all(one.predicted_s and one.limit_s >= 2 * one.predicted_s for one in told)
+def test_limits_on_h200_are_at_least_twice_what_is_predicted(h200):
+    assert len({one.partition for one in h200.told}) == 4
+    assert all(one.predicted_s and one.limit_s >= 2 * one.predicted_s for one in h200.told)
 
 
-def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
-    anew = made_anew("local", tmp_path)
+def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, site_dry_run, tmp_path):
+    anew = made_anew("local", site_dry_run("local").told, tmp_path)
     for partition in ("local:host", "local:sim-mi250x"):
         now, then = block(anew, partition), block(PAGE.read_text(), partition)
         assert now == then  # without the sessions of the page, whose times stay

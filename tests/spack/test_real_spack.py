@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCAL = ROOT / "spack-env" / "local"
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.skipif(shutil.which("spack") is None, reason="there is no spack on the PATH"),
 ]
 

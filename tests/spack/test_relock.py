@@ -8,7 +8,7 @@ from relock import Trial, differences, pinned_commit, spack_commit
 from site_stand_ins import SPACK_ENV, STAND_INS
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.skipif(shutil.which("spack") is None, reason="no spack on the PATH"),
 ]
 

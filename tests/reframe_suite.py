@@ -1,0 +1,224 @@
+"""ReFrame as a subprocess with this repository's settings, and a stand-in for the program."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import reframe
+from reframe.core import runtime
+from reframe.core.logging import LoggerAdapter
+from reframe.frontend import cli
+
+from fabricheck.rfm import gitlab, node_lock
+from fabricheck.site import expected_checks, partitions, sites
+
+# What is imported while a test has another checkout.ROOT keeps that one.
+assert gitlab and sites
+
+ROOT = Path(__file__).resolve().parents[1]
+HERE = ROOT / "tests" / "rfm"
+FAKES = {
+    "stream": HERE / "fake_stream.py",
+    "memcpy": HERE / "fake_copies.py",
+    "managed": HERE / "fake_copies.py",
+}
+
+#: The checks of local:host without MPI, which is the partition of a suite unless it says otherwise.
+TOPICS = ("build", "memcpy", "stream")
+
+
+@dataclass(repr=False)
+class Outcome:
+    """How one call of reframe ended."""
+
+    status: int
+    text: str
+
+    def __repr__(self) -> str:
+        """Show the text as it was printed when an assertion fails."""
+        return f"<status {self.status}>\n{self.text}"
+
+    def __contains__(self, sentence: str) -> bool:
+        """Look for a sentence whose line breaks do not matter."""
+        return " ".join(sentence.split()) in " ".join(self.text.split())
+
+
+def _unsaid(*_: object, **__: object) -> None:
+    """Log nothing."""
+
+
+@contextlib.contextmanager
+def _working_folder(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+class Suite:
+    """This repository's suite with its own folders for programs, checks, references and results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results"
+        self.programs = folder / "bin"
+        self.config = ROOT / "config"
+        self.checks: Path | None = ROOT / "reframe_checks"
+        #: The folders of checks that are loaded, which takes half of a session; all if empty.
+        self.topics: Sequence[str] = TOPICS
+        self.log = folder / "fake.log"
+        # The stand-ins are of programs of one process; who has those of ranks says so.
+        self.variables: dict[str, str] = {"FABRICHECK_MPI": "OFF"}
+        self.programs.mkdir()
+        for name, fake in FAKES.items():
+            program = self.programs / name
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
+            program.chmod(0o755)
+
+    def own_checks(self) -> Path:
+        """Let the suite use a copy of the checks, to be changed by the test."""
+        self.checks = self.folder / "reframe_checks"
+        shutil.copytree(
+            ROOT / "reframe_checks", self.checks, ignore=shutil.ignore_patterns("__pycache__")
+        )
+        return self.checks
+
+    def own_settings(self, site: str, old: str, new: str) -> None:
+        """Let the suite use a copy of the configuration, with one text in one site replaced."""
+        self.config = self.folder / "config"
+        shutil.copytree(ROOT / "config", self.config, ignore=shutil.ignore_patterns("__pycache__"))
+        file = self.config / "sites" / site
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
+        self.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
+
+    def own_site(self, site: Path) -> None:
+        """Let the suite use a copy of the configuration with one site file, and its list, more."""
+        self.config = self.folder / "config"
+        shutil.copytree(ROOT / "config", self.config, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(site, self.config / "sites")
+        shutil.copy(expected_checks.beside(site), self.config / "sites")
+
+    def own_references(self) -> Path:
+        """Let the suite use a copy of the reference file, to be changed by the test."""
+        folder = self.folder / "references"
+        shutil.copytree(ROOT / "reference_values", folder)
+        self.variables["RFM_REFERENCE_PREFIX"] = str(folder)
+        return folder / "stream.yaml"
+
+    def __call__(self, *arguments: str, fault: str = "", checks: Path | None = None) -> Outcome:
+        """Call reframe in this process, as its own unit tests do: quicker, and coverage sees it."""
+        kept = dict(os.environ)
+        signals = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
+        environment = self.environment(fault)
+        out = io.StringIO()
+        status: object = None
+        with (
+            mock.patch.object(sys, "argv", self._command(checks, arguments)),
+            mock.patch.object(runtime, "_runtime_context", None),
+            # The stand-in measures nothing, so a session elsewhere on this machine may.
+            mock.patch.object(node_lock, "FOLDERS", (self.programs,)),
+            # Of the log nobody reads these lines, and they take a third of a dry run.
+            mock.patch.multiple(LoggerAdapter, debug=_unsaid, debug2=_unsaid),
+            _working_folder(self.folder),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+        ):
+            try:
+                os.environ.clear()
+                os.environ.update(environment)
+                cli.main()
+            except SystemExit as end:
+                status = end.code
+            finally:
+                os.environ.clear()
+                os.environ.update(kept)
+                for number, handler in signals.items():
+                    signal.signal(number, handler)
+                # Sites depend on the environment.
+                partitions.known_sites.cache_clear()
+                partitions.known_site.cache_clear()
+                # ReFrame keeps the settings and the check files that it imported.
+                for name in [name for name in sys.modules if "@" in name]:
+                    del sys.modules[name]
+        assert isinstance(status, int)
+        return Outcome(status, out.getvalue())
+
+    def shell(self, *arguments: str, fault: str = "", checks: Path | None = None) -> Outcome:
+        """Call the command reframe, as a person does."""
+        return self.ended(self.start(*arguments, fault=fault, checks=checks))
+
+    def start(
+        self,
+        *arguments: str,
+        fault: str = "",
+        checks: Path | None = None,
+        inside: Sequence[str] = (),
+    ) -> subprocess.Popen[str]:
+        """Start the command reframe, inside another command (salloc) where one is given."""
+        return subprocess.Popen(
+            [*inside, *self._command(checks, arguments)],
+            env=self.environment(fault),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    @staticmethod
+    def ended(run: subprocess.Popen[str]) -> Outcome:
+        """Return how a session that was started ended."""
+        try:
+            text, _ = run.communicate(timeout=600)
+        finally:
+            run.kill()
+        return Outcome(run.returncode, text)
+
+    def _command(self, checks: Path | None, arguments: tuple[str, ...]) -> list[str]:
+        reframe = str(Path(sys.executable).with_name("reframe"))
+        searched: list[Path] = []
+        if checks:
+            searched = [checks]
+        elif self.checks:
+            searched = [self.checks / topic for topic in self.topics] or [self.checks]
+        path = [word for one in searched for word in ("-c", str(one))]
+        return [reframe, "--nocolor", *path, *arguments]
+
+    def environment(self, fault: str = "") -> dict[str, str]:
+        """Return the environment of a session."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("RFM_", "FABRICHECK_"))
+        }
+        return {
+            **inherited,
+            "RFM_CONFIG_FILES": str(self.config / "settings.py"),
+            "RFM_INSTALL_PREFIX": reframe.INSTALL_PREFIX,
+            # The partition beside it is simulated by programs that the stand-in does not replace.
+            "RFM_SYSTEM": "local:host",
+            "FABRICHECK_RESULTS": str(self.results),
+            "FABRICHECK_HOST_PROGRAMS": str(self.programs),
+            "FAKE_STREAM": fault,
+            "FAKE_STREAM_LOG": str(self.log),
+            **self.variables,
+        }
+
+    def report(self) -> dict:
+        """Return the report of the only session."""
+        (file,) = (self.results / "reports").glob("run-*.json")
+        return json.loads(file.read_text())
