@@ -127,6 +127,8 @@ def test_a_simulated_fault_changes_what_passes_it():
     memory = {"names": ["memory of device2"], "bandwidth_factor": 0.8}
     found = sessions.simulated("a100-booster", ["stream_local"], resources=[memory])
     assert ("stream_local", "triad_alike") in missed(found)
-    gone = sessions.simulated("a100-booster", ["p2p_engine"], links=[{"pair": [0, 1], "gone": True}])
+    gone = sessions.simulated(
+        "a100-booster", ["p2p_engine"], links=[{"pair": [0, 1], "gone": True}]
+    )
     # The transfers go through another device, which has as much bandwidth and one more hop.
     assert ("p2p_engine", "latency_quad_worst") in missed(gone)
