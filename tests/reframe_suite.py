@@ -85,7 +85,7 @@ class Suite:
         self.programs.mkdir()
         for name, fake in FAKES.items():
             program = self.programs / name
-            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{fake}" "$@"\n')
             program.chmod(0o755)
 
     def own_checks(self) -> Path:

@@ -94,7 +94,7 @@ exit "$status"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_core_that_others_keep_makes_no_node_silent(programs, environment, mpiexec, tmp_path):
     # As beside the other tests: ranks that gave it up at each look lost the round by its limit.
     beside = tmp_path / "beside"

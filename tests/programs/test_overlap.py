@@ -19,7 +19,7 @@ def overlap(run):
     return overlap
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_each_alone_and_beside_the_other_with_a_fault_that_is_found(overlap):
     # Without a fault, and with copy-engine transfers, a check measures: test_overlap_sessions.py.
     ran = overlap(*QUICK, "--pairs", "1-0", "--devices", "none", "--by", "kernel",

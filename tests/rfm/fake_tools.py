@@ -5,7 +5,6 @@ the launch in which it does: the devices that it sees, as in 0,2. Its values are
 by operation, size and devices, so that a test can tell what a metric was made of.
 """
 
-import argparse
 import os
 import sys
 
@@ -25,40 +24,41 @@ TITLES = {
 FACTORS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "broadcast": None, "reduce": None}
 
 
+def options_of(words, flags=()):
+    """Return the value of each option, and of flags whether they are given.
+
+    argparse takes twice as long to import as all else here.
+    """
+    found, rest = dict.fromkeys(flags, False), iter(words)
+    for word in rest:
+        if word.startswith("-"):
+            found[word[1:]] = word[1:] in flags or next(rest)
+    return found
+
+
 def doubled(first, last):
     return [first << step for step in range(64) if first << step <= last]
 
 
 def osu(name, words):
-    parser = argparse.ArgumentParser()
-    for option in ("m", "i", "x", "W", "u", "d"):
-        parser.add_argument(f"-{option}")
-    parser.add_argument("-c", action="store_true")
-    parser.add_argument("-f", action="store_true")
-    parser.add_argument("buffers", nargs="*")
-    options = parser.parse_args(words)
-    if FAULT == "no-rank":
-        print("Warning: OMB could not identify the local rank of the process.", file=sys.stderr)
-    if FAULT == "not-built" and options.d:
-        print("Invalid option [-d]", file=sys.stderr)
-        return 1
-    on = f"-{options.d.upper()}" if options.d and FAULT != "host-memory" else ""
+    options = options_of(words, flags=("c", "f"))
+    on = f"-{options['d'].upper()}" if "d" in options else ""
     unit = "Bandwidth (MB/s)" if name == "osu_bw" else "Avg Latency(us)"
-    full = "   Min Latency(us)   Max Latency(us)  Iterations" if options.f else ""
-    verdict = "        Validation" if options.c else ""
+    full = "   Min Latency(us)   Max Latency(us)  Iterations" if options["f"] else ""
+    verdict = "        Validation" if options["c"] else ""
     print(f"\n# OSU MPI{on} {TITLES[name]} Test v7.4\n# Datatype: MPI_CHAR.")
     print(f"# Size      {unit}{full}{verdict}", flush=True)
     if FAULT == "crash":
         print("mpiexec: a process ended by signal 11", file=sys.stderr)
         return 139
-    sizes = doubled(*map(int, options.m.split(":")))
-    for size in sizes[:-1] if FAULT == "cut" else sizes:
+    sizes = doubled(*map(int, options["m"].split(":")))
+    for size in sizes:
         value = osu_value(name, size)
         cells = [f"{size:<10}", f"{value:.2f}"]
-        cells += [f"{value:.2f}", f"{value:.2f}", options.i] if options.f else []
+        cells += [f"{value:.2f}", f"{value:.2f}", options["i"]] if options["f"] else []
         wrong = FAULT == "wrong" and size == sizes[-1]
-        print("  ".join([*cells, *(["Fail" if wrong else "Pass"] if options.c else [])]))
-        if wrong and options.c:
+        print("  ".join([*cells, *(["Fail" if wrong else "Pass"] if options["c"] else [])]))
+        if wrong and options["c"]:
             print(f"DATA VALIDATION ERROR: {name} exited with status 1 on message size {size}.")
             return 1
     return 0
@@ -75,30 +75,22 @@ def osu_value(name, size):
 
 
 def nccl(name, words):
-    parser = argparse.ArgumentParser()
-    for option in ("b", "e", "f", "g", "n", "w", "c"):
-        parser.add_argument(f"-{option}", type=int)
-    parser.add_argument("-t", type=int, default=1)
-    options = parser.parse_args(words)
-    ranks = options.t * options.g
-    if FAULT == "one-thread":
-        options.t, options.g = 1, ranks
-    version = "2.27.1" if FAULT == "other-library" else "2.28.9"
+    options = {"t": 1} | {name: int(value) for name, value in options_of(words).items()}
+    ranks = options["t"] * options["g"]
     print("# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809")
-    print(f"NCCL version {version}+cuda13.0" if FAULT == "other-library" else "", end="")
     print(f"# Collective test starting: {name}_perf")
+    threads, gpus = options["t"], options["g"]
     print(
-        f"# nThread {options.t} nGpus {options.g} minBytes {options.b} maxBytes {options.e} step: "
-        f"{options.f}(factor) warmup iters: {options.w} iters: {options.n} agg iters: 1 "
+        f"# nThread {threads} nGpus {gpus} minBytes {options['b']} maxBytes {options['e']} step: "
+        f"{options['f']}(factor) warmup iters: {options['w']} iters: {options['n']} agg iters: 1 "
         "validation: 1 graph: 0 unalign: 0\n#\n# Using devices"
     )
     for rank, device in enumerate(SEEN.split(",")[:ranks]):
-        shown = 7 if FAULT == "other-device" else int(device)
-        print(f"#  Rank {rank} Group 0 Pid 1 on node1 device {rank} [0000:c{shown}:00] A100")
+        print(f"#  Rank {rank} Group 0 Pid 1 on node1 device {rank} [0000:c{device}:00] A100")
     group = "  time  algbw  busbw  #wrong"
     print(f"#\n#  out-of-place  in-place\n#  size  count  type  redop  root{group}{group}")
     print("#  (B)  (elements)  (us)  (GB/s)  (GB/s)  (us)  (GB/s)  (GB/s)")
-    for size in doubled(options.b, options.e):
+    for size in doubled(options["b"], options["e"]):
         print(nccl_row(name, size, ranks))
     print("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 12.5\n#")
     print(f"# Collective test concluded: {name}_perf\n#")
@@ -110,13 +102,12 @@ def nccl_row(name, size, ranks):
     count = size // 4 // ranks if divided else size // 4
     size = count * 4 * ranks if divided else size
     factor = FACTORS[name] * (ranks - 1) / ranks if FACTORS[name] else 1.0
-    wrong = {"wrong": "3", "not-verified": "N/A"}.get(FAULT, "0")
     reduction = "none" if name in ("all_gather", "broadcast") else "sum"
     row = f"{size} {count} float {reduction} {0 if name in ('broadcast', 'reduce') else -1}"
     moved = size / (3e5 if divided else 1.9e5)
     for time in (10.0 + ranks + moved, 11.0 + ranks + moved):
         speed = size / time / 1e3
-        row += f" {time:.2f} {speed:.2f} {speed * factor:.2f} {wrong}"
+        row += f" {time:.2f} {speed:.2f} {speed * factor:.2f} 0"
     return row
 
 

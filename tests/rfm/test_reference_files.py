@@ -12,10 +12,10 @@ pytestmark = pytest.mark.slow
 DEVICE = f"device 1 (0000:c1:00.0) of node {platform.node()}"
 
 
-@pytest.mark.parametrize("action", ["-r", "--dry-run"])
+@pytest.mark.parametrize("action", ["-r -n stream_local", "--dry-run"])
 def test_a_metric_without_a_reference(suite, action):
     edit(suite.own_references(), "    triad_median: *report_only\n", "")
-    outcome = suite(action)
+    outcome = suite(*action.split())
     assert outcome.status == 1
     assert "Metric triad_median has no reference on local:host." in outcome
     assert "1 failure(s)" in outcome
@@ -54,7 +54,7 @@ def test_a_partition_without_an_entry(suite):
 def test_a_broken_reference_file_is_named(suite):
     file = suite.own_references()
     file.write_text("stream_local: [\n")
-    outcome = suite("-r")
+    outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
     assert f"{file}: line 2: it is not valid YAML (" in outcome
 
@@ -62,7 +62,7 @@ def test_a_broken_reference_file_is_named(suite):
 def test_a_check_without_a_reference_file_is_named(suite):
     file = suite.own_references()
     file.unlink()
-    outcome = suite("-r")
+    outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
     assert f"No file in {file.parent} has references of stream_local." in outcome
 

@@ -595,25 +595,6 @@ def test_a_metric_without_a_reference_fails(suite):
 
 
 @pytest.mark.parametrize(
-    ("node", "ranks", "migrates"),
-    [
-        ("mi210", 8, True),
-        ("mi250", 8, True),
-        ("mi250-two-sockets", 8, True),
-        ("mi250x", 8, True),
-        # Its devices have no memory of their own that a page could go to.
-        ("mi300a", 4, False),
-    ],
-)
-def test_a_plain_amd_node_is_what_its_node_model_says(site_dry_run, node, ranks, migrates):
-    ended = site_dry_run("amd", FABRICHECK_AMD_NODE=node)
-    job = ended.stage("amd:node", "pingpong_right") / "rfm_job.sh"
-    assert Script(job).command.startswith(f"mpirun -np {ranks} --map-by pe-list=")
-    told = {one.check for one in ended.told}
-    assert ("managed_migration" in told) == migrates and "managed_zero_copy" in told
-
-
-@pytest.mark.parametrize(
     ("system", "modules", "path"),
     [
         (
