@@ -1,7 +1,8 @@
 """Composed: programs that print what the real ones would, in their formats, with made-up values.
 
 Nothing here was measured. Each fake is a script that reads its own command line, so that a launch
-with other arguments gives another output. FAKE_FAULT is NAME:FAULT, one launch that goes wrong.
+with other arguments gives another output. FAKE_FAULT is NAME:FAULT, or several with commas between
+them: launches that go wrong.
 """
 
 from __future__ import annotations
@@ -394,9 +395,9 @@ def chases(asked, pairs):
 
 def main(name, arguments):
     """Do what the named program would, or what FAKE_FAULT says."""
-    launch, _, fault = os.environ.get("FAKE_FAULT", "").partition(":")
+    faults = dict(one.split(":") for one in os.environ.get("FAKE_FAULT", "").split(",") if one)
     output = arguments[arguments.index("--output") + 1] if "--output" in arguments else name
-    fault = fault if output.split(".")[0] == launch else ""
+    fault = faults.get(output.split(".")[0], "")
     if fault == "crash":
         print("the driver is gone", file=sys.stderr)
         return 1

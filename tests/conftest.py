@@ -1,6 +1,7 @@
 """Fixtures of all tests: a results folder that looks as ReFrame leaves one, and what is shared."""
 
 import fcntl
+import gc
 import os
 import shutil
 import sys
@@ -28,6 +29,17 @@ settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the garbage collector from the tests: of thousands it would look at each again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,19 +8,19 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-import yaml
 
+from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.documents import documents
 from fabricheck.references.published import FILE, OWN_FOLDER
 from fabricheck.report import document_figures
 
 PAGE = ROOT / "docs" / "reproduce.md"
-PUBLISHED = yaml.safe_load((OWN_FOLDER / FILE).read_text())
+PUBLISHED = yaml_files.read(OWN_FOLDER / FILE)
 CHECKS = {
     name
     for path in (ROOT / "config" / "sites").glob("*.checks.yaml")
-    for partition in yaml.safe_load(path.read_text())
+    for partition in yaml_files.read(path)
     for name in partition["checks"]
 }
 WORDS = ("same", "differs", "not yet", "refused")

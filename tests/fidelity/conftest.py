@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,14 @@ def programs(needed: list[str]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def documents(node: NodeModel, programs: Path) -> dict[str, dict[str, Any]]:
-    return run_all(read_plan(plan_path(node), node).file, node, programs)
+def documents(node: NodeModel, programs: Path, made_once: Any) -> dict[str, dict[str, Any]]:
+    """The documents of the runs of the committed plan, simulated once for all workers."""
+
+    def make(folder: Path) -> None:
+        found = run_all(read_plan(plan_path(node), node).file, node, programs)
+        (folder / "documents.json").write_text(json.dumps(found))
+
+    return json.loads((made_once("fidelity", make) / "documents.json").read_text())
 
 
 @pytest.fixture(scope="session")

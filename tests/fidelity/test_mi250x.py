@@ -176,12 +176,6 @@ def test_the_matrices_stand_side_by_side(made, programs):
         assert (row[0], row[1], row[2], row[9], row[10]) == ("0", "-", published, "-", simulated)
 
 
-def test_the_command_prints_tables(found, programs):
-    done = CliRunner().invoke(app, ["fidelity", "mi250x", "--programs", str(programs)])
-    assert done.exit_code == 0, done.output
-    assert done.stdout == render.text(found)
-
-
 def test_the_command_writes_the_page(made, programs, tmp_path):
     page = tmp_path / "page.md"
     line = ["fidelity", "mi250x", "--programs", str(programs), "--write", str(page)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from fabricheck.cli import app
 from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
 
@@ -36,3 +38,9 @@ def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
     assert path.read_text() == page, made + "docs/fidelity-mi250-two-sockets.md"
     for part in ("Figure 6", "latencies |", "Worst predicted latencies", "Statements"):
         assert part not in page
+
+
+def test_the_command_simulates_and_prints_tables(sockets, programs):
+    done = CliRunner().invoke(app, ["fidelity", "mi250-two-sockets", "--programs", str(programs)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == render.text(sockets)

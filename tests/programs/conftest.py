@@ -24,13 +24,15 @@ def small_cache() -> dict[str, str]:
     return {"HWLOC_SYNTHETIC": "numa:1 l3:1(size=1048576) core:1 pu:1"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def environment():
     """Return the environment of a run with so many devices, whatever the machine has."""
+    # UCX would hook allocations, for network adapters: half the time that a rank takes to start.
+    fixed = {"UCX_MEM_EVENTS": "n"}
 
     def environment(devices: int = 2, **variables: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_VARIABLES)}
-        return kept | {"FABRICHECK_HOST_DEVICES": str(devices)} | variables
+        return kept | fixed | {"FABRICHECK_HOST_DEVICES": str(devices)} | variables
 
     return environment
 
@@ -102,22 +104,26 @@ def mpiexec() -> Path:
 
 
 @pytest.fixture
-def ranks(programs: Path, tmp_path: Path, environment, mpiexec: Path):
+def ranks(ranks_in, tmp_path: Path):
+    """Run a program with so many ranks, with a document of its own."""
+
+    def ranks(name: str, count: int, *arguments: str, output: Path | None = None, **more) -> Ran:
+        return ranks_in(name, count, *arguments, output=output or tmp_path / "result.json", **more)
+
+    return ranks
+
+
+@pytest.fixture(scope="session")
+def ranks_in(programs: Path, environment, mpiexec: Path):
     """Run a program with so many ranks, on two devices unless told otherwise.
 
     Where a rank ends badly mpiexec may give an exit code of its own: judge by the document.
     """
 
-    def ranks(
-        name: str,
-        count: int,
-        *arguments: str,
-        output: Path | None = None,
-        devices: int = 2,
-        **variables: str,
+    def ranks_in(
+        name: str, count: int, *arguments: str, output: Path, devices: int = 2, **variables: str
     ) -> Ran:
-        target = output or tmp_path / "result.json"
-        program = [str(programs / name), *arguments, "--output", str(target)]
+        program = [str(programs / name), *arguments, "--output", str(output)]
         done = subprocess.run(
             [str(mpiexec), "-n", str(count), *program],
             env=environment(devices, **variables),
@@ -127,12 +133,12 @@ def ranks(programs: Path, tmp_path: Path, environment, mpiexec: Path):
             timeout=600,
             check=False,
         )
-        ran = Ran(done, target)
-        if ran.code == KILLED and target.exists():
-            ran.code = load(target)["outcome"]["exit_code"]
+        ran = Ran(done, output)
+        if ran.code == KILLED and output.exists():
+            ran.code = load(output)["outcome"]["exit_code"]
         return ran
 
-    return ranks
+    return ranks_in
 
 
 @pytest.fixture

@@ -321,15 +321,6 @@ def test_other_programs_have_no_pages_to_put_elsewhere(programs, tmp_path):
     )
 
 
-def test_the_time_limit_ends_the_run_with_what_was_measured(memcpy):
-    ran = memcpy("--sizes", "256:16MiB", "--time-limit", "1.5", "--precision", "0",
-                 "--max-samples", "100000")  # fmt: skip
-    assert ran.code == 6
-    document = load(ran.output)
-    assert not document["complete"]
-    assert document["outcome"]["status"] == "time-limit"
-
-
 def test_help_explains_itself(programs):
     done = subprocess.run(
         [str(programs / "memcpy"), "--help"], capture_output=True, text=True, check=True

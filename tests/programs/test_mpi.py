@@ -34,14 +34,22 @@ def mpi(ranks):
     return mpi
 
 
+@pytest.fixture(scope="module")
+def of_three(tmp_path_factory, ranks_in):
+    """A good run of three ranks with everything, for reading only."""
+    output = tmp_path_factory.mktemp("three") / "result.json"
+    ran = ranks_in("mpi", 3, *FEW, output=output, devices=3, **SHARED_CORES)
+    assert ran.code == 0, ran.err
+    return ran
+
+
 def chosen(ran, **wanted):
     """Return the series of a run that have these values."""
     return [one for one in ran.series if all(one[k] == value for k, value in wanted.items())]
 
 
-def test_one_launch_gives_all_pairs_and_collectives(mpi):
-    ran = mpi(*FEW, count=3)
-    assert ran.code == 0, ran.err
+def test_one_launch_gives_all_pairs_and_collectives(of_three):
+    ran = of_three
     document = load(ran.output)
     assert document["complete"]
     assert len(document["ranks"]) == 3
@@ -69,17 +77,16 @@ def test_the_node_has_the_scheduler_s_name(ranks):
     assert load(ran.output)["host"]["scheduler_node"] == "node3"
 
 
-def test_every_type_and_count_is_verified_on_every_rank(mpi):
-    ran = mpi(*CALM, "--pairs", "0-1", "--operations", "latency",
-              "--ranks", "3", "--counts", "1,1009", count=3)  # fmt: skip
-    assert ran.code == 0, ran.err
+def test_every_type_and_count_is_verified_on_every_rank(of_three):
     size = {"byte": 1, "int32": 4, "float": 4, "double": 8}
     #: Elements that the results of all ranks have, of a message of n elements.
     whole = {"bcast": lambda n: 3 * n, "allgather": lambda n: 9 * n, "reduce": lambda n: n,
              "allreduce": lambda n: 3 * n, "reduce_scatter": lambda n: n,
              "exchange": lambda n: 6 * n}  # fmt: skip
     found = {}
-    for one in chosen(ran, experiment="E12"):
+    for one in chosen(of_three, experiment="E12"):
+        if one["ranks"] == [0, 1]:
+            continue  # of a collective among fewer ranks
         assert one["ranks"] == [0, 1, 2]
         count = one["bytes"] // size[one["datatype"]]
         checked = one["verification"]["bytes_checked"] // size[one["datatype"]]
@@ -122,8 +129,8 @@ def test_buffers_of_the_host_are_labelled_so(mpi):
             assert one[side]["device"] is None
 
 
-def test_people_get_matrices_and_a_table_of_collectives(mpi):
-    ran = mpi(*FEW, count=3)
+def test_people_get_matrices_and_a_table_of_collectives(of_three):
+    ran = of_three
     lines = ran.err.splitlines()
     first = lines.index("latency, 16 B of byte, us (row: source, column: destination)")
     assert lines[first + 1].split() == ["0", "1", "2"]
@@ -218,37 +225,13 @@ def test_what_an_mpi_does_not_do_is_skipped_and_the_rest_is_measured(mpi):
     assert measured == {*PAIRS, "exchange", "bcast", "allgather"}
 
 
-def test_a_rank_that_fails_ends_the_run_with_its_sentence(mpi):
-    ran = mpi(*QUICK, "--inject-fault", "rank:1:throw:3")
-    assert ran.code == 4
-    assert ran.sentence == "mpi: rank 1: injected failure"
-    assert not load(ran.output)["complete"]
-    assert len(load(ran.output)["series"]) == 1
-
-
-def test_a_rank_that_hangs_ends_the_run_at_the_time_limit(mpi):
-    ran = mpi(*QUICK, "--time-limit", "4", "--inject-fault", "rank:1:hang:3")
-    assert "not finished within the time limit of 4.0 s" in ran.err
-    document = load(ran.output)
-    assert not document["complete"]
-    assert document["outcome"]["status"] == "time-limit"
-    assert "rank 1" in document["outcome"]["message"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "part"),
     [
-        (["--pairs", "0-7"], 3, "rank 7 of the pair 0-7 does not exist: the launch has 2, 0 to 1"),
-        (["--pairs", "0-0"], 2, "the pair 0-0 is one rank twice"),
         (["--ranks", "3"], 3, "rank 2 of a collective on 3 does not exist"),
-        (["--collectives", "alltoall"], 2, "'alltoall' is not a collective: choose from"),
-        (["--operations", "bcast"], 2, "'bcast' is not an operation of pairs"),
-        (["--types", "half"], 2, "'half' is not a type: choose from byte, int32, float, double"),
         (["--counts", "0"], 2, "the number of elements '0' is not 1 to 2^30"),
-        (["--collective-sizes", "1001"], 2, "1001 B is not a multiple of the 4 B of float"),
         (["--collective-type", "byte"], 2, "the type of collectives is one of int32, float"),
         (["--sizes", "4GiB"], 2, "4 GiB of byte are more elements than MPI counts"),
-        (["--together", "0-1,1-0"], 2, "in the set 0-1,1-0 a rank is in two pairs"),
         (["--buffers", "gpu"], 2, "--buffers"),
         (["--window", "-1"], 2, "--window"),
         (["--pairs", "none", "--collectives", "none"], 2, "nothing is asked for"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 
 import pytest
@@ -315,27 +314,6 @@ def test_of_pairs_at_once_the_noise_of_the_sum_ends_the_run(p2p, small_cache):
         ("share", True),
         ("sum", True),
     ]
-
-
-def test_the_time_limit_ends_the_run_with_what_was_measured(p2p):
-    ran = p2p("--operations", "engine", "--sizes", "256:16MiB", "--time-limit", "1.5",
-              "--precision", "0", "--max-samples", "100000")  # fmt: skip
-    assert ran.code == 6
-    document = load(ran.output)
-    assert not document["complete"]
-    assert document["outcome"]["status"] == "time-limit"
-
-
-def test_a_long_run_shows_its_progress(p2p):
-    ran = p2p(*SHORT[:4], *QUIET, "--pairs", "0-1",
-              "--operations", "engine,read,write,latency,chase",
-              "--precision", "0", "--max-samples", "100000", "--series-time", "1")  # fmt: skip
-    jobs = ("engine of 64 KiB", "read of 64 KiB", "write of 64 KiB", "latency", "chase", "chase")
-    lines = re.findall(r"p2p: (\d) of 7 after (\d+) s: (.+) from device", ran.err)
-    assert lines
-    for number, seconds, job in lines:
-        assert job == jobs[min(int(number), 6) - 1]
-        assert int(seconds) >= 3
 
 
 def test_help_explains_itself(programs):

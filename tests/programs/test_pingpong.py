@@ -203,16 +203,9 @@ def test_a_last_copy_that_was_not_made_is_found_though_those_before_brought_the_
     ("arguments", "code", "said"),
     [
         (["--placement", "wrong"], 2, "--placement: wrong not in {given,right,in_order"),
-        (["--operations", "h2d-sync"], 2, "'h2d-sync' is not an operation: choose from h2d"),
         (["--memory", "managed"], 2, "'managed' is not a kind of host memory"),
-        (["--sizes", "0"], 2, "'0' is not a size"),
-        (["--sizes", "8:4"], 2, "the range '8:4' ends below its start"),
         (["--sizes", "100TiB"], 3, "100 TiB more are needed"),
-        (["--map", "0,7"], 3, "rank 1: device 7 does not exist: the rank sees 2, 0 to 1"),
-        (["--map", "0"], 2, "rank 1: --map names the devices of 1 rank(s), and there are more"),
-        (["--bind", "CORE,4096"], 8, "rank 1: core 4096 is not open to this process"),
         (["--inject-fault", "rank:1:pages-on:DOMAIN"], 2, "rank 1: the fault pages-on:"),
-        (["--inject-fault", "rank:1:pages-on:4711"], 8, "rank 1: NUMA domain 4711 is not open"),
         (["--inject-fault", "rank:1:pages-on:x"], 2, "the NUMA domain 'x' is not a whole number"),
         (["--inject-fault", "flip-bit:0:0"], 2, "is not a fault of a rank"),
         (["--inject-fault", "rank:1:flip-bit:4096:0", "--sizes", "4KiB"], 2, "outside an array"),
@@ -222,7 +215,7 @@ def test_bad_input_gets_one_sentence_and_its_exit_code(pingpong, arguments, code
     core = max(os.sched_getaffinity(0))
     bound = ["--bind", f"{core},{core}"] if any("DOMAIN" in text for text in arguments) else []
     domain = domain_of(core)
-    texts = [text.replace("CORE", str(core)).replace("DOMAIN", str(domain)) for text in arguments]
+    texts = [text.replace("DOMAIN", str(domain)) for text in arguments]
     ran = pingpong(2, *QUICK, *bound, *texts)
     assert ran.code == code
     assert said in ran.sentence
@@ -232,14 +225,13 @@ def test_bad_input_gets_one_sentence_and_its_exit_code(pingpong, arguments, code
         assert not document["complete"] and document["outcome"]["exit_code"] == code
 
 
-def test_a_rank_that_fails_or_hangs_between_copies_is_named(pingpong):
-    again = (*QUICK, "--memory", "pageable", "--operations", "h2d", "--sizes", "4,8")
-    # Steps: what there is, the plan, then one for each series.
-    ran = pingpong(2, *again, "--inject-fault", "rank:1:throw:4")
-    assert ran.code == 4
-    assert ran.sentence == "pingpong: rank 1: injected failure"
+#: Steps: what there is, the plan, then one for each series.
+TWO_SERIES = (*QUICK, "--memory", "pageable", "--operations", "h2d", "--sizes", "4,8")
+
+
+def test_a_rank_that_hangs_between_copies_is_named(pingpong):
+    ran = pingpong(2, *TWO_SERIES, "--inject-fault", "rank:1:hang:4", "--time-limit", "2")
     assert [one["bytes"] for one in ran.series] == [4, 4]
-    ran = pingpong(2, *again, "--inject-fault", "rank:1:hang:4", "--time-limit", "2")
     outcome = load(ran.output)["outcome"]
     assert outcome["status"] == "time-limit"
     assert outcome["message"].endswith(
@@ -247,13 +239,13 @@ def test_a_rank_that_fails_or_hangs_between_copies_is_named(pingpong):
     )
 
 
-def test_no_rank_is_left_behind_where_the_launcher_ends_none(
+def test_a_rank_that_fails_ends_all_where_the_launcher_ends_none(
     programs, environment, mpiexec, tmp_path
 ):
     """Rank 0 ends the run while rank 1 waits in MPI: by itself it would, to the time limit."""
     output = tmp_path / "result.json"
-    program = [str(programs / "pingpong"), *QUICK, "--memory", "pageable", "--operations", "h2d",
-               "--sizes", "4,8", "--time-limit", "100", "--output", str(output)]  # fmt: skip
+    program = [str(programs / "pingpong"), *TWO_SERIES,
+               "--time-limit", "100", "--output", str(output)]  # fmt: skip
     subprocess.run(
         [str(mpiexec), "-disable-auto-cleanup", "-n", "2", *program,
          "--inject-fault", "rank:1:throw:4"],
@@ -263,7 +255,10 @@ def test_no_rank_is_left_behind_where_the_launcher_ends_none(
         timeout=60,
         check=False,
     )  # fmt: skip
-    assert load(output)["outcome"]["message"] == "rank 1: injected failure"
+    document = load(output)
+    assert not document["complete"] and document["outcome"]["exit_code"] == 4
+    assert document["outcome"]["message"] == "rank 1: injected failure"
+    assert [one["bytes"] for one in document["series"]] == [4, 4]
 
 
 def test_help_explains_itself(programs):

@@ -94,12 +94,12 @@ def test_a_number_of_virtual_devices_that_cannot_be_is_refused(stream, text):
 
 
 def test_all_caches_of_the_last_level_count(stream):
-    # Eight of 32 MiB, as on CPUs of several dies: 128 MiB touched may lie in them.
-    machine = "numa:1 l3:8(size=33554432) core:1 pu:1"
-    one = ["--sizes", "64MiB", "--kernels", "copy", "--devices", "0", "--series-time", "0"]
+    # Eight of 4 MiB, as on CPUs of several dies: 16 MiB touched may lie in them.
+    machine = "numa:1 l3:8(size=4194304) core:1 pu:1"
+    one = ["--sizes", "8MiB", "--kernels", "copy", "--devices", "0", "--series-time", "0"]
     ran = stream(*one, HWLOC_SYNTHETIC=machine)
     document = load(ran.output)
-    assert document["host"]["last_level_cache_bytes"] == 8 << 25
+    assert document["host"]["last_level_cache_bytes"] == 8 << 22
     assert document["series"][0]["regime"] == "cache"
 
 
@@ -239,13 +239,15 @@ def test_a_file_size_limit_costs_no_result_and_leaves_no_document(stream):
 
 
 def test_the_time_limit_ends_the_run_with_what_was_measured(stream):
-    ran = stream("--sizes", "1KiB:64MiB", "--devices", "0", "--time-limit", "1.5",
+    ran = stream("--sizes", "1KiB:64MiB", "--devices", "0", "--time-limit", "0.5",
                  "--precision", "0", "--max-samples", "100000")  # fmt: skip
     assert ran.code == 6
-    assert "not finished within the time limit of 1.5 s" in ran.sentence
+    assert "not finished within the time limit of 0.5 s" in ran.sentence
     document = load(ran.output)
     assert not document["complete"]
     assert document["outcome"]["status"] == "time-limit"
+    assert document["state"]["before"]["host"]["others"] is not None
+    assert document["state"]["after"] is None
 
 
 def test_noise_above_the_limit_ends_the_run_with_7(stream, small_cache):
@@ -258,12 +260,11 @@ def test_noise_above_the_limit_ends_the_run_with_7(stream, small_cache):
     assert document["series"][0]["noisy"]
 
 
-def started(programs: Path, target: Path) -> subprocess.Popen[str]:
-    """Start a long run, and return when its first series is in the partial document."""
-    long = ["--sizes", "1KiB:64MiB", "--precision", "0", "--max-samples", "100000",
-            "--series-time", "2"]  # fmt: skip
+def started(programs: Path, target: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a run that takes seconds, and return when its partial document has a series."""
+    long = ["--precision", "0", "--max-samples", "100000", "--warm-up", "0"]
     process = subprocess.Popen(
-        [str(programs / "stream"), *long, "--output", str(target)],
+        [str(programs / "stream"), *arguments, *long, "--output", str(target)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -278,7 +279,7 @@ def started(programs: Path, target: Path) -> subprocess.Popen[str]:
 
 def test_a_killed_run_leaves_no_document_but_what_it_had(programs, tmp_path):
     target = tmp_path / "result.json"
-    process = started(programs, target)
+    process = started(programs, target, "--sizes", "1KiB:64MiB", "--series-time", "0.2")
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
@@ -292,7 +293,7 @@ def test_a_killed_run_leaves_no_document_but_what_it_had(programs, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_run_says_so_in_its_document(programs, tmp_path, number):
     target = tmp_path / "result.json"
-    process = started(programs, target)
+    process = started(programs, target, "--sizes", "1KiB:64MiB", "--series-time", "0.2")
     process.send_signal(number)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 128 + number
@@ -304,15 +305,23 @@ def test_an_interrupted_run_says_so_in_its_document(programs, tmp_path, number):
     assert not Path(f"{target}.partial").exists()
 
 
-def test_a_long_run_shows_its_progress(stream):
-    ran = stream("--sizes", "1MiB,2MiB,4MiB", "--devices", "0", "--kernels", "copy,triad",
-                 "--precision", "0", "--max-samples", "100000", "--series-time", "1")  # fmt: skip
-    cases = [(kernel, size) for size in ("1", "2", "4") for kernel in ("copy", "triad")]
-    lines = re.findall(r"stream: (\d) of 6 after (\d+) s: (\w+) of (\d) MiB on device 0\n", ran.err)
-    assert lines
-    for number, seconds, *case in lines:
-        assert tuple(case) == cases[int(number) - 1]
-        assert int(seconds) >= 3
+def test_a_long_run_shows_its_progress(programs, tmp_path):
+    begun = time.monotonic()
+    process = started(programs, tmp_path / "result.json", "--sizes", "1MiB:8MiB", "--devices", "0",
+                      "--kernels", "copy,triad", "--series-time", "0.5")  # fmt: skip
+    # The first seconds, in which it says nothing, pass while it takes no processor.
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(max(0, begun + 3.2 - time.monotonic()))
+    process.send_signal(signal.SIGCONT)
+    line = process.stderr.readline()
+    process.kill()
+    process.communicate()
+    cases = [(kernel, size) for size in ("1", "2", "4", "8") for kernel in ("copy", "triad")]
+    number, seconds, *case = re.fullmatch(
+        r"stream: (\d) of 8 after (\d+) s: (\w+) of (\d) MiB on device 0\n", line
+    ).groups()
+    assert tuple(case) == cases[int(number) - 1]
+    assert int(number) > 1 and int(seconds) >= 3
 
 
 def test_a_variable_that_is_no_text_is_recorded_with_its_bytes_replaced(run):

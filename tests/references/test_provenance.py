@@ -31,8 +31,10 @@ from fabricheck.site import partitions, sites
 from repeated_sessions import several
 
 
-def targets() -> Iterator[partitions.Target]:
-    """Yield every partition of the sites, once for each node model that it may have."""
+@functools.cache
+def targets() -> tuple[partitions.Target, ...]:
+    """Return every partition of the sites, once for each node model that it may have."""
+    found = []
     for file in sites.files(sites.SHIPPED):
         for variables in sites.variants(file):
             with pytest.MonkeyPatch.context() as patch:
@@ -42,23 +44,30 @@ def targets() -> Iterator[partitions.Target]:
             for system in site["systems"]:
                 for one in system["partitions"]:
                     has = [each for each in site["environments"] if each["name"] in one["environs"]]
-                    yield partitions.Target(system, one, has)
+                    found.append(partitions.Target(system, one, has))
+    return tuple(found)
 
 
-#: Whose own measurements the data set has, by set; values of other machines are named as such.
-OWN = {target.partition["extras"]["references"]: MACHINES.get(target.name)
-       for target in targets() if "references" in target.partition["extras"]}  # fmt: skip
+@functools.cache
+def own_systems() -> dict[str, str | None]:
+    """Whose own measurements the data set has, by set; other machines' values say whose."""
+    return {target.partition["extras"]["references"]: MACHINES.get(target.name)
+            for target in targets() if "references" in target.partition["extras"]}  # fmt: skip
 
-#: By set the versions of ROCm or CUDA of the locks that are committed.
-AT_HAND = {
-    target.partition["extras"]["references"]: {
-        one["extras"]["runtime"]: version
-        for one in target.environments
-        if (version := version_at_hand(one, (ROOT / "spack-env",)))
+
+@functools.cache
+def versions_at_hand() -> dict[str, dict[str, str]]:
+    """Return by set the versions of ROCm or CUDA of the locks that are committed."""
+    return {
+        target.partition["extras"]["references"]: {
+            one["extras"]["runtime"]: version
+            for one in target.environments
+            if (version := version_at_hand(one, (ROOT / "spack-env",)))
+        }
+        for target in targets()
+        if "references" in target.partition["extras"]
     }
-    for target in targets()
-    if "references" in target.partition["extras"]
-}
+
 
 #: Checks by tool, size and buffers of which a site accepts its own nodes: its own tolerance holds,
 #: but none below this part.
@@ -202,19 +211,19 @@ def test_link_classes_are_of_the_map_of_the_machine_that_was_measured():
 
 
 def test_classes_in_the_names_of_metrics_exist_on_the_nodes_of_the_set():
-    every = {one.name for names in nodes_of_sets().values() for name in names
-             for one in load(name).link_classes}  # fmt: skip
-    for key, names in nodes_of_sets().items():
-        here = {one.name for name in names for one in load(name).link_classes}
-        for check, of, metric, _ in stated().all_entries():
-            named = max((one for one in every if f"_{one}_" in f"{metric}_"), key=len, default=None)
-            assert of != key or named is None or named in here, f"{check} {metric} of {key}"
+    classes = {key: {one.name for name in names for one in load(name).link_classes}
+               for key, names in nodes_of_sets().items()}  # fmt: skip
+    every = set().union(*classes.values())
+    for check, key, metric, _ in stated().all_entries():
+        named = max((one for one in every if f"_{one}_" in f"{metric}_"), key=len, default=None)
+        here = classes.get(key, every)
+        assert named is None or named in here, f"{check} {metric} of {key}"
 
 
 def test_every_set_is_one_that_a_partition_names():
     keys = {key for _, key, _, _ in stated().all_entries()}
     assert keys - {"local:host", "any"} == nodes_of_sets().keys()
-    assert OWN.keys() <= keys
+    assert own_systems().keys() <= keys
 
 
 def test_a_link_class_of_one_name_has_other_limits_on_another_device():
@@ -241,13 +250,13 @@ def test_what_was_published_of_another_machine_says_so():
     origins = [stated().origin(*one[:3]) for one in limited() if one[1] == "frontier"]
     names = {name for one in origins for name in record_names(one)}
     assert names
-    assert OWN["frontier"] not in {stated().data.record(name).system for name in names}
+    assert own_systems()["frontier"] not in {stated().data.record(name).system for name in names}
 
 
 def test_every_partition_requires_that_its_node_is_as_its_model_states():
     """What a model assumes is no difference, so no partition needs to be exempt."""
     for key in nodes_of_sets():
-        if OWN.get(key) is not None:
+        if own_systems().get(key) is not None:
             (entry,) = stated().entries("node_topology", key).values()
             assert requires(entry), key
 
@@ -284,7 +293,7 @@ def words(origin: Origin, key: str) -> set[str]:
     """Return the words with which a limit of a set is marked, by the lock that is committed."""
     versions = [one for name in record_names(origin)
                 for one in stated().data.versions(name).items()]  # fmt: skip
-    return {one.word for one in marks.of(records_of(origin), versions, AT_HAND[key])}
+    return {one.word for one in marks.of(records_of(origin), versions, versions_at_hand()[key])}
 
 
 def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
@@ -293,7 +302,11 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     roles = {one.role for one in records}
     if roles == {THRESHOLD}:
         return 0
-    if check in OF_THE_SITES_OWN_TOOL and roles == {ACCEPTANCE} and origin.system == OWN[key]:
+    if (
+        check in OF_THE_SITES_OWN_TOOL
+        and roles == {ACCEPTANCE}
+        and origin.system == own_systems()[key]
+    ):
         lower, upper = published_tolerances()[records[0].id]
         return max(upper if unit == "us" else -lower, LEAST_OF_A_SITE)
     if marks.ONE_SESSION in marked and any("pageable" in one.experiment for one in records):
@@ -301,7 +314,7 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     if any(one.kind == "theoretical" for one in records):
         return 0.25
     of_mpi = any("mpi" in one.conditions for one in records)
-    if of_mpi and origin.system != OWN[key] and check.startswith(("mpi_", "osu_")):
+    if of_mpi and origin.system != own_systems()[key] and check.startswith(("mpi_", "osu_")):
         return 0.2
     if unit == "us":
         return 0.5 if marks.ANOTHER_VERSION in marked else 0.2
@@ -312,7 +325,7 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
 def outside_of_the_rule(found: References) -> dict[tuple[str, str, str], str]:
     wrong = {}
     for check, key, metric, (_, lower, upper, unit) in found.all_entries():
-        if key not in OWN or (lower, upper) == (None, None):
+        if key not in own_systems() or (lower, upper) == (None, None):
             continue
         origin = found.origin(check, key, metric)
         if origin.by_definition or origin.kind == "calibration":
@@ -325,7 +338,14 @@ def outside_of_the_rule(found: References) -> dict[tuple[str, str, str], str]:
 
 
 def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
-    assert {"lumi", "dardel", "jureca-mi250", "nvidia", "amd-mi250", "amd-mi300x"} <= OWN.keys()
+    assert {
+        "lumi",
+        "dardel",
+        "jureca-mi250",
+        "nvidia",
+        "amd-mi250",
+        "amd-mi300x",
+    } <= own_systems().keys()
     assert outside_of_the_rule(stated()) == {}
     found = References(copied)
     own = found.files["managed.yaml"]["managed_zero_copy"]
@@ -386,7 +406,7 @@ def beyond_its_limit(found: References) -> dict[tuple[str, str, str], str]:
     """Name the limits of sites that a member of the published set that they are of would miss."""
     missed = {}
     for check, key, metric, (value, lower, upper, _) in found.all_entries():
-        if key not in OWN or (lower, upper) == (None, None):
+        if key not in own_systems() or (lower, upper) == (None, None):
             continue
         origin = found.origin(check, key, metric)
         if origin.by_definition or not origin.records or origin.kind == "calibration":

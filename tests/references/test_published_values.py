@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
+from fabricheck.core import yaml_files
 from fabricheck.references.published import FILE, OWN_FOLDER
 
-RECORDS = {one["id"]: one for one in yaml.safe_load((OWN_FOLDER / FILE).read_text())["records"]}
+RECORDS = {one["id"]: one for one in yaml_files.read(OWN_FOLDER / FILE)["records"]}
 IN_GIB = [one for one in RECORDS.values() if one.get("unit") == "GiB/s" and "value_si" in one]
 EPICURE = [one for name, one in RECORDS.items() if name.startswith("epicure-")]
 #: Of the one run whose settings the page prints.

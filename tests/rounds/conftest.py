@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.tools.rounds import launches
 from fabricheck.tools.rounds.record import record
 
 TESTS = Path(__file__).parents[1]
@@ -48,3 +49,10 @@ def recorded(programs, tools, tmp_path_factory):
     said: list[str] = []
     record(folder, programs, tools, 2, 300, said.append)
     return folder, said
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Let rounds have the first of our programs alone."""
+    every = launches.ours
+    monkeypatch.setattr(launches, "ours", lambda *about: every(*about)[:1])

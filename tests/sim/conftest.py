@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from collections.abc import Callable, Sequence
@@ -47,6 +48,12 @@ class Ran:
 Run = Callable[..., Ran]
 
 
+@functools.cache
+def platform_of(node: str, overlay: str | None = None) -> str:
+    """The platform of a node model, changed by the overlay of that name if there is one."""
+    return platform_json(load(node, OVERLAYS / f"{overlay}.yaml" if overlay else None))
+
+
 @pytest.fixture(scope="session")
 def programs() -> Path:
     folder = ROOT / "build" / "sim" / "bin"
@@ -71,8 +78,7 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     ) -> Ran:
         folder = tmp_path_factory.mktemp("run")
         if not isinstance(node, Path):
-            changed = OVERLAYS / f"{overlay}.yaml" if overlay else None
-            text = platform_json(load(node, changed))
+            text = platform_of(node, overlay)
             node = folder / "node.json"
             node.write_text(text)
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_VARIABLES)}
@@ -92,18 +98,22 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def ranks(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run a program of ranks under SMPI, a rank on each of `hosts`: device3, domain1."""
+    """Run a program of ranks under SMPI, a rank on each of `hosts`: device3, domain1.
+
+    node, overlay: as in `run`.
+    """
 
     def ranks(
         program: str,
         hosts: Sequence[str],
         *arguments: str,
         node: str | Path = "mi250x",
+        overlay: str | None = None,
         **variables: str,
     ) -> Ran:
         folder = tmp_path_factory.mktemp("ranks")
         if not isinstance(node, Path):
-            text = platform_json(load(node))
+            text = platform_of(node, overlay)
             node = folder / "node.json"
             node.write_text(text)
         (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))

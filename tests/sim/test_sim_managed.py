@@ -229,16 +229,3 @@ def test_wrong_data_is_found_by_every_operation(run, node, operation, fault, err
     assert first["device"] == (None if operation == "host-read" else 1)
     assert f"{operation} of 1 MiB on device 1" in ran.sentence
     assert f"the first at byte {offset}" in ran.sentence
-
-
-def test_the_time_limit_ends_the_run_with_what_was_measured(run, node):
-    # The simulated clock says nothing of how long the program takes: a series of so many samples
-    # outlasts the limit on any machine.
-    ran = run("managed", "--devices", "0", "--operations", "read,write", "--time-limit", "1.5",
-              "--samples", "100000", "--max-samples", "100000", node=node, HSA_XNACK="1",
-              FABRICHECK_SIM_NOISE="0.01")  # fmt: skip
-    assert ran.code == 6
-    assert ran.document["outcome"]["status"] == "time-limit"
-    assert not ran.document["complete"]
-    assert ran.document["devices"][0]["managed_memory"]["xnack"] is True
-    assert "not finished within the time limit of 1.5 s" in ran.sentence

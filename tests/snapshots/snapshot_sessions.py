@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 import yaml
@@ -128,6 +129,12 @@ def named() -> None:
     report.write_text("{")
     Path("broken.json").write_text("{")
     Path("empty").mkdir()
+    hour = Path("hour/results")
+    factories.session(hour, [factories.case()])
+    factories.write(factories.case_folder(hour, "stream_local") / "result.json")
+    with tarfile.open("hour.tar.gz", "w:gz") as archive:
+        archive.add("hour")
+    shutil.rmtree("hour")
 
 
 def pairs() -> None:

@@ -13,6 +13,7 @@ import io
 import itertools
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -32,6 +33,8 @@ WIDTH = 120
 #: Tables of at most so many rows are shown whole, and lists of JSON of so many values.
 SHORT, LONG = 12, 40
 
+#: Where archives are unpacked.
+_UNPACKED = re.compile(re.escape(f"{tempfile.gettempdir()}/fabricheck-") + r"\w{8}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?")
 _BLOCKS = frozenset(
     {"title", "h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "dt", "dd", "tr", "caption", "pre",
@@ -42,7 +45,7 @@ _BLOCKS = frozenset(
 def normalised(text: str, began: datetime) -> str:
     """Return a text without what differs between machines and runs, and without spaces at ends.
 
-    That is the working folder, the repository's, and times since the test began.
+    That is the working folder, the repository's, those of archives, and times since the test began.
     """
 
     def written(found: re.Match[str]) -> str:
@@ -52,6 +55,7 @@ def normalised(text: str, began: datetime) -> str:
 
     for folder, name in ((Path.cwd(), "(here)"), (ROOT, "(repository)")):
         text = text.replace(str(folder), name)
+    text = _UNPACKED.sub("(unpacked)", text)
     text = _TIME.sub(written, text)
     return "\n".join(line.rstrip() for line in text.splitlines())
 

@@ -61,6 +61,12 @@ COMMANDS = {
 commands = typer.Typer(rich_markup_mode=None)
 
 
+@functools.cache
+def _built(name: str) -> Any:
+    """Return a command of the modules that are imported; building takes some 20 ms each time."""
+    return typer.main.get_group(commands).commands[name]
+
+
 class OneSentenceGroup(TyperGroup):
     """A group of commands whose errors are one sentence on stderr and an exit code.
 
@@ -77,7 +83,7 @@ class OneSentenceGroup(TyperGroup):
             return None
         module, _ = COMMANDS[cmd_name]
         importlib.import_module(f"fabricheck.cli.{module}")
-        return typer.main.get_group(commands).commands[cmd_name]
+        return _built(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
