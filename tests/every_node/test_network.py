@@ -60,9 +60,9 @@ def test_a_site_with_a_fabric_has_its_network_measured(given, joined):
 @pytest.fixture
 def sites_of_the_test():
     """Let the sites be read anew, before and afterwards."""
-    partitions.known_site.cache_clear()
+    partitions.read_site.cache_clear()
     yield
-    partitions.known_site.cache_clear()
+    partitions.read_site.cache_clear()
 
 
 @pytest.mark.usefixtures("sites_of_the_test")
@@ -74,7 +74,7 @@ def test_the_site_is_that_of_the_machine(tmp_path, monkeypatch):
         system = {"name": name, "hostnames": ["nid"], "partitions": [PARTITION]}
         (tmp_path / f"{name}.py").write_text(f"site_configuration = {{'systems': [{system}]}}")
     monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
-    partitions.known_site.cache_clear()
+    partitions.read_site.cache_clear()
     assert not network.is_joined([])
     assert network.is_joined(["--system=dardel"])
 

@@ -51,25 +51,28 @@ def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
         return None
 
 
-@functools.cache
 def known_site(system: str) -> dict[str, list[dict[str, Any]]] | None:
     """Return the content of the site file of a system, as `known_sites` does; None without one."""
+    found = read_site(system)
+    return None if isinstance(found, str) else found
+
+
+@functools.cache
+def read_site(system: str) -> dict[str, list[dict[str, Any]]] | str:
+    """Return the content of the site file of a system, or why there is none."""
     try:
         return sites.gather(*sites.folders(), system=system)
-    except FabricheckError:
-        return None
-
-
-def why_unknown(where: str) -> str:
-    """Return why no site defines a partition, ``system:partition``."""
-    try:
-        sites.gather(*sites.folders(), system=where.partition(":")[0])
     except InvalidInputError as error:
         # A site file may need its machine, for example a variable that is set only there.
         return str(error)
     except NotFoundError:
-        pass
-    return "No site file has it."
+        return "No site file has it."
+
+
+def why_unknown(where: str) -> str:
+    """Return why no site defines a partition, ``system:partition``."""
+    found = read_site(where.partition(":")[0])
+    return found if isinstance(found, str) else "No site file has it."
 
 
 def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
