@@ -152,6 +152,7 @@ class Suite:
                 # Sites depend on the environment.
                 partitions.known_sites.cache_clear()
                 partitions.known_site.cache_clear()
+                partitions.why_unknown.cache_clear()
                 # ReFrame keeps the settings and the check files that it imported.
                 for name in [name for name in sys.modules if "@" in name]:
                     del sys.modules[name]

@@ -276,8 +276,10 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     if broken:
         (tmp_path / "away.py").write_text("import os\nos.environ['NOT_HERE']")
     partitions.known_site.cache_clear()
+    partitions.why_unknown.cache_clear()
     found = made.only(tmp_path, made.good(node=None, system="away", partition="x2"), GOOD)
     partitions.known_site.cache_clear()
+    partitions.why_unknown.cache_clear()
     (said,) = [one for one in found.caveats if "are unknown" in one]
     why = (
         f"Site file {tmp_path}/away.py cannot be read: KeyError: 'NOT_HERE'."

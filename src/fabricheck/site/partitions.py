@@ -60,8 +60,9 @@ def known_site(system: str) -> dict[str, list[dict[str, Any]]] | None:
         return None
 
 
+@functools.cache
 def why_unknown(where: str) -> str:
-    """Return why no site defines a partition, ``system:partition``."""
+    """Return why no site defines a partition, ``system:partition``; looked up once per process."""
     try:
         sites.gather(*sites.folders(), system=where.partition(":")[0])
     except InvalidInputError as error:
