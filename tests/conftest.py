@@ -4,7 +4,6 @@ import fcntl
 import gc
 import os
 import shutil
-import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,16 +39,6 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_draws_when_the_module_is_over():
-    """End the process that draws figures: sessions of ReFrame in this one wait for all children."""
-    yield
-    figure = sys.modules.get("fabricheck.report.figure")
-    if figure is not None and figure._pen.cache_info().currsize:
-        figure._pen().shutdown()
-        figure._pen.cache_clear()
 
 
 @pytest.fixture

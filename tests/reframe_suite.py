@@ -58,6 +58,14 @@ def _unsaid(*_: object, **__: object) -> None:
     """Log nothing."""
 
 
+def _end_drawing() -> None:
+    """End the process that draws figures, if there is one: a session waits for all children."""
+    figure = sys.modules.get("fabricheck.report.figure")
+    if figure is not None and figure._pen.cache_info().currsize:
+        figure._pen().shutdown()
+        figure._pen.cache_clear()
+
+
 @contextlib.contextmanager
 def _working_folder(folder: Path) -> Iterator[None]:
     before = Path.cwd()
@@ -138,6 +146,7 @@ class Suite:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
         ):
+            _end_drawing()
             try:
                 os.environ.clear()
                 os.environ.update(environment)

@@ -11,11 +11,14 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
+from reframe.core.exceptions import ReframeError
 
 import factories
+from fabricheck.rfm.gitlab import child_pipeline
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "ci/gitlab").glob("*.sh"))
@@ -47,21 +50,18 @@ def schema_faults(*files):
 
 
 @pytest.fixture(scope="module")
-def children(tmp_path_factory):
-    """Child pipelines of the set smoke, as ReFrame generates them for both local partitions."""
-    folder = tmp_path_factory.mktemp("children")
+def child(tmp_path_factory):
+    """The child pipeline of the set smoke of local:host, as ReFrame generates it."""
+    folder = tmp_path_factory.mktemp("child")
     environment = {
         "FABRICHECK_RESULTS": str(folder / "results"),
         "CI_PIPELINE_ID": "71",
         "FABRICHECK_ACCOUNT": "project_1",
         "FABRICHECK_SET": "smoke",
     }
-    made = {}
-    for partition in ("local:host", "local:sim-mi250x"):
-        file = folder / f"{partition.replace(':', '-')}.yml"
-        reframe(environment, f"--system={partition}", "-t", "smoke$", f"--ci-generate={file}")
-        made[partition] = file
-    return made
+    file = folder / "child.yml"
+    reframe(environment, "--system=local:host", "-t", "smoke$", f"--ci-generate={file}")
+    return file
 
 
 def reframe(environment, *arguments, status=0):
@@ -280,46 +280,43 @@ def test_jobs_that_measure_keep_their_results_however_they_end():
     assert PIPELINE[".machine"]["retry"]["when"] == ["runner_system_failure", "scheduler_failure"]
 
 
-def test_children_are_valid_and_name_no_place_of_this_machine(children):
-    checked = schema_faults(*children.values())
+def test_a_child_is_valid_and_names_no_place_of_this_machine(child):
+    checked = schema_faults(child)
     assert checked.returncode == 0, checked.stdout
-    for file in children.values():
-        text = file.read_text()
-        assert str(ROOT) not in text
-        assert not re.search(r"(?<![\w}\"])/(?:tmp|home|work|usr|builds)/", text)
+    text = child.read_text()
+    assert str(ROOT) not in text
+    assert not re.search(r"(?<![\w}\"])/(?:tmp|home|work|usr|builds)/", text)
 
 
-def test_each_job_of_a_child_keeps_junit_and_results(children):
-    for partition, file in children.items():
-        made = yaml.safe_load(file.read_text())
-        found = jobs(made)
-        verdict = found.pop(f"verdict {partition}")
-        assert found
-        folders = []
-        for name, job in found.items():
-            check = name.removesuffix(f" {partition}")
-            (folder,) = job["artifacts"]["paths"]
-            assert folder == f"pipeline/results/{partition.replace(':', '-')}/{check}"
-            assert job["artifacts"]["when"] == "always"
-            assert job["artifacts"]["reports"] == {"junit": f"{folder}/junit.xml"}
-            (line,) = job["script"]
-            assert line.startswith(f"ci/gitlab/run.sh {folder} reframe ")
-            assert f"--system={partition}" in line
-            assert f"--report-junit={folder}/junit.xml" in line
-            # Nothing of it lies elsewhere than in the folder.
-            assert line.count("--report-junit") == 1
-            assert not re.search(r"--prefix|--report-file|-C ", line)
-            # Both are of this machine: one measuring job at a time has it.
-            assert job["resource_group"] == "fabricheck-node-$FABRICHECK_RUNNER_TAG"
-            folders.append(folder)
-        assert verdict["script"] == [f"ci/gitlab/verdict.sh {partition} {' '.join(folders)}"]
-        assert verdict["when"] == "always"
-        assert "allow_failure" not in verdict
-        assert set(verdict["artifacts"]["reports"]) == {"metrics"}
+def test_each_job_of_a_child_keeps_junit_and_results(child):
+    found = jobs(yaml.safe_load(child.read_text()))
+    verdict = found.pop("verdict local:host")
+    assert found
+    folders = []
+    for name, job in found.items():
+        check = name.removesuffix(" local:host")
+        (folder,) = job["artifacts"]["paths"]
+        assert folder == f"pipeline/results/local-host/{check}"
+        assert job["artifacts"]["when"] == "always"
+        assert job["artifacts"]["reports"] == {"junit": f"{folder}/junit.xml"}
+        (line,) = job["script"]
+        assert line.startswith(f"ci/gitlab/run.sh {folder} reframe ")
+        assert "--system=local:host" in line
+        assert f"--report-junit={folder}/junit.xml" in line
+        # Nothing of it lies elsewhere than in the folder.
+        assert line.count("--report-junit") == 1
+        assert not re.search(r"--prefix|--report-file|-C ", line)
+        # It measures this machine: one such job at a time has it.
+        assert job["resource_group"] == "fabricheck-node-$FABRICHECK_RUNNER_TAG"
+        folders.append(folder)
+    assert verdict["script"] == [f"ci/gitlab/verdict.sh local:host {' '.join(folders)}"]
+    assert verdict["when"] == "always"
+    assert "allow_failure" not in verdict
+    assert set(verdict["artifacts"]["reports"]) == {"metrics"}
 
 
-def test_a_child_has_what_its_parent_was_started_with(children):
-    made = yaml.safe_load(children["local:host"].read_text())
+def test_a_child_has_what_its_parent_was_started_with(child):
+    made = yaml.safe_load(child.read_text())
     assert made["variables"]["FABRICHECK_PIPELINE"] == "71"
     assert made["variables"]["FABRICHECK_ACCOUNT"] == "project_1"
     # Its verdict asks whether this set is whole.
@@ -339,10 +336,15 @@ def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
     relative = overlay.relative_to(ROOT)
     assert f'-Soverlay="$CI_PROJECT_DIR"/{relative}' in job["script"][0]
 
-    elsewhere = tmp_path / "overlay.yaml"
-    shutil.copy(overlay, elsewhere)
-    said = reframe(own, *chosen, "-S", f"overlay={elsewhere}", status=1)
-    assert f"The path {elsewhere} is outside {ROOT}" in said
     assert "--repeat cannot be used with --ci-generate" in reframe(
         own, *chosen, "--repeat=2", status=1
     )
+
+
+def test_a_job_has_no_file_outside_of_the_repository(tmp_path):
+    elsewhere = tmp_path / "overlay.yaml"
+    elsewhere.touch()
+    case = Mock(deps=(), check=Mock(unique_name="p2p_engine"))
+    made = {"p2p_engine": {"script": ["reframe -n /1234abcd"], "artifacts": {"paths": []}}}
+    with pytest.raises(ReframeError, match=f"The path {elsewhere} is outside {ROOT}"):
+        child_pipeline(made, [case], "local:sim-mi250x", [f"-Soverlay={elsewhere}"])

@@ -5,6 +5,7 @@ Spack is a stand-in that keeps an environment in spack.lock, as the real one doe
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: The functions of what Spack's Python runs.
+CHECK = runpy.run_path(str(ROOT / "spack-env" / "check.py"))
 
 # What spack.yaml asks for becomes `concrete_specs` with the hash NAME-HASH.
 SPACK = """#!{python}
@@ -193,22 +197,25 @@ def test_without_a_spack_the_one_to_get_is_named(install):
     assert "no spack on the PATH; get commit c0ffee" in ended.stderr
 
 
+def test_a_spack_that_cannot_use_the_lock_is_said(install):
+    ended = install("site", version="0.20.3")
+    assert ended.returncode == 3
+    assert "Spack 0.20 is too old for the lock (format 5, Spack 0.21 or newer)" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("version", "number", "sentence"),
     [
-        ("0.20.3", 5, "Spack 0.20 is too old for the lock (format 5, Spack 0.21 or newer)"),
-        ("0.23.1", 6, "Spack 0.23 is too old for the lock (format 6, Spack 1.0 or newer)"),
-        ("1.1.0", 7, "Spack 1.1 is too old for the lock (format 7, Spack 1.2 or newer)"),
-        ("1.0.2", 5, "Spack 1.0 is too new for the lock (format 5, before Spack 1.0)"),
-        ("1.2.0", 6, None),
-        ("0.23.0", 99, "the lock has the unknown format 99; it was made by commit c0ffee"),
+        ((0, 23), 6, "Spack 0.23 is too old for the lock (format 6, Spack 1.0 or newer)"),
+        ((1, 1), 7, "Spack 1.1 is too old for the lock (format 7, Spack 1.2 or newer)"),
+        ((1, 0), 5, "Spack 1.0 is too new for the lock (format 5, before Spack 1.0)"),
+        ((1, 2), 6, None),
+        ((0, 23), 99, "the lock has the unknown format 99; it was made by commit c0ffee"),
     ],
 )
-def test_a_spack_that_cannot_use_the_lock(install, checkout, version, number, sentence):
-    edit(checkout, lambda lock: lock["_meta"].update({"lockfile-version": number}))
-    ended = install("site", version=version)
-    assert ended.returncode == (3 if sentence else 0)
-    assert (sentence or "") in ended.stderr
+def test_which_spack_can_use_a_lock(version, number, sentence):
+    said = CHECK["unusable"]({"_meta": {"lockfile-version": number}}, version, "c0ffee")
+    assert said is None if sentence is None else sentence in said
 
 
 def test_a_compiler_that_is_a_package_of_the_lock(install, checkout, tmp_path):
@@ -226,24 +233,28 @@ def test_a_compiler_that_is_a_package_of_the_lock(install, checkout, tmp_path):
     assert f"the compiler gcc@12.3 should be {tmp_path}/opt/gcc, which is no" in ended.stderr
 
 
+def test_a_broken_lock_is_named(install, checkout):
+    install("--new-lock", "--no-build", "site")  # writes the stand-in of Spack, from the whole lock
+    lock = checkout / "spack-env" / "site" / "spack.lock"
+    lock.write_text("{}")
+    ended = install("site", version=None)
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    assert f"{lock} is not a Spack lock, or a broken one: no '_meta' in it" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ('{"_meta": {"lockfile-version": 5}, "concrete_sp', "Unterminated string starting at"),
-        ("{}", "no '_meta' in it"),
         ('{"_meta": {"lockfile-version": 5}}', "no 'concrete_specs' in it"),
         ("[]", "list indices must be"),
         ('{"_meta": {"lockfile-version": 5}, "concrete_specs": []}', "list"),
     ],
 )
-def test_a_broken_lock_is_named(install, checkout, text, reason):
-    install("--new-lock", "--no-build", "site")  # writes the stand-in of Spack, from the whole lock
-    lock = checkout / "spack-env" / "site" / "spack.lock"
-    lock.write_text(text)
-    ended = install("site", version=None)
-    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
-    assert f"{lock} is not a Spack lock, or a broken one: " in ended.stderr
-    assert reason in ended.stderr
+def test_what_is_no_lock_has_its_reason(tmp_path, text, reason):
+    (tmp_path / "spack.lock").write_text(text)
+    with pytest.raises(CHECK["BrokenLock"], match=f"/spack.lock is not a Spack lock.*{reason}"):
+        CHECK["read"](str(tmp_path / "spack.lock"))
 
 
 @pytest.mark.parametrize("name", ["spack.lock", "spack-commit", "fabricheck.specs"])
@@ -274,18 +285,28 @@ def test_an_external_that_is_not_on_this_machine(install, tmp_path):
     ]
 
 
-def as_on_a_cray_with_rocm(lock, tmp_path):
+def on_a_cray_with_rocm(tmp_path):
+    """Return the packages of a lock that takes MPI and ROCm from such a machine."""
+    specs = {}
     for name in ("cray-mpich", "hip"):
         prefix = tmp_path / "opt" / name
-        prefix.mkdir()
+        prefix.mkdir(parents=True)
         external = {"path": str(prefix), "module": None}
-        lock["concrete_specs"][name] = {"name": name, "version": "5.7.0", "external": external}
+        specs[name] = {"name": name, "version": "5.7.0", "external": external}
+    return specs
+
+
+def test_modules_that_are_in_the_way_end_it(install, checkout, tmp_path):
+    specs = on_a_cray_with_rocm(tmp_path)
+    edit(checkout, lambda lock: lock["concrete_specs"].update(specs))
+    ended = install("--no-build", "site", PE_ENV="GNU")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    assert "modules of the Cray programming environment are loaded (PE_ENV is" in ended.stderr
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
-        ("PE_ENV", "GNU", "modules of the Cray programming environment are loaded (PE_ENV is GNU)"),
         ("CRAYPE_VERSION", "2.7.30", "are loaded (CRAYPE_VERSION is 2.7.30), beside which mpicc"),
         ("ROCM_PATH", "/opt/rocm-6.0.3", "ROCM_PATH is /opt/rocm-6.0.3, and the lock takes hip@5"),
         ("HIP_PATH", "{opt}/hipper", "/opt/hipper, and the lock takes hip@5.7.0 from "),
@@ -294,18 +315,19 @@ def as_on_a_cray_with_rocm(lock, tmp_path):
         ("HIP_PATH", "{opt}/hip/hip", None),
     ],
 )
-def test_modules_that_are_in_the_way(install, checkout, tmp_path, variable, value, sentence):
-    edit(checkout, lambda lock: as_on_a_cray_with_rocm(lock, tmp_path))
+def test_which_modules_are_in_the_way(tmp_path, variable, value, sentence):
+    lock = {"concrete_specs": on_a_cray_with_rocm(tmp_path)}
     (tmp_path / "opt" / "link").symlink_to("hip")
-    ended = install("--no-build", "site", **{variable: value.format(opt=tmp_path / "opt")})
-    assert ended.returncode == (3 if sentence else 0), ended.stderr
-    assert len(ended.stderr.splitlines()) == (1 if sentence else 0)
-    assert (sentence or "") in ended.stderr
-    assert ("module --force purge" in ended.stderr) == bool(sentence)
+    loaded = {variable: value.format(opt=tmp_path / "opt")}
+    said = list(CHECK["in_the_way"](lock, loaded))
+    assert len(said) == (1 if sentence else 0)
+    assert all(sentence in one and "module --force purge" in one for one in said)
 
 
-def test_modules_are_in_nobodys_way_where_nothing_is_cray_or_rocm(install):
-    assert install("site", PE_ENV="GNU", ROCM_PATH="/opt/rocm-6.0.3").returncode == 0
+def test_modules_are_in_nobodys_way_where_nothing_is_cray_or_rocm():
+    lock = {"concrete_specs": {"abc": {"name": "osu", "version": "7.4"}}}
+    loaded = {"PE_ENV": "GNU", "ROCM_PATH": "/opt/rocm-6.0.3"}
+    assert list(CHECK["in_the_way"](lock, loaded)) == []
 
 
 def test_packages_of_the_system_are_named_before_anything_is_done(install, checkout, tmp_path):
