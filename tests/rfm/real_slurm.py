@@ -76,9 +76,12 @@ def used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
 
 
-def make_cluster(suite: Any) -> None:
-    """Let a suite measure a cluster whose programs are those of the simulated node."""
-    suite.topics = ()
+def make_cluster(suite: Any, *topics: str) -> None:
+    """Let a suite measure a cluster whose programs are those of the simulated node.
+
+    :param topics: the folders of checks.
+    """
+    suite.topics = topics
     suite.own_site(SITE)
     suite.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
     suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FABRICHECK = Path(sys.executable).with_name("fabricheck")
 NODES = ("node1", "node2", "node3", "node4", "node5")
 
-#: In the order in which they run: their names.
+#: In the order in which they run: that in which their folders are loaded.
 CHECKS = ("node_topology", "p2p_kernel", "stream_local")
 
 #: A program that is another one on each node.
@@ -124,7 +124,7 @@ def slurm(tmp_path_factory):
 def ended(request, slurm, shared_suite):
     """Run the session, and lose a node meanwhile."""
     suite = shared_suite
-    make_cluster(suite)
+    make_cluster(suite, "topology", "p2p", "stream")
     make_faulty(suite)
     # Somebody has the node, and somebody else waits for it: Slurm then calls it not available.
     free = suite.folder / "node2.free"

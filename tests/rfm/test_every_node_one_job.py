@@ -110,7 +110,7 @@ def slurm(tmp_path_factory):
 def ended(request, slurm, shared_suite):
     """Run the job, and lose a node meanwhile."""
     suite = shared_suite
-    make_cluster(suite)
+    make_cluster(suite, "stream")
     # Its site beside the settings of the checkout: only those are staged.
     sites = suite.folder / "sites"
     sites.mkdir()

@@ -39,7 +39,7 @@ def slurm(tmp_path_factory):
 def cluster(slurm, suite, monkeypatch):
     """The suite on a cluster of two nodes, which it leaves with an empty queue."""
     with used(slurm, monkeypatch):
-        make_cluster(suite)
+        make_cluster(suite, "network")
         yield suite
 
 

@@ -42,7 +42,7 @@ def on_slurm(slurm, suite, monkeypatch):
 @pytest.fixture
 def cluster(on_slurm):
     """The suite on a cluster whose programs are those of the simulated node."""
-    make_cluster(on_slurm)
+    make_cluster(on_slurm, "affinity", "mpi", "stream", "topology")
     return on_slurm
 
 
