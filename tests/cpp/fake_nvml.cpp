@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 namespace {
 
@@ -29,6 +28,15 @@ int answer_text(const char* function, char* place, unsigned length, const char* 
   }
   return code;
 }
+
+struct PciInfo {
+  char legacy[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned ids[2];
+  char address[32];
+};
 
 struct Process {
   unsigned pid;
@@ -69,8 +77,29 @@ const char* nvmlErrorString(int code) {
                       : "Unknown Error";
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
-  *device = &state;
-  return std::strcmp(address, "0000:00:06.0") != 0 ? 6 : code_of(__func__);
+  const auto found = std::find(state.addresses.begin(), state.addresses.end(), address);
+  if (found == state.addresses.end()) {
+    return 6;
+  }
+  *device = &*found;
+  return code_of(__func__);
+}
+int nvmlDeviceGetName(void*, char* text, unsigned length) {
+  return answer_text(__func__, text, length, "NVIDIA H100 80GB HBM3");
+}
+int nvmlDeviceGetMemoryAffinity(void*, unsigned, unsigned long* domains, unsigned scope) {
+  return scope != 0 ? 2 : answer(__func__, domains, 1);
+}
+int nvmlDeviceGetCpuAffinity(void*, unsigned, unsigned long* cores) {
+  return answer(__func__, cores, 0xffffffff);
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* width) { return answer(__func__, width, 16); }
+int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* width) { return answer(__func__, width, 16); }
+int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* generation) {
+  return answer(__func__, generation, 4);
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void*, unsigned* generation) {
+  return answer(__func__, generation, 5);
 }
 int nvmlDeviceGetClockInfo(void*, int clock, unsigned* mhz) {
   return answer(__func__, mhz, clock == 1 ? 1980 : 3201);
@@ -126,6 +155,19 @@ int nvmlDeviceGetNvLinkErrorCounter(void*, unsigned link, int kind, unsigned lon
 }
 
 #ifndef FAKE_NVML_OLD
+int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int* kind) {
+  return answer(__func__, kind, state.end_kind);
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, PciInfo* end) {
+  end->device = state.end_slot;
+  return code_of(__func__);
+}
+int nvmlDeviceGetP2PStatus(void*, void*, int index, int* status) {
+  return index != 0 ? 2 : answer(__func__, status, state.p2p_status);
+}
+int nvmlDeviceGetC2cModeInfoV(void*, unsigned* joined) {
+  return answer(__func__, joined, state.c2c);
+}
 int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
   return answer(__func__, reasons, state.throttle_reasons);
 }

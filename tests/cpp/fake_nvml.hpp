@@ -13,9 +13,14 @@ struct FakeNvml {
   unsigned long long uncorrected = 0;
   std::vector<std::pair<unsigned, unsigned long long>> processes;  ///< number and bytes
   std::map<unsigned, unsigned long long> fields;
+  std::vector<std::string> addresses{"0000:00:06.0"};
   unsigned links = 0;
   unsigned links_down = 0;  ///< so many of the last ones
-  int opened = 0;           ///< nvmlInit_v2 less nvmlShutdown
+  int end_kind = 2;         ///< of each link: 0 a device, 2 a switch
+  unsigned end_slot = 7;    ///< of the device at the end, 0000:00:07.0
+  int p2p_status = 0;
+  unsigned c2c = 0;
+  int opened = 0;  ///< nvmlInit_v2 less nvmlShutdown
 };
 
 using FakeNvmlFunction = FakeNvml* (*)();

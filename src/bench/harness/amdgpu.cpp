@@ -51,6 +51,27 @@ std::map<std::string, std::uint64_t> numbers_by_name(const std::optional<std::st
   return numbers;
 }
 
+/// The link of the package: in /sys the device may be behind a switch of its own.
+void read_package_link(const GpuMetrics& metrics, Reading& reading) {
+  const auto width = metrics.value("pcie_link_width");
+  const auto speed = metrics.value("pcie_link_speed");
+  if (width && speed && *width > 0 && *speed > 0) {
+    const auto source = "gpu_metrics " + metrics.version;
+    reading.set("pcie.width", *width, source);
+    reading.set("pcie.gt_per_s", 0.1 * static_cast<double>(*speed), source);
+  }
+}
+
+void read_partitions(const fs::path& folder, Reading& reading) {
+  for (const auto& [item, name] : {std::pair("compute_partition", "current_compute_partition"),
+                                   std::pair("memory_partition", "current_memory_partition")}) {
+    const auto mode = file_text(folder / name);
+    if (mode && !mode->empty() && *mode != "UNKNOWN" && *mode != "Not supported") {
+      reading.set(item, *mode, name);
+    }
+  }
+}
+
 /// Reads the files of one device into a reading.
 class Reader {
  public:
@@ -69,7 +90,7 @@ class Reader {
     read_memory_errors();
     read_number("pcie.replays", "pcie_replay_count");
     read_versions();
-    read_partitions();
+    read_partitions(folder_, reading_);
     read_processes();
   }
 
@@ -181,13 +202,7 @@ class Reader {
     if (const auto steps = metrics->value("energy_accumulator"); steps && *steps > 0) {
       reading_.set("energy_j", kJoulesOfEnergyStep * static_cast<double>(*steps), source);
     }
-    // The link of the package: in /sys the device may be behind a switch of its own.
-    const auto width = metrics->value("pcie_link_width");
-    const auto speed = metrics->value("pcie_link_speed");
-    if (width && speed && *width > 0 && *speed > 0) {
-      reading_.set("pcie.width", *width, source);
-      reading_.set("pcie.gt_per_s", 0.1 * static_cast<double>(*speed), source);
-    }
+    read_package_link(*metrics, reading_);
     read_residency(*metrics, source);
     read_links(*metrics, source);
   }
@@ -297,16 +312,6 @@ class Reader {
     }
   }
 
-  void read_partitions() {
-    for (const auto& [item, name] : {std::pair("compute_partition", "current_compute_partition"),
-                                     std::pair("memory_partition", "current_memory_partition")}) {
-      const auto mode = text(name);
-      if (mode && !mode->empty() && *mode != "UNKNOWN" && *mode != "Not supported") {
-        reading_.set(item, *mode, name);
-      }
-    }
-  }
-
   void read_processes() {
     const auto all = sys_ / "class/kfd/kfd/proc";
     std::error_code none;
@@ -369,6 +374,14 @@ std::optional<double> watts_of(const std::string& microwatts) {
 
 void read_amdgpu(const std::string& sys, const std::string& pci_address, DeviceReading& reading) {
   Reader(sys, pci_address, reading).read();
+}
+
+void read_amdgpu_form(const std::string& sys, const std::string& pci_address, Reading& reading) {
+  const auto folder = device_folder(sys, pci_address);
+  if (const auto metrics = gpu_metrics(file_bytes(folder + "/gpu_metrics").value_or(""))) {
+    read_package_link(*metrics, reading);
+  }
+  read_partitions(folder, reading);
 }
 
 std::set<int> kfd_processes(const std::string& sys) {

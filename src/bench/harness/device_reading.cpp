@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
+#include <sstream>
 #include <utility>
 
 #include "harness/vocabulary.hpp"
@@ -15,9 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The members, null; of those that have members the objects they become with the first of them.
-const std::map<std::string, json>& members() {
-  static const std::map<std::string, json> all{
+const Reading::Members& state_members() {
+  static const Reading::Members all{
       {"clock_mhz", nullptr},
       {"clock_max_mhz", nullptr},
       {"memory_clock_mhz", nullptr},
@@ -48,6 +49,17 @@ const std::map<std::string, json>& members() {
       {"ecc", nullptr},
       {"processes", nullptr}};
   return all;
+}
+
+/// "pair 0-1", "devices 0, 2"; of very many the first ones.
+std::string named(const std::string& noun, const std::vector<std::string>& names) {
+  constexpr std::size_t most = 16;
+  auto text = noun + (names.size() == 1 ? " " : "s ");
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() <= most ? text
+                              : text + " and " + std::to_string(names.size() - most) + " more";
 }
 
 }  // namespace
@@ -86,20 +98,20 @@ nlohmann::json LinkReading::json() const {
           {"errors", errors}};
 }
 
-DeviceReading::DeviceReading() {
-  for (const auto& [name, parts] : members()) {
+Reading::Reading(const Members& members) : members_(members) {
+  for (const auto& [name, parts] : members_) {
     values_[name] = nullptr;
   }
 }
 
-void DeviceReading::set(const std::string& item, json value, const std::string& source) {
+void Reading::set(const std::string& item, json value, const std::string& source) {
   const auto dot = item.find('.');
   const auto name = item.substr(0, dot);
   if (dot == std::string::npos) {
     values_.at(name) = std::move(value);
   } else {
     if (values_.at(name).is_null()) {
-      values_[name] = members().at(name);
+      values_[name] = members_.at(name);
     }
     values_[name].at(item.substr(dot + 1)) = std::move(value);
   }
@@ -107,22 +119,13 @@ void DeviceReading::set(const std::string& item, json value, const std::string& 
   absent_.erase(item);
 }
 
-void DeviceReading::lack(const std::string& item, const std::string& why) {
-  absent_.emplace(item, why);
-}
+void Reading::lack(const std::string& item, const std::string& why) { absent_.emplace(item, why); }
 
-void DeviceReading::list(std::vector<DriverProcess> processes, const std::string& source,
-                         bool of_host) {
-  processes_ = std::move(processes);
-  processes_of_host_ = of_host;
-  sources_["processes"] = source;
-}
-
-void DeviceReading::explain_rest(const std::string& why) {
+void Reading::explain_rest(const std::string& why) {
   if (absent_.count("") > 0) {
     return;
   }
-  for (const auto& [name, parts] : members()) {
+  for (const auto& [name, parts] : members_) {
     if (values_[name].is_null() && parts.is_null() && sources_.count(name) == 0) {
       lack(name, why);
     }
@@ -132,6 +135,46 @@ void DeviceReading::explain_rest(const std::string& why) {
         lack(name + "." + part.key(), why);
       }
     }
+  }
+}
+
+DeviceReading::DeviceReading() : Reading(state_members()) {}
+
+void DeviceReading::list(std::vector<DriverProcess> processes, const std::string& source,
+                         bool of_host) {
+  processes_ = std::move(processes);
+  processes_of_host_ = of_host;
+  sources_["processes"] = source;
+}
+
+void Provenance::add(const Reading& reading, const std::string& name) {
+  for (const auto& [item, why] : reading.absent()) {
+    lack(item, why, name);
+  }
+  for (const auto& [item, source] : reading.sources()) {
+    sources_[item].insert(source);
+  }
+}
+
+void Provenance::lack(const std::string& item, const std::string& why, const std::string& name) {
+  reasons_[item][why].push_back(name);
+}
+
+void Provenance::write(std::size_t count, json& absent, json& sources) const {
+  for (const auto& [item, reasons] : reasons_) {
+    std::string text;
+    for (const auto& [why, names] : reasons) {
+      text += text.empty() ? "" : "; ";
+      text += names.size() < count ? named(noun_, names) + ": " + why : why;
+    }
+    absent.push_back({{"item", item.empty() ? items_ : items_ + "." + item}, {"why", text}});
+  }
+  for (const auto& [item, names] : sources_) {
+    std::string text;
+    for (const auto& name : names) {
+      text += (text.empty() ? "" : ", ") + name;
+    }
+    sources[items_ + "." + item] = text;
   }
 }
 
@@ -166,6 +209,20 @@ std::string device_folder(const std::string& sys, const std::string& pci_address
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return sys + "/bus/pci/devices/" + name;
+}
+
+std::vector<int> cores_in(const std::string& list) {
+  std::vector<int> cores;
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0;
+    int last = 0;
+    const int read = std::sscanf(part.c_str(), "%d-%d", &first, &last);
+    for (int core = first; read > 0 && core <= (read == 2 ? last : first); ++core) {
+      cores.push_back(core);
+    }
+  }
+  return cores;
 }
 
 }  // namespace fabricheck

@@ -5,7 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fabricheck {
@@ -46,25 +48,45 @@ class LinkReading {
   std::optional<double> gb_per_s_;
 };
 
-/// The members of the schema's device_state except its index, with the source of each, and the
-/// reason for each null.
-class DeviceReading {
+/// Members of a JSON object as a driver tells them, with the source of each, and the reason for
+/// each null.
+class Reading {
  public:
-  DeviceReading();
+  /// The members, null; of those that have members the objects they become with the first of them.
+  using Members = std::map<std::string, nlohmann::json>;
+
+  /// `members` must live as long.
+  explicit Reading(const Members& members);
 
   /// Sets a member, such as `clock_mhz` or `pcie.width`, with its source `source`.
   void set(const std::string& item, nlohmann::json value, const std::string& source);
   /// Sets why a member is unknown; an empty item stands for all members. The first reason is kept.
   void lack(const std::string& item, const std::string& why);
-  /// Sets the processes on the device. `of_host`: their numbers are those of the host even if this
-  /// process is in a container.
-  void list(std::vector<DriverProcess> processes, const std::string& source, bool of_host);
   /// Sets `why` as the reason of each member that is null without one.
   void explain_rest(const std::string& why);
 
+  [[nodiscard]] bool has(const std::string& item) const { return sources_.count(item) > 0; }
   [[nodiscard]] const nlohmann::json& values() const { return values_; }
   [[nodiscard]] const std::map<std::string, std::string>& sources() const { return sources_; }
   [[nodiscard]] const std::map<std::string, std::string>& absent() const { return absent_; }
+
+ protected:
+  std::map<std::string, std::string> sources_;
+
+ private:
+  const Members& members_;
+  nlohmann::json values_;
+  std::map<std::string, std::string> absent_;
+};
+
+/// The members of the schema's device_state except its index.
+class DeviceReading : public Reading {
+ public:
+  DeviceReading();
+
+  /// Sets the processes on the device. `of_host`: their numbers are those of the host even if this
+  /// process is in a container.
+  void list(std::vector<DriverProcess> processes, const std::string& source, bool of_host);
 
   /// Empty if the driver does not report it.
   [[nodiscard]] const std::optional<std::vector<DriverProcess>>& processes() const {
@@ -77,9 +99,27 @@ class DeviceReading {
  private:
   std::optional<std::vector<DriverProcess>> processes_;
   bool processes_of_host_ = false;
-  nlohmann::json values_;
-  std::map<std::string, std::string> sources_;
-  std::map<std::string, std::string> absent_;
+};
+
+/// Where the members of several readings are from, and why those that are null are unknown: each
+/// item once.
+class Provenance {
+ public:
+  /// `items` names the readings in a document ("devices"), `noun` one of them in a sentence.
+  Provenance(std::string items, std::string noun)
+      : items_(std::move(items)), noun_(std::move(noun)) {}
+
+  /// `name` is that of the reading among the others, such as its index.
+  void add(const Reading& reading, const std::string& name);
+  void lack(const std::string& item, const std::string& why, const std::string& name);
+  /// Of `count` readings in all: a reason names those that have it, unless all have.
+  void write(std::size_t count, nlohmann::json& absent, nlohmann::json& sources) const;
+
+ private:
+  std::string items_;
+  std::string noun_;
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> reasons_;
+  std::map<std::string, std::set<std::string>> sources_;
 };
 
 /// The contents of a small file, such as those of /sys; empty if it cannot be read.
@@ -90,5 +130,8 @@ std::optional<std::string> file_text(const std::string& path);
 
 /// The folder of a PCI device under `sys` (/sys).
 std::string device_folder(const std::string& sys, const std::string& pci_address);
+
+/// The cores in a list such as 0-63,128, as the system writes it.
+std::vector<int> cores_in(const std::string& list);
 
 }  // namespace fabricheck

@@ -225,12 +225,16 @@ double TimedStream::stops_after(const TimedStream& other) const {
   return seconds_between(other.stop_, stop_);
 }
 
+bool can_access_peer(int device, int owner) {
+  int possible = 0;
+  FABRICHECK_HIP(hipDeviceCanAccessPeer(&possible, device, owner));
+  return possible != 0;
+}
+
 void enable_peer_access(int device, int owner) {
   const auto pair = "device " + std::to_string(device) + " cannot reach the memory of device " +
                     std::to_string(owner);
-  int possible = 0;
-  FABRICHECK_HIP(hipDeviceCanAccessPeer(&possible, device, owner));
-  if (possible == 0) {
+  if (!can_access_peer(device, owner)) {
     throw Failure(Status::unsupported, pair + " from its kernels");
   }
   FABRICHECK_HIP(hipSetDevice(device));

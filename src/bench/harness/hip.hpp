@@ -137,6 +137,9 @@ class TimedStream {
   hipEvent_t stop_ = nullptr;
 };
 
+/// Whether kernels on `device` can reach the memory of `owner`.
+bool can_access_peer(int device, int owner);
+
 /// Lets `device` read and write the memory of `owner` from its kernels.
 /// Throws Failure(unsupported) naming the pair when it cannot.
 void enable_peer_access(int device, int owner);

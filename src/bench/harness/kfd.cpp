@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "harness/devices.hpp"
@@ -14,9 +16,6 @@ namespace fabricheck {
 namespace {
 
 using Properties = std::map<std::string, std::uint64_t>;
-
-constexpr std::uint64_t kXgmi = 11;    ///< type of an io_link
-constexpr std::uint64_t kOneHop = 15;  ///< weight of one without a device between
 
 /// A file of names and numbers, one of each a line; empty where it cannot be read.
 Properties read_properties(const std::filesystem::path& path) {
@@ -65,7 +64,44 @@ std::optional<std::filesystem::path> node_at(const std::string& topology,
   return std::nullopt;
 }
 
+/// The links of a node; a link itself goes before a path over other nodes.
+std::map<int, KfdLink> links_of(const std::filesystem::path& node) {
+  std::map<int, KfdLink> links;
+  for (const auto* kind : {"io_links", "p2p_links"}) {
+    for (const auto& link : directories(node / kind)) {
+      const auto properties = read_properties(link / "properties");
+      if (!properties.empty()) {
+        links.emplace(
+            static_cast<int>(value_of(properties, "node_to")),
+            KfdLink{value_of(properties, "type"), value_of(properties, "weight"),
+                    value_of(properties, "min_bandwidth"), value_of(properties, "max_bandwidth")});
+      }
+    }
+  }
+  return links;
+}
+
 }  // namespace
+
+std::optional<int> KfdLink::links() const {
+  return min_mb_per_s > 0 ? std::optional(static_cast<int>(max_mb_per_s / min_mb_per_s))
+                          : std::nullopt;
+}
+
+std::map<int, KfdNode> kfd_nodes(const std::string& topology) {
+  std::map<int, KfdNode> nodes;
+  for (const auto& folder : directories(std::filesystem::path(topology) / "nodes")) {
+    const auto properties = read_properties(folder / "properties");
+    KfdNode node;
+    node.cores = value_of(properties, "cpu_cores_count");
+    node.device = value_of(properties, "simd_count") > 0;
+    node.domain = value_of(properties, "domain");
+    node.location = value_of(properties, "location_id");
+    node.links = links_of(folder);
+    nodes.emplace(std::atoi(folder.filename().c_str()), std::move(node));
+  }
+  return nodes;
+}
 
 std::optional<PeerWay> kfd_way(const std::string& topology, const std::string& from,
                                const std::string& to) {
@@ -74,25 +110,18 @@ std::optional<PeerWay> kfd_way(const std::string& topology, const std::string& f
   if (!source || !destination) {
     return std::nullopt;
   }
-  for (const auto* kind : {"io_links", "p2p_links"}) {
-    for (const auto& link : directories(*source / kind)) {
-      const auto properties = read_properties(link / "properties");
-      if (properties.empty() ||
-          std::to_string(value_of(properties, "node_to")) != destination->filename().string()) {
-        continue;
-      }
-      const auto least = value_of(properties, "min_bandwidth");
-      const auto most = value_of(properties, "max_bandwidth");
-      PeerWay way;
-      way.xgmi = value_of(properties, "type") == kXgmi;
-      way.direct = value_of(properties, "weight") == kOneHop;
-      way.links = least > 0 ? std::max(1, static_cast<int>(most / least)) : 1;
-      way.engines = static_cast<int>(
-          value_of(read_properties(*source / "properties"), "num_sdma_xgmi_engines"));
-      return way;
-    }
+  const auto links = links_of(*source);
+  const auto found = links.find(std::atoi(destination->filename().c_str()));
+  if (found == links.end()) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  PeerWay way;
+  way.xgmi = found->second.xgmi();
+  way.direct = found->second.direct();
+  way.links = std::max(1, found->second.links().value_or(1));
+  way.engines =
+      static_cast<int>(value_of(read_properties(*source / "properties"), "num_sdma_xgmi_engines"));
+  return way;
 }
 
 std::uint64_t kfd_cache(const std::string& topology, const std::string& address) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,40 @@
 namespace fabricheck {
 
 constexpr const char* kKfdTopology = "/sys/class/kfd/kfd/topology";
+
+/// A link from a node of the tree to another, or a path that is none: of type PCIe, or of more than
+/// one hop.
+struct KfdLink {
+  std::uint64_t type = 0;
+  std::uint64_t weight = 0;
+  std::uint64_t min_mb_per_s = 0;  ///< of one link; 0: not known
+  std::uint64_t max_mb_per_s = 0;  ///< of all parallel links; 0: not known, or not direct
+
+  [[nodiscard]] bool xgmi() const { return type == 11; }
+  /// Within a package, between partitions of one device or cores and device of an APU.
+  [[nodiscard]] bool in_package() const { return xgmi() && weight == 13; }
+  [[nodiscard]] bool direct() const { return weight == 15; }
+  /// Parallel links; empty where the kernel does not tell it.
+  [[nodiscard]] std::optional<int> links() const;
+};
+
+/// A node of the tree: cores of a NUMA domain, a device, or a part of one that is in partitions; of
+/// an older APU cores and device.
+struct KfdNode {
+  std::uint64_t cores = 0;
+  bool device = false;
+  std::uint64_t domain = 0;      ///< of PCI
+  std::uint64_t location = 0;    ///< bus, device and function, and the number of a partition
+  std::map<int, KfdLink> links;  ///< by the node that they lead to
+
+  [[nodiscard]] std::uint64_t bus() const { return location >> 8 & 0xff; }
+  [[nodiscard]] std::uint64_t slot() const { return location >> 3 & 0x1f; }
+  /// Of older kernels the number of a partition.
+  [[nodiscard]] std::uint64_t function() const { return location & 7; }
+};
+
+/// All nodes of the tree at `topology`, by number; none if it cannot be read.
+std::map<int, KfdNode> kfd_nodes(const std::string& topology);
 
 /// The path between the devices at two PCI addresses (0000:c1:00.0), from the tree at `topology`;
 /// empty if the tree does not have it, as in a container without /sys.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,12 +30,29 @@ constexpr int kUncorrected = 1;
 constexpr int kSinceDriverLoaded = 0;
 constexpr int kReplays = 0;
 constexpr unsigned kMostLinks = 36;
+constexpr int kEndIsDevice = 0;
+constexpr int kEndIsSwitch = 2;
+constexpr int kReads = 0;  ///< of what nvmlDeviceGetP2PStatus tells
+constexpr unsigned kNearNode = 0;
+constexpr std::size_t kSetWords = 16;  ///< of a set of cores or NUMA domains
 constexpr unsigned long long kNoMemoryTold = ~0ULL;
 
 struct Utilization {
   unsigned gpu;
   unsigned memory;
 };
+
+/// Of nvml.h, as version 3 and NvLinkRemotePciInfo_v2 have it.
+struct PciInfo {
+  char legacy[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned pci_id;
+  unsigned subsystem_id;
+  char address[32];
+};
+static_assert(sizeof(PciInfo) == 68, "as in nvml.h");
 
 struct ProcessInfo {
   unsigned pid;
@@ -67,10 +85,23 @@ constexpr unsigned kThrottledByHeat = 75;  // before 269 and 270 came
 constexpr unsigned kMemoryTemperature = 82;
 constexpr unsigned kEnergy = 83;
 constexpr unsigned kLinkSpeed = 90;
+constexpr unsigned kSpeedOfOneLink = 164;  // H100 tells it by link only
 constexpr unsigned kThrottledByHeatSoftware = 269;
 constexpr unsigned kThrottledByHeatHardware = 270;
 constexpr unsigned kThrottledByPowerBrake = 271;
 constexpr const char* kFields = "nvmlDeviceGetFieldValues";
+
+/// The members of a set of bits.
+std::vector<int> members_of(const std::array<unsigned long, kSetWords>& set) {
+  constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  std::vector<int> members;
+  for (std::size_t i = 0; i < bits * set.size(); ++i) {
+    if ((set.at(i / bits) >> i % bits & 1) != 0) {
+      members.push_back(static_cast<int>(i));
+    }
+  }
+  return members;
+}
 
 double number_of(const FieldValue& field) {
   switch (field.type) {
@@ -342,12 +373,152 @@ void Nvml::read_processes(void* device, DeviceReading& reading) const {
   reading.list(std::move(processes), function, false);
 }
 
+std::optional<std::string> Nvml::find(const std::string& pci_address, void*& device) const {
+  return problem_.empty() ? call("nvmlDeviceGetHandleByPciBusId_v2", pci_address.c_str(), &device)
+                          : std::optional(problem_);
+}
+
+bool Nvml::lists(const std::string& pci_address) const {
+  void* device = nullptr;
+  return !find(pci_address, device);
+}
+
+void Nvml::read_near(void* device, Reading& reading) const {
+  const auto size = static_cast<unsigned>(kSetWords);
+  std::array<unsigned long, kSetWords> set{};
+  const auto* memory = "nvmlDeviceGetMemoryAffinity";
+  if (const auto wrong = call(memory, device, size, set.data(), kNearNode)) {
+    reading.lack("numa_domain", *wrong);
+  } else if (const auto domains = members_of(set); domains.size() != 1) {
+    reading.lack("numa_domain",
+                 std::string(memory) + " names " + std::to_string(domains.size()) + " domains");
+  } else {
+    reading.set("numa_domain", domains.front(), memory);
+  }
+  set = {};
+  const auto* cores = "nvmlDeviceGetCpuAffinity";
+  if (const auto wrong = call(cores, device, size, set.data())) {
+    reading.lack("cores", *wrong);
+  } else {
+    reading.set("cores", members_of(set), cores);
+  }
+}
+
+void Nvml::read_form(const std::string& pci_address, Reading& reading) const {
+  void* device = nullptr;
+  if (const auto wrong = find(pci_address, device)) {
+    reading.explain_rest(*wrong);
+    return;
+  }
+  if (!reading.has("name")) {
+    std::array<char, 96> text{};
+    if (!call("nvmlDeviceGetName", device, text.data(), static_cast<unsigned>(text.size()))) {
+      reading.set("name", text.data(), "nvmlDeviceGetName");
+    }
+  }
+  if (!reading.has("numa_domain")) {
+    read_near(device, reading);
+  }
+  // By generation from the first on.
+  constexpr std::array<double, 6> speeds{2.5, 5, 8, 16, 32, 64};
+  for (const auto& [item, function, of_speed] :
+       {std::tuple("pcie.width", "nvmlDeviceGetCurrPcieLinkWidth", false),
+        std::tuple("pcie.width_max", "nvmlDeviceGetMaxPcieLinkWidth", false),
+        std::tuple("pcie.gt_per_s", "nvmlDeviceGetCurrPcieLinkGeneration", true),
+        std::tuple("pcie.gt_per_s_max", "nvmlDeviceGetMaxPcieLinkGeneration", true)}) {
+    unsigned value = 0;
+    if (reading.has(item) || call(function, device, &value) || value == 0) {
+      continue;
+    }
+    if (!of_speed) {
+      reading.set(item, value, function);
+    } else if (value <= speeds.size()) {
+      reading.set(item, speeds.at(value - 1), function);
+    }
+  }
+  unsigned joined = 0;  // a structure of one member
+  if (!call("nvmlDeviceGetC2cModeInfoV", device, &joined) && joined != 0) {
+    reading.set("host_link.kind", "nvlink-c2c", "nvmlDeviceGetC2cModeInfoV");
+  }
+  unsigned split = 0;
+  unsigned later = 0;
+  if (const auto wrong = call("nvmlDeviceGetMigMode", device, &split, &later)) {
+    reading.lack("compute_partition", *wrong);
+  } else {
+    reading.set("compute_partition", split != 0 ? "MIG" : "none", "nvmlDeviceGetMigMode");
+  }
+}
+
+NvLinkEnds Nvml::link_ends(const std::string& pci_address) const {
+  NvLinkEnds ends;
+  void* device = nullptr;
+  if (const auto wrong = find(pci_address, device)) {
+    ends.problem = *wrong;
+    return ends;
+  }
+  std::optional<unsigned> first;
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    int up = 0;
+    if (const auto wrong = call("nvmlDeviceGetNvLinkState", device, link, &up)) {
+      break;  // past the last one, too; a device without links has none
+    }
+    if (up == 0) {
+      continue;
+    }
+    first = first.value_or(link);
+    int kind = 0;
+    PciInfo end{};
+    auto wrong = call("nvmlDeviceGetNvLinkRemoteDeviceType", device, link, &kind);
+    if (!wrong && kind == kEndIsSwitch) {
+      ++ends.switches;
+    } else if (!wrong && kind == kEndIsDevice) {
+      wrong = call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link, &end);
+      std::array<char, 64> address{};
+      std::snprintf(address.data(), address.size(), "%04x:%02x:%02x.0", end.domain, end.bus,
+                    end.device);
+      ++ends.devices[address.data()];
+    }
+    if (wrong) {
+      ends.problem = *wrong;
+      return ends;
+    }
+  }
+  for (const unsigned field : {kLinkSpeed, kSpeedOfOneLink}) {
+    FieldValue speed{};
+    speed.field = field;
+    speed.scope = first.value_or(0);
+    if (const auto wrong = call(kFields, device, 1, &speed)) {
+      ends.speed_problem = *wrong;
+    } else if (speed.status == kSuccess && number_of(speed) > 0) {
+      ends.gb_per_s = 1e-3 * number_of(speed);  // it is in MB/s
+      break;
+    } else {
+      ends.speed_problem = std::string(kFields) + " does not tell field " + std::to_string(field);
+    }
+  }
+  return ends;
+}
+
+std::optional<bool> Nvml::peer_access(const std::string& from, const std::string& to,
+                                      std::string& why) const {
+  void* one = nullptr;
+  void* other = nullptr;
+  int status = 0;
+  auto wrong = find(from, one);
+  wrong = wrong ? wrong : find(to, other);
+  wrong = wrong ? wrong : call("nvmlDeviceGetP2PStatus", one, other, kReads, &status);
+  if (wrong) {
+    why = *wrong;
+    return std::nullopt;
+  }
+  return status == 0;
+}
+
 std::optional<bool> Nvml::divided(const std::string& pci_address) const {
   void* device = nullptr;
   unsigned split = 0;
   unsigned later = 0;
-  if (!problem_.empty() || call("nvmlDeviceGetHandleByPciBusId_v2", pci_address.c_str(), &device) ||
-      call("nvmlDeviceGetMigMode", device, &split, &later)) {
+  if (find(pci_address, device) || call("nvmlDeviceGetMigMode", device, &split, &later)) {
     return std::nullopt;
   }
   return split != 0;
@@ -355,11 +526,7 @@ std::optional<bool> Nvml::divided(const std::string& pci_address) const {
 
 void Nvml::read(const std::string& pci_address, DeviceReading& reading) const {
   void* device = nullptr;
-  auto wrong = problem_.empty() ? std::nullopt : std::optional(problem_);
-  if (!wrong) {
-    wrong = call("nvmlDeviceGetHandleByPciBusId_v2", pci_address.c_str(), &device);
-  }
-  if (wrong) {
+  if (const auto wrong = find(pci_address, device)) {
     reading.lack("", *wrong);
     return;
   }

@@ -1,6 +1,7 @@
 // NVIDIA's management library (NVML), opened at run time, so that no build needs it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,15 @@
 namespace fabricheck {
 
 constexpr const char* kNvml = "libnvidia-ml.so.1";
+
+/// What the links of a device that are up lead to.
+struct NvLinkEnds {
+  std::map<std::string, int> devices;  ///< links by PCI address: 0000:00:07.0
+  int switches = 0;                    ///< links to switches
+  std::optional<double> gb_per_s;      ///< of one link, one way
+  std::string problem;                 ///< why nothing is known of links; empty: it is
+  std::string speed_problem;           ///< why their speed is not
+};
 
 class Nvml {
  public:
@@ -25,6 +35,21 @@ class Nvml {
   /// host, which cost less in /sys. Nothing is reset, and no value is read that reading resets.
   void read(const std::string& pci_address, DeviceReading& reading) const;
 
+  /// Reads what does not change from run to run: the name, the NUMA domain and the cores near the
+  /// device (where the system does not tell it), the link to the host, and the mode MIG.
+  void read_form(const std::string& pci_address, Reading& reading) const;
+
+  /// The ends of the links of the device at a PCI address.
+  [[nodiscard]] NvLinkEnds link_ends(const std::string& pci_address) const;
+
+  /// Whether kernels on one device may use the memory of another; empty, with the reason in `why`,
+  /// if the library does not tell it.
+  [[nodiscard]] std::optional<bool> peer_access(const std::string& from, const std::string& to,
+                                                std::string& why) const;
+
+  /// Whether the library lists a device at a PCI address.
+  [[nodiscard]] bool lists(const std::string& pci_address) const;
+
   /// Whether the device at a PCI address is in MIG mode; empty if the library does not tell it.
   [[nodiscard]] std::optional<bool> divided(const std::string& pci_address) const;
 
@@ -32,6 +57,9 @@ class Nvml {
   /// Calls a function of the library. Returns the problem; empty when the call succeeded.
   template <typename... Arguments>
   std::optional<std::string> call(const char* name, Arguments... arguments) const;
+  /// The handle of the device at a PCI address; returns the problem, as call() does.
+  std::optional<std::string> find(const std::string& pci_address, void*& device) const;
+  void read_near(void* device, Reading& reading) const;
   void read_power(void* device, DeviceReading& reading, const char* item,
                   const char* function) const;
   void read_clocks(void* device, DeviceReading& reading) const;

@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <tuple>
 
-#include "harness/device_reading.hpp"
 #include "harness/nvml.hpp"
 
 namespace fabricheck {
@@ -69,7 +70,43 @@ json mode(const std::string& folder, const std::string& address, const std::stri
   return divided ? json(*divided ? "MIG" : "none") : json(nullptr);
 }
 
+/// The folder of the port at the other end of a device's link. Switches within the package of the
+/// device are of its vendor, and not the port unless nothing is above them.
+std::string port_folder(const std::string& device) {
+  std::error_code none;
+  const auto vendor = file_text(device + "/vendor");
+  auto port = std::filesystem::canonical(device, none).parent_path();
+  while (file_text(port / "vendor") == vendor &&
+         std::filesystem::exists(port.parent_path() / "vendor", none)) {
+    port = port.parent_path();
+  }
+  return port;
+}
+
 }  // namespace
+
+void read_host_link(const std::string& folder, Reading& reading) {
+  constexpr double unknown = 255;  // what the kernel says of a width that it does not know
+  const auto port = port_folder(folder);
+  for (const auto& [item, where, name] :
+       {std::tuple("pcie.width", &folder, "current_link_width"),
+        std::tuple("pcie.width_max", &folder, "max_link_width"),
+        std::tuple("pcie.width_max_port", &port, "max_link_width"),
+        std::tuple("pcie.gt_per_s", &folder, "current_link_speed"),
+        std::tuple("pcie.gt_per_s_max", &folder, "max_link_speed")}) {
+    const auto text = file_text(*where + "/" + name);
+    double value = 0;
+    if (!text || std::sscanf(text->c_str(), "%lf", &value) != 1 || value == unknown) {
+      reading.lack(item, text ? std::string(name) + " is '" + *text + "'"
+                              : "no file " + std::string(name) + " of the " +
+                                    (where == &port ? "port above the " : "") + "device in /sys");
+    } else if (std::string(name).find("width") != std::string::npos) {
+      reading.set(item, static_cast<int>(value), name);
+    } else {
+      reading.set(item, value, name);
+    }
+  }
+}
 
 json pci_functions(const std::string& sys, const Nvml* nvml) {
   namespace fs = std::filesystem;

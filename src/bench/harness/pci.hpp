@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "harness/device_reading.hpp"
+
 namespace fabricheck {
 
 class Nvml;
@@ -17,5 +19,9 @@ constexpr const char* kAmd = "0x1002";
 /// Those that do not answer any more and virtual functions of others are left out. Null if there is
 /// no list of PCI devices.
 nlohmann::json pci_functions(const std::string& sys, const Nvml* nvml = nullptr);
+
+/// The width and speed of the link to the host as members of `pcie`, which all vendors' devices
+/// have in their folder.
+void read_host_link(const std::string& folder, Reading& reading);
 
 }  // namespace fabricheck

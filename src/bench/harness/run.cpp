@@ -124,12 +124,7 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
   arguments[0] = program.name;  // the path says nothing about the measurement
   auto host = describe_host();
   host["scheduler_node"] = scheduler_node();
-  return {{"program",
-           {{"name", program.name},
-            {"version", FABRICHECK_VERSION},
-            {"commit", FABRICHECK_COMMIT},
-            {"runtime", FABRICHECK_RUNTIME},
-            {"compiler", FABRICHECK_COMPILER}}},
+  return {{"program", describe_program(program.name)},
           {"clock", kSimulated ? clock::simulated : clock::measured},
           {"node", describe_node()},
           {"host", host},
@@ -379,6 +374,14 @@ void Run::worsen(Status status, const std::string& sentence) {
 std::string version_text() {
   return std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
          ", runtime " FABRICHECK_RUNTIME ")";
+}
+
+json describe_program(const std::string& name) {
+  return {{"name", name},
+          {"version", FABRICHECK_VERSION},
+          {"commit", FABRICHECK_COMMIT},
+          {"runtime", FABRICHECK_RUNTIME},
+          {"compiler", FABRICHECK_COMPILER}};
 }
 
 int run_program(const Program& program, int argc, char** argv) {

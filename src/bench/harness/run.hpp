@@ -86,6 +86,9 @@ struct Program {
 /// What `--version` of every program prints.
 std::string version_text();
 
+/// The member `program` of a document.
+nlohmann::json describe_program(const std::string& name);
+
 /// Runs a program and returns its exit code. The result document is written in any case after the
 /// options were parsed: by the program, or by a watchdog at the time limit or on SIGINT, SIGTERM,
 /// SIGHUP. Tables go to standard error. Returns only if the options end the program, and on a rank

@@ -36,74 +36,6 @@ bool sees_host(const std::string& proc) {
   return std::filesystem::read_symlink(proc + "/self/ns/pid", unknown) == kFirstNamespace;
 }
 
-/// Items without a value and their reasons, of which several devices may have the same.
-class Reasons {
- public:
-  void add(const std::string& item, const std::string& why, int device) {
-    devices_[item][why].push_back(device);
-  }
-
-  /// One entry for an item; the devices are named where it is not the same for all `count`.
-  void write(std::size_t count, json& absent) const {
-    for (const auto& [item, reasons] : devices_) {
-      std::string text;
-      for (const auto& [why, devices] : reasons) {
-        text += text.empty() ? "" : "; ";
-        text += devices.size() < count ? named(devices) + ": " + why : why;
-      }
-      absent.push_back({{"item", item}, {"why", text}});
-    }
-  }
-
- private:
-  static std::string named(const std::vector<int>& devices) {
-    std::string text = devices.size() == 1 ? "device " : "devices ";
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      text += (i == 0 ? "" : ", ") + std::to_string(devices[i]);
-    }
-    return text;
-  }
-
-  std::map<std::string, std::map<std::string, std::vector<int>>> devices_;
-};
-
-/// The folder of the port at the other end of a device's link. Switches within the package of the
-/// device are of its vendor, and not the port unless nothing is above them.
-std::string port_folder(const std::string& device) {
-  std::error_code none;
-  const auto vendor = file_text(device + "/vendor");
-  auto port = std::filesystem::canonical(device, none).parent_path();
-  while (file_text(port / "vendor") == vendor &&
-         std::filesystem::exists(port.parent_path() / "vendor", none)) {
-    port = port.parent_path();
-  }
-  return port;
-}
-
-/// The width and speed of the link to the host, which all vendors' devices have there.
-void read_host_link(const std::string& folder, DeviceReading& reading) {
-  constexpr double unknown = 255;  // what the kernel says of a width that it does not know
-  const auto port = port_folder(folder);
-  for (const auto& [item, where, name] :
-       {std::tuple("pcie.width", &folder, "current_link_width"),
-        std::tuple("pcie.width_max", &folder, "max_link_width"),
-        std::tuple("pcie.width_max_port", &port, "max_link_width"),
-        std::tuple("pcie.gt_per_s", &folder, "current_link_speed"),
-        std::tuple("pcie.gt_per_s_max", &folder, "max_link_speed")}) {
-    const auto text = file_text(*where + "/" + name);
-    double value = 0;
-    if (!text || std::sscanf(text->c_str(), "%lf", &value) != 1 || value == unknown) {
-      reading.lack(item, text ? std::string(name) + " is '" + *text + "'"
-                              : "no file " + std::string(name) + " of the " +
-                                    (where == &port ? "port above the " : "") + "device in /sys");
-    } else if (std::string(name).find("width") != std::string::npos) {
-      reading.set(item, static_cast<int>(value), name);
-    } else {
-      reading.set(item, value, name);
-    }
-  }
-}
-
 /// Adds the seconds of throttling between two readings of the driver's cycles.
 void add_throttled_seconds(const std::optional<Residency>& former, DeviceReading& reading) {
   const auto& now = reading.residency;
@@ -142,19 +74,6 @@ std::optional<std::uint64_t> meminfo(const std::string& text, const std::string&
     }
   }
   return std::nullopt;
-}
-
-/// The number of cores in a list such as 0-63,128.
-std::size_t cores_in(const std::string& list) {
-  std::size_t count = 0;
-  std::istringstream parts(list);
-  for (std::string part; std::getline(parts, part, ',');) {
-    int first = 0;
-    int last = 0;
-    const int read = std::sscanf(part.c_str(), "%d-%d", &first, &last);
-    count += read == 2 ? static_cast<std::size_t>(std::max(0, last - first + 1)) : read == 1;
-  }
-  return count;
 }
 
 /// The frequency governors of cores, each once, with commas; empty where there is none.
@@ -307,8 +226,7 @@ json NodeState::devices_state(std::vector<DeviceReading> readings, bool first, j
   };
   const bool own_listed = std::any_of(readings.begin(), readings.end(), any_own);
   json devices = json::array();
-  Reasons reasons;
-  std::map<std::string, std::set<std::string>> told_by;
+  Provenance provenance("devices", "device");
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const auto& reading = readings[i];
     const int index = scope_.devices[i].index;
@@ -325,11 +243,11 @@ json NodeState::devices_state(std::vector<DeviceReading> readings, bool first, j
       std::size_t unclear = 0;
       const auto others = foreign_processes(*reading.processes(), numbers, unclear);
       if (unclear > 0) {
-        reasons.add("devices.processes",
-                    std::to_string(unclear) +
-                        " process(es) that the driver lists may be this run: "
-                        "it numbers them otherwise than the container",
-                    index);
+        provenance.lack("processes",
+                        std::to_string(unclear) +
+                            " process(es) that the driver lists may be this run: "
+                            "it numbers them otherwise than the container",
+                        std::to_string(index));
       }
       if (unclear == 0 || !others.empty()) {
         device["processes"] = json::array();
@@ -344,25 +262,13 @@ json NodeState::devices_state(std::vector<DeviceReading> readings, bool first, j
              {"memory_bytes", process.memory_bytes ? json(*process.memory_bytes) : json(nullptr)}});
       }
     }
-    for (const auto& [item, why] : reading.absent()) {
-      reasons.add(item.empty() ? "devices" : "devices." + item, why, index);
-    }
-    for (const auto& [item, source] : reading.sources()) {
-      told_by["devices." + item].insert(source);
-    }
+    provenance.add(reading, std::to_string(index));
     devices.push_back(device);
   }
   for (const int index : scope_.elsewhere) {
-    reasons.add("devices", "of another machine than rank 0's", index);
+    provenance.lack("", "of another machine than rank 0's", std::to_string(index));
   }
-  reasons.write(readings.size() + scope_.elsewhere.size(), absent);
-  for (const auto& [item, names] : told_by) {
-    std::string text;
-    for (const auto& name : names) {
-      text += (text.empty() ? "" : ", ") + name;
-    }
-    sources[item] = text;
-  }
+  provenance.write(readings.size() + scope_.elsewhere.size(), absent, sources);
   return devices;
 }
 
@@ -387,7 +293,8 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
       sources["host." + item] = source;
     }
   };
-  const auto cores = cores_in(file_text(roots_.sys + "/devices/system/cpu/online").value_or(""));
+  const auto cores =
+      cores_in(file_text(roots_.sys + "/devices/system/cpu/online").value_or("")).size();
   json others;
   if (load) {
     // In a short time a tick more may have been counted than passed.
