@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather
@@ -68,7 +69,7 @@ def slow(tmp_path_factory):
 def folder(tmp_path):
     references = tmp_path / "references"
     references.mkdir()
-    content = yaml.safe_load((REPOSITORY / "p2p.yaml").read_text())
+    content = yaml_files.read(REPOSITORY / "p2p.yaml")
     # Of the check that the sessions have, and of the metric.
     kept = {key: content[key] for key in ("x-provenance", "x-bounds", CHECK)}
     kept[CHECK] = {**kept[CHECK], SIM: {METRIC: kept[CHECK][SIM][METRIC]}}

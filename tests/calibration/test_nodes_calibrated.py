@@ -15,6 +15,7 @@ from test_references_written import REPOSITORY
 
 import distributed_sessions
 import factories
+from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration.gathering import gather, silent
 from fabricheck.references import calibrated
@@ -36,7 +37,7 @@ def folder(tmp_path):
     """What this repository says of peer copies on H200 by documents, and not by its sessions."""
     references = tmp_path / "references"
     references.mkdir()
-    content = yaml.safe_load((REPOSITORY / "p2p.yaml").read_text())
+    content = yaml_files.read(REPOSITORY / "p2p.yaml")
     kept = {
         "x-provenance": {"nvidia": content["x-provenance"]["nvidia"]},
         CHECK: {key: content[CHECK][key] for key in ("$index", "nvidia")},

@@ -41,6 +41,12 @@ p2p_engine:
 """
 
 
+@pytest.fixture(autouse=True)
+def _few_checks(monkeypatch):
+    """The checks of one folder are asked, not all."""
+    monkeypatch.setattr(transfer, "checks_folders", lambda: [ROOT / "reframe_checks" / "stream"])
+
+
 @pytest.fixture
 def folder(tmp_path):
     references = tmp_path / "references"

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidFile, NotFoundError
 from fabricheck.node import (
     format_cores,
@@ -18,7 +19,9 @@ from fabricheck.node import (
     parse_cores,
 )
 
-GOOD = yaml.safe_load((node_directory() / "mi250x.yaml").read_text())
+GOOD = yaml_files.read(node_directory() / "mi250x.yaml")
+#: That of libyaml where PyYAML was built with it.
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def keys(content, place=()):
@@ -49,7 +52,7 @@ def needed(place) -> bool:
 
 def written(folder: Path, content) -> Path:
     path = folder / "mi250x.yaml"
-    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    path.write_text(content if isinstance(content, str) else yaml.dump(content, Dumper=DUMPER))
     return path
 
 
