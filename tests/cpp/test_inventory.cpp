@@ -120,6 +120,12 @@ class Tree {
   int links_ = 0;
 };
 
+/// The driver's file gpu_metrics, one of tests/outputs/state/gpu_metrics_versions.
+void add_metrics(const fs::path& function, const std::string& name) {
+  fs::copy_file(fs::path(FABRICHECK_TEST_STATES) / "gpu_metrics_versions" / name,
+                function / "gpu_metrics");
+}
+
 json link_of(const json& description, int from, int to) {
   for (const auto& link : description["links"]) {
     if (link["from"] == from && link["to"] == to) {
@@ -252,6 +258,7 @@ struct TwoH100 : Tree {
 
 TEST_CASE("a node of Frontier has the links of its map, and is joined to its cores by xGMI") {
   const Frontier tree;
+  add_metrics(tree.function("0000:d1:00.0"), "v1_3_mi250.bin");
   const auto node = tree.describe();
   CHECK(matrix(node) == kFrontier);
   const auto quad = link_of(node, 0, 1);
@@ -275,7 +282,7 @@ TEST_CASE("a node of Frontier has the links of its map, and is joined to its cor
   CHECK(device["cores"].size() == 32);
   CHECK(device["cores"][16] == 112);
   CHECK(device["host_link"] == json{{"kind", "xgmi"}, {"gb_per_s", 50.0}});
-  // /sys has 16.0 GT/s of a link that no data takes.
+  // /sys and gpu_metrics have a width and a speed of a link that no data takes.
   CHECK(device["pcie"].is_null());
   CHECK(reason(node, "devices.pcie").find("no PCIe") != std::string::npos);
   CHECK(node["sources"]["devices.host_link.gb_per_s"] == "KFD io_links");
@@ -409,6 +416,7 @@ TEST_CASE("eight MI300X in SPX have one link of 64 GB/s for each pair") {
       }
     }
   }
+  add_metrics(tree.function("0000:80:00.0"), "v1_8_mi300x_link_down.bin");
   const auto node = tree.describe();
   CHECK(node["links"].size() == 56);
   for (const auto& link : node["links"]) {
@@ -418,6 +426,9 @@ TEST_CASE("eight MI300X in SPX have one link of 64 GB/s for each pair") {
   CHECK(node["devices"][7]["compute_partition"] == "SPX");
   CHECK(node["devices"][7]["memory_partition"] == "NPS1");
   CHECK(node["devices"][7]["numa_domain"] == 1);
+  CHECK(node["devices"][7]["pcie"]["width"] == 8);
+  CHECK(node["devices"][7]["pcie"]["width_max"] == 16);
+  CHECK(node["sources"]["devices.pcie.width"] == "current_link_width, gpu_metrics 1.8");
   check_provenance(node);
 }
 
@@ -596,7 +607,7 @@ TEST_CASE("two H100 are joined by a switch, by all links of each") {
   check_provenance(node);
 }
 
-TEST_CASE("links that are down are no links, and each end tells its own") {
+TEST_CASE("links that are down are no links") {
   const TwoH100 tree;
   auto& nvml = tree.nvml;
   nvml.links_down = 2;

@@ -62,16 +62,6 @@ void read_package_link(const GpuMetrics& metrics, Reading& reading) {
   }
 }
 
-void read_partitions(const fs::path& folder, Reading& reading) {
-  for (const auto& [item, name] : {std::pair("compute_partition", "current_compute_partition"),
-                                   std::pair("memory_partition", "current_memory_partition")}) {
-    const auto mode = file_text(folder / name);
-    if (mode && !mode->empty() && *mode != "UNKNOWN" && *mode != "Not supported") {
-      reading.set(item, *mode, name);
-    }
-  }
-}
-
 /// Reads the files of one device into a reading.
 class Reader {
  public:
@@ -90,7 +80,7 @@ class Reader {
     read_memory_errors();
     read_number("pcie.replays", "pcie_replay_count");
     read_versions();
-    read_partitions(folder_, reading_);
+    read_amdgpu_modes(sys_, address_, reading_);
     read_processes();
   }
 
@@ -376,12 +366,23 @@ void read_amdgpu(const std::string& sys, const std::string& pci_address, DeviceR
   Reader(sys, pci_address, reading).read();
 }
 
-void read_amdgpu_form(const std::string& sys, const std::string& pci_address, Reading& reading) {
+void read_amdgpu_modes(const std::string& sys, const std::string& pci_address, Reading& reading) {
   const auto folder = device_folder(sys, pci_address);
-  if (const auto metrics = gpu_metrics(file_bytes(folder + "/gpu_metrics").value_or(""))) {
+  for (const auto& [item, name] : {std::pair("compute_partition", "current_compute_partition"),
+                                   std::pair("memory_partition", "current_memory_partition")}) {
+    const auto mode = file_text(folder + "/" + name);
+    if (mode && !mode->empty() && *mode != "UNKNOWN" && *mode != "Not supported") {
+      reading.set(item, *mode, name);
+    }
+  }
+}
+
+void read_amdgpu_host_link(const std::string& sys, const std::string& pci_address,
+                           Reading& reading) {
+  const auto bytes = file_bytes(device_folder(sys, pci_address) + "/gpu_metrics");
+  if (const auto metrics = gpu_metrics(bytes.value_or(""))) {
     read_package_link(*metrics, reading);
   }
-  read_partitions(folder, reading);
 }
 
 std::set<int> kfd_processes(const std::string& sys) {

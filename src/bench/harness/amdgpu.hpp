@@ -15,9 +15,12 @@ namespace fabricheck {
 /// reading resets (xgmi_error), or that count for a second and disturb other readers (pcie_bw).
 void read_amdgpu(const std::string& sys, const std::string& pci_address, DeviceReading& reading);
 
-/// Reads what does not change from run to run: the present link of the package to the host (pcie),
-/// and the modes in which the driver divides the device and its memory.
-void read_amdgpu_form(const std::string& sys, const std::string& pci_address, Reading& reading);
+/// Reads the modes in which the driver divides the device and its memory.
+void read_amdgpu_modes(const std::string& sys, const std::string& pci_address, Reading& reading);
+
+/// Reads the present link of the package to the host (pcie), over that of the device in /sys.
+void read_amdgpu_host_link(const std::string& sys, const std::string& pci_address,
+                           Reading& reading);
 
 /// The highest frequency in MHz of pp_dpm_sclk or pp_dpm_mclk, which lists the levels that are
 /// allowed now: "1: 1700Mhz *". Empty when there is none.

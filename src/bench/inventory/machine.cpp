@@ -222,12 +222,12 @@ class Machine {
     } else if (const auto [cpu, link] = host_link(kfd_.at(*device.node)); cpu >= 0) {
       read_kfd_host_link(cpu, link, reading);
     }
-    read_amdgpu_form(sys_, device.address, reading);
+    read_amdgpu_modes(sys_, device.address, reading);
     if (reading.has("host_link.kind") && reading.values()["host_link"]["kind"] != "pcie") {
       reading.lack("pcie", "its link to the host is no PCIe: /sys shows one of the package");
     } else {
       read_host_link(folder, reading);
-      read_amdgpu_form(sys_, device.address, reading);
+      read_amdgpu_host_link(sys_, device.address, reading);
     }
   }
 
