@@ -1,9 +1,10 @@
 """A stand-in for the program stream: same command line, valid documents, no measuring.
 
 FAKE_STREAM names one thing that it does wrong; of several, each start does the next one, and names
-it in the file `fault`. FAKE_STATE is the state of the node as JSON. FAKE_STREAM_LOG is a file to
-which it appends when it starts and ends. Its numbers are constants that differ by operation and
-device, so that a test can tell which series a metric was made of.
+it in a file that is called as its working folder, beside its log. FAKE_STATE is the state of the
+node as JSON. FAKE_STREAM_LOG is its log, to which it appends when it starts and ends. Its numbers
+are constants that differ by operation and device, so that a test can tell which series a metric was
+made of.
 """
 
 import argparse
@@ -38,7 +39,7 @@ LOG = Path(os.environ.get("FAKE_STREAM_LOG", os.devnull))
 FAULT = FAULTS[0]
 if len(FAULTS) > 1:
     FAULT = FAULTS[LOG.read_text().count("start") if LOG.exists() else 0]
-    Path("fault").write_text(FAULT)
+    LOG.with_name(Path.cwd().name).write_text(FAULT)
 RUNTIME = os.environ.get("FAKE_RUNTIME", "host")
 DEVICES = int(os.environ["FABRICHECK_HOST_DEVICES"])
 DEVICES -= FAULT in ("device-hidden", "device-missing")

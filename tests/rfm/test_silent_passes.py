@@ -94,14 +94,16 @@ def test_each_program_that_does_it_wrong_fails_its_check(wrong):
 def test_a_program_that_does_it_wrong_fails_the_check(wrong, tmp_path, fault):
     suite, _ = wrong
     report = suite.report()
-    cases = report["runs"][0]["testcases"]
-    (case,) = [one for one in cases if (Path(one["stagedir"]) / "fault").read_text() == fault]
+    folders = {Path(one["stagedir"]): one for one in report["runs"][0]["testcases"]}
+    made = {(suite.folder / folder.name).read_text(): folder for folder in folders}
+    stage, case = made[fault], folders[made[fault]]
+    assert case["result"] == "fail"
     said = " ".join(case["fail_reason"].split())
     assert all(part in said for part in FAULTS[fault].split("..."))
     # Missing series are no news where the run or its devices are wrong.
     assert ("has no series" in said) == ("has no series" in FAULTS[fault])
     # The document, where there is one, is not lost.
-    assert (Path(case["stagedir"]) / "result.json").exists() == (fault != "no-document")
+    assert (stage / "result.json").exists() == (fault != "no-document")
     # As if it were the only one.
     report["runs"][0]["testcases"] = [case]
     (tmp_path / "reports").mkdir()
