@@ -24,14 +24,16 @@ def asked(shell, words):
     return done.stdout.replace("\\\\:", ":").replace("\\:", ":")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize(
-    ("words", "wanted", "never"),
+    ("shell", "words", "wanted", "never"),
     [
-        ("fabricheck cov", "coverage", "claims"),
-        ("fabricheck results va", "validate", "show"),
-        ("fabricheck site-check jur", "jureca:mi250", "lumi"),
-        ("fabricheck sets --system lum", "lumi:gpu", "jureca"),
+        ("bash", "fabricheck cov", "coverage", "claims"),
+        ("bash", "fabricheck results va", "validate", "show"),
+        ("bash", "fabricheck sets --system lum", "lumi:gpu", "jureca"),
+        # Shells take a colon differently.
+        ("bash", "fabricheck site-check jur", "jureca:mi250", "lumi"),
+        ("zsh", "fabricheck site-check jur", "jureca:mi250", "lumi"),
+        ("fish", "fabricheck site-check jur", "jureca:mi250", "lumi"),
     ],
 )
 def test_a_shell_completes(shell, words, wanted, never):
