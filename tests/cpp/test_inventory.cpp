@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -162,8 +163,26 @@ json function_at(const json& description, const std::string& address) {
   return nullptr;
 }
 
-/// Whether each null of devices and links has a reason, and each other value a source.
+/// Whether a member, named as "devices.cores" or "devices.pcie.width", is null anywhere.
+bool any_null(const json& description, const std::string& item) {
+  const auto first = item.find('.');
+  const auto second = item.find('.', first + 1);
+  const auto& all = description[item.substr(0, first)];
+  return std::any_of(all.begin(), all.end(), [&](const json& one) {
+    const auto& member = one[item.substr(first + 1, second - first - 1)];
+    return member.is_null() ||
+           (second != std::string::npos && member[item.substr(second + 1)].is_null());
+  });
+}
+
+/// Whether each null of devices and links has a reason, and each other value a source and none.
 void check_provenance(const json& description) {
+  for (const auto& entry : description["absent"]) {
+    const std::string item = entry["item"];
+    if (item.find('.') != std::string::npos) {
+      CHECK_MESSAGE(any_null(description, item), item);
+    }
+  }
   for (const std::string items : {"devices", "links"}) {
     for (const auto& one : description[items]) {
       for (const auto& member : one.items()) {
