@@ -174,7 +174,7 @@ class Machine {
       reading.lack("memory_partition", "NVIDIA's devices have no such mode");
     }
     read_only_domain(reading);
-    if (reading.has("host_link.kind")) {
+    if (reading.has("host_link.kind") && !reading.has("host_link.gb_per_s")) {
       reading.lack("host_link.gb_per_s", reading.values()["host_link"]["kind"] == "pcie"
                                              ? "members of pcie tell it"
                                              : "the driver does not tell it");
@@ -206,7 +206,9 @@ class Machine {
       reading.set("cores", cores_of_domain(facts_.host, reading.values()["numa_domain"]), "hwloc");
     }
     for (const auto* item : {"numa_domain", "cores"}) {
-      reading.lack(item, "numa_node is missing or -1: the firmware does not tell it");
+      if (!reading.has(item)) {
+        reading.lack(item, "numa_node is missing or -1: the firmware does not tell it");
+      }
     }
   }
 
