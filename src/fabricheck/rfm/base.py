@@ -157,12 +157,13 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         :param size: of the message, in bytes.
         :param library: see `rules.collective`.
         """
-        if self.node is None or not devices:
+        node = self.node  # looked up at each access
+        if node is None or not devices:
             return None
         pairs = list(combinations(devices, 2))
-        if not all(self.node.widest_path(*pair) for pair in pairs):
+        if not all(node.widest_path(*pair) for pair in pairs):
             return None
-        link = min(self.node.peer_peak_gbs(*pair) for pair in pairs)
+        link = min(node.peer_peak_gbs(*pair) for pair in pairs)
         library = "simulated" if self.simulated else library
         return rules.collective(operation, size, len(devices), link, library, unit)
 
