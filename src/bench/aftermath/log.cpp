@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <list>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -21,16 +22,28 @@ using nlohmann::json;
 constexpr std::size_t kMostLines = 50;     ///< of one kind: a broken device logs thousands
 constexpr std::size_t kLongestText = 300;  ///< bytes of a line
 
-using Patterns = std::vector<std::pair<regex_t, const char*>>;
-
 /// By POSIX with GNU's \b, \s and \S: std::regex takes ten times as long to compile.
-regex_t pattern_of(const char* text) {
-  regex_t pattern;
-  if (regcomp(&pattern, text, REG_EXTENDED) != 0) {
-    throw std::logic_error(std::string("no pattern: ") + text);
+class Pattern {
+ public:
+  explicit Pattern(const char* text) {
+    if (regcomp(&compiled_, text, REG_EXTENDED) != 0) {
+      throw std::logic_error(std::string("no pattern: ") + text);
+    }
   }
-  return pattern;
-}
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  ~Pattern() { regfree(&compiled_); }
+
+  /// Whether the text has it; `parts` get the places of the whole and of its groups.
+  bool find(const char* text, std::size_t count = 0, regmatch_t* parts = nullptr) const {
+    return regexec(&compiled_, text, count, parts, 0) == 0;
+  }
+
+ private:
+  regex_t compiled_;
+};
+
+using Patterns = std::list<std::pair<Pattern, const char*>>;
 
 /// The first that is found in a line decides.
 const Patterns& kernel_patterns() {
@@ -62,7 +75,7 @@ const Patterns& kernel_patterns() {
             std::pair(R"(EDAC \S+: [1-9][0-9]* UE\b)", log_kind::hardware),
             std::pair(R"((AER|PCIe Bus Error): .*Uncorrect(ed|able) \(Fatal\))", log_kind::unclear),
         }) {
-      patterns.emplace_back(pattern_of(text), kind);
+      patterns.emplace_back(text, kind);
     }
     return patterns;
   }();
@@ -80,7 +93,7 @@ const Patterns& runtime_patterns() {
              std::pair(R"((HW Exception|Memory access fault) by GPU node-[0-9]+)",
                        log_kind::unclear),
          }) {
-      patterns.emplace_back(pattern_of(text), kind);
+      patterns.emplace_back(text, kind);
     }
     return patterns;
   }();
@@ -89,7 +102,7 @@ const Patterns& runtime_patterns() {
 
 const char* kind_of(const std::string& line, const Patterns& patterns) {
   for (const auto& [pattern, kind] : patterns) {
-    if (regexec(&pattern, line.c_str(), 0, nullptr, 0) == 0) {
+    if (pattern.find(line.c_str())) {
       return kind;
     }
   }
@@ -98,11 +111,10 @@ const char* kind_of(const std::string& line, const Patterns& patterns) {
 
 /// The PCI addresses in a line, with their function; NVIDIA's driver leaves it out.
 std::vector<std::string> addresses_in(const std::string& line) {
-  static const regex_t address = pattern_of(R"(([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(\.[0-7])?)");
+  static const Pattern address(R"(([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(\.[0-7])?)");
   std::vector<std::string> found;
   regmatch_t part[3];
-  for (const char* rest = line.c_str(); regexec(&address, rest, 3, part, 0) == 0;
-       rest += part[0].rm_eo) {
+  for (const char* rest = line.c_str(); address.find(rest, 3, part); rest += part[0].rm_eo) {
     const auto text = [&](const regmatch_t& one) {
       return std::string(rest + one.rm_so, rest + one.rm_eo);
     };
