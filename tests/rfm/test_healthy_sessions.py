@@ -177,12 +177,19 @@ def test_the_selection_that_a_failure_report_names(suite):
         assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (2,)
 
 
-def test_repeat_and_checks_of_one_node_never_overlap(suite):
+def test_repeat(suite):
     outcome = suite("-r", "--repeat=2")
     assert outcome.status == 0
     assert ran(outcome) == sorted(CHECKS * 2)
-    words = [line.split()[0] for line in suite.log.read_text().splitlines()]
-    assert words == ["start", "end"] * 12
+
+
+def test_checks_of_one_node_never_overlap(suite):
+    """Nor do those that last for longer than it takes to start another one."""
+    log, program = suite.folder / "log", suite.programs / "stream"
+    noted = f"echo start >> {log}\ntrap 'echo end >> {log}' EXIT\nsleep 0.3\n"
+    program.write_text(program.read_text().replace("exec ", noted))
+    assert suite("-r", "-n", "stream_local", "--repeat=3").status == 0
+    assert log.read_text().split() == ["start", "end"] * 3
 
 
 def test_repeat_of_a_part(suite):
