@@ -24,6 +24,8 @@ def replaced() -> dict[str, str]:
 
 
 REPLACED = replaced()
+#: Any of them, as a word.
+ANY = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, REPLACED))})(?![\w-])", re.IGNORECASE)
 
 PYTHON = [path for folder in ("src/fabricheck", "reframe_checks", "config", "ci")
           for path in sorted((ROOT / folder).rglob("*.py"))]  # fmt: skip
@@ -35,6 +37,8 @@ PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").rglob("*.md")) - {GLOSS
 def found(text: str) -> list[str]:
     """Return the replaced words in a text, whatever its line breaks, each with its replacement."""
     words = " ".join(text.split())
+    if not ANY.search(words):
+        return []
     return [
         f"{old!r} (use {new!r})"
         for old, new in REPLACED.items()

@@ -70,6 +70,12 @@ def test_a_copy_of_a_good_file_loads(tmp_path):
     assert load(str(written(tmp_path, GOOD))).devices[0].near_cores[0] == 49
 
 
+def test_who_changes_what_was_read_changes_no_later_reading(tmp_path):
+    path = written(tmp_path, GOOD)
+    yaml_files.read(path)["links"].clear()
+    assert yaml_files.read(path) == GOOD
+
+
 REQUIRED = [place for place in keys(GOOD) if needed(place)]
 
 

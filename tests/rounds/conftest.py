@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -16,20 +17,22 @@ NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test",
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory):
+def programs(made_once):
     """Return a folder with a composed program of each name."""
-    folder = tmp_path_factory.mktemp("programs")
-    for name in NAMES:
-        file = folder / name
-        file.write_text(
-            f"#!{sys.executable} -S\n"
-            "import sys\n"
-            f"sys.path[:0] = {[str(TESTS), *sys.path]!r}\n"
-            "import composed_tools\n"
-            f"sys.exit(composed_tools.main({name!r}, sys.argv[1:]))\n"
-        )
-        file.chmod(0o755)
-    return folder
+
+    def make(folder):
+        for name in NAMES:
+            file = folder / name
+            file.write_text(
+                f"#!{sys.executable} -S\n"
+                "import sys\n"
+                f"sys.path[:0] = {[str(TESTS), *sys.path]!r}\n"
+                "import composed_tools\n"
+                f"sys.exit(composed_tools.main({name!r}, sys.argv[1:]))\n"
+            )
+            file.chmod(0o755)
+
+    return made_once("composed-programs", make)
 
 
 @pytest.fixture(scope="session")
@@ -43,12 +46,16 @@ def tools(programs):
 
 
 @pytest.fixture(scope="session")
-def recorded(programs, tools, tmp_path_factory):
+def recorded(programs, tools, made_once):
     """Return a folder with two good rounds, for reading only, and what was said meanwhile."""
-    folder = tmp_path_factory.mktemp("recorded") / "beside-composed"
-    said: list[str] = []
-    record(folder, programs, tools, 2, 300, said.append)
-    return folder, said
+
+    def make(folder):
+        said: list[str] = []
+        record(folder / "beside-composed", programs, tools, 2, 300, said.append)
+        (folder / "said.json").write_text(json.dumps(said))
+
+    made = made_once("rounds", make)
+    return made / "beside-composed", json.loads((made / "said.json").read_text())
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def by_kernel(launch):
 
 @pytest.fixture(scope="module")
 def by_engine(launch):
-    ran = launch("--together", "none", *ONLY_PAIRS)
+    ran = launch("--together", "none", "--operations", "bandwidth", *ONLY_PAIRS)
     assert ran.code == 0, ran.err
     return ran
 
