@@ -48,7 +48,7 @@ METRICS = (
     Mutant("pairs over several links have the limit of direct ones", "references/rules.py",
            "if not direct:", "if unit is None:", _LIMITS),
     Mutant("a collective is compared with its widest link", "rfm/base.py",
-           "link = min(self.node.peer_peak_gbs(*pair)", "link = max(self.node.peer_peak_gbs(*pair)",
+           "link = min(node.peer_peak_gbs(*pair)", "link = max(node.peer_peak_gbs(*pair)",
            _LIMITS),
     Mutant("a rule replaces the reference that a file states", "rfm/base.py",
            "if metric.rule is not None and not entries.required("
