@@ -59,10 +59,10 @@ def one_session(results_folder):
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory):
+def made_once(request, tmp_path_factory):
     """Return a function that makes a folder once in a run of the tests, whichever worker asks."""
     own = tmp_path_factory.getbasetemp()
-    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "made-once"
+    shared = (own.parent if hasattr(request.config, "workerinput") else own) / "made-once"
 
     def made_once(name, make):
         folder = shared / name

@@ -307,7 +307,7 @@ def test_no_folder(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "passed", "failed", "retried"),
-    [([], 1, 1, 0), (["--repeat=2"], 2, 2, 0), (["--max-retries=1"], 1, 1, 1)],
+    [(["--repeat=2"], 2, 2, 0), (["--max-retries=1"], 1, 1, 1)],
 )
 def test_a_report_of_the_installed_reframe(tmp_path, options, passed, failed, retried):
     """The report is ReFrame's own here, of one check that passes and one that fails."""

@@ -12,8 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SIMULATED = "--system=local:sim-mi250x"
 HOST = "--system=local:host"
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def with_mpi(suite):
@@ -50,6 +48,7 @@ def run(suite, *arguments, checks):
     return suite(*arguments, *chosen, "-r")
 
 
+@pytest.mark.slow
 def test_ranks_are_placed_before_anything_is_measured(with_mpi):
     ended = run(with_mpi, SIMULATED, checks=("pingpong_half_right", "affinity"))
     assert ended.status == 0, ended
@@ -59,6 +58,7 @@ def test_ranks_are_placed_before_anything_is_measured(with_mpi):
     assert "Ran 2/2 test case(s)" in ended
 
 
+@pytest.mark.slow
 def test_a_broken_link_is_named_with_its_pair(with_mpi):
     overlay = ROOT / "config" / "nodes" / "overlays" / "link-0-6-gone.yaml"
     ended = run(with_mpi, SIMULATED, "-S", f"overlay={overlay}", checks=["mpi_pairs"])
@@ -67,16 +67,26 @@ def test_a_broken_link_is_named_with_its_pair(with_mpi):
     assert re.search(said, ended.text), ended
 
 
-def test_two_ranks_of_this_machine(with_mpi):
+@pytest.mark.parametrize(
+    "checks",
+    [
+        pytest.param(("affinity", "mpi_pairs"), marks=pytest.mark.slow),
+        # Ranks that wait keep cores that other tests need.
+        pytest.param(("mpi_collectives", "mpi_data"), marks=pytest.mark.full),
+    ],
+    ids=" ".join,
+)
+def test_two_ranks_of_this_machine(with_mpi, checks):
     # Other tests use the same cores.
     with_mpi.own_settings("local.py", '"noise_limit": 0.75,', '"noise_limit": 10,')
     edit(with_mpi.config / "sites" / "local.py", '"mpi_bytes": 16 << 20,', '"mpi_bytes": 1 << 20,')
-    ended = run(with_mpi, HOST, checks=("affinity", "mpi_pairs", "mpi_collectives"))
+    ended = run(with_mpi, HOST, checks=checks)
     assert ended.status == 0, ended
-    assert "Ran 3/3 test case(s)" in ended
-    assert "rank 1 on" in ended
+    assert "Ran 2/2 test case(s)" in ended
+    assert ("rank 1 on" in ended) == ("affinity" in checks)
 
 
+@pytest.mark.slow
 def test_wrong_data_of_one_rank(with_fault):
     suite = with_fault("mpi", "rank:1:flip-bit:8:3")
     ended = run(suite, HOST, checks=["mpi_data"])
@@ -85,6 +95,7 @@ def test_wrong_data_of_one_rank(with_fault):
     assert re.search(r"1 of \d+ elements are wrong, the first on rank 1 at byte 8", ended.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["rank:1:throw", "rank:1:die"])
 def test_a_rank_that_fails_or_dies(with_fault, fault):
     ended = run(with_fault("affinity", fault), HOST, checks=["affinity"])
@@ -92,6 +103,7 @@ def test_a_rank_that_fails_or_dies(with_fault, fault):
     assert re.search(r"affinity ended (with exit code|after signal)", ended.text), ended
 
 
+@pytest.mark.slow
 def test_a_build_without_mpi_says_how_to_build(with_mpi):
     with_mpi.variables["FABRICHECK_HOST_PROGRAMS"] = str(with_mpi.programs)
     ended = run(with_mpi, HOST, checks=["affinity"])
@@ -100,6 +112,7 @@ def test_a_build_without_mpi_says_how_to_build(with_mpi):
     assert "build it with 'make build'" in ended
 
 
+@pytest.mark.slow
 def test_a_launcher_that_is_not_known_to_bind(with_mpi):
     with_mpi.own_settings(
         "local.py",
