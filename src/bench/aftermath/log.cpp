@@ -21,6 +21,7 @@ using nlohmann::json;
 constexpr std::size_t kMostLines = 50;     ///< of one kind: a broken device logs thousands
 constexpr std::size_t kLongestText = 300;  ///< bytes of a line
 
+/// Lists live as long as the program, because a regex_t does not free what it holds.
 using Patterns = std::vector<std::pair<regex_t, const char*>>;
 
 /// By POSIX with GNU's \b, \s and \S: std::regex takes ten times as long to compile.
@@ -34,7 +35,7 @@ regex_t pattern_of(const char* text) {
 
 /// The first that is found in a line decides.
 const Patterns& kernel_patterns() {
-  static const Patterns all = [] {
+  static const auto& all = *new Patterns([] {
     Patterns patterns;
     for (
         const auto& [text, kind] : {
@@ -65,13 +66,13 @@ const Patterns& kernel_patterns() {
       patterns.emplace_back(pattern_of(text), kind);
     }
     return patterns;
-  }();
+  }());
   return all;
 }
 
 /// Of ROCr, verified in its handlers of exceptions and of memory faults.
 const Patterns& runtime_patterns() {
-  static const Patterns all = [] {
+  static const auto& all = *new Patterns([] {
     Patterns patterns;
     for (const auto& [text, kind] : {
              std::pair(R"(HW Exception by GPU node-[0-9]+ .*reason ?:\s*ECC)", log_kind::hardware),
@@ -83,7 +84,7 @@ const Patterns& runtime_patterns() {
       patterns.emplace_back(pattern_of(text), kind);
     }
     return patterns;
-  }();
+  }());
   return all;
 }
 
