@@ -32,7 +32,8 @@ template <typename T>
 __host__ __device__ inline T value_of(std::uint64_t i, int rank, std::uint32_t message) {
   const std::uint64_t hash = hash_of(i, rank, message);
   if (sizeof(T) == 1) {
-    return static_cast<T>(hash % 255);
+    // hash % 255, by halves, as 2^32 % 255 is 1: devices have no division of 64 bits.
+    return static_cast<T>((static_cast<std::uint32_t>(hash) % 255 + (hash >> 32) % 255) % 255);
   }
   const int bits = sizeof(T) == 8 ? 40 : (T(1) / T(2) > T(0) ? 12 : 18);
   return static_cast<T>(1 + (hash >> (64 - bits)) % ((1ULL << bits) - 1));
