@@ -15,7 +15,9 @@ from pathlib import Path
 # scope needs no bits on gfx90a.
 ONE, TWO = ["global_load_dwordx4"], ["global_load_dwordx4"] * 2
 PLAIN, STREAMING = ["global_store_dwordx4"], ["global_store_dwordx4 non-temporal"]
-FOUND = ["global_atomic_add_x2", "global_atomic_umin_x2"]  # the stores of kernels that compare
+# The stores of kernels that compare: the elements that differ, the first of them, and how many were
+# compared.
+FOUND = ["global_atomic_add_x2", "global_atomic_umin_x2", "global_atomic_add_x2"]
 
 
 def variants():

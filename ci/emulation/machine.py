@@ -195,10 +195,13 @@ class Device:
         self.launch(kernel, -(-count // of_block), BLOCK, *arguments)
 
     def find(self, fault, kernel, data, count, expected, right):
-        """Require that a comparing kernel finds a number of differences, and the first one."""
-        found = memory("Q", NOTHING_FOUND)
+        """Require that a comparing kernel finds a number of differences, and the first one.
+
+        It must have compared all elements: their number is added to what stood there.
+        """
+        found = memory("Q", (*NOTHING_FOUND, count))
         self.over(kernel, count, data, count, expected, found, of_block=COMPARED_BY_BLOCK)
-        require("behind what is found", found[2:], [])
+        require("elements compared, and behind", found[2:], [2 * count])
         if tuple(found[:2]) != right:
             raise Wrong(f"{fault}: finds (number, first) {tuple(found[:2])}, not {right}")
         self.faults += right != NOTHING_FOUND

@@ -19,6 +19,7 @@ namespace fabricheck {
 struct Comparison {
   unsigned long long errors = 0;     ///< elements that differ
   unsigned long long first = ~0ULL;  ///< the first of them
+  unsigned long long compared = 0;   ///< elements that were compared
 };
 
 /// Threads of a block of a kernel that compares, and the elements of each: several, because all
@@ -44,6 +45,7 @@ __host__ __device__ inline Comparison compare_some(const T* data, std::uint64_t 
     if (bits_of<T>(expected(i)) != bits_of(data[i]) && found.errors++ == 0) {
       found.first = i;
     }
+    ++found.compared;
   }
   return found;
 }
@@ -55,10 +57,14 @@ __device__ inline void compare_by_thread(const T* data, std::uint64_t count,
   constexpr std::uint64_t of_block = kComparingThreads * kElementsOfThread;
   const auto begin = blockIdx.x * of_block;
   const auto end = begin + of_block < count ? begin + of_block : count;
-  const auto found = compare_some(data, begin + threadIdx.x, end, kComparingThreads, expected);
-  if (found.errors > 0) {
-    atomicAdd(&all->errors, found.errors);
-    atomicMin(&all->first, found.first);
+  const auto first = begin + threadIdx.x;
+  if (first < end) {
+    const auto found = compare_some(data, first, end, kComparingThreads, expected);
+    if (found.errors > 0) {
+      atomicAdd(&all->errors, found.errors);
+      atomicMin(&all->first, found.first);
+    }
+    atomicAdd(&all->compared, found.compared);
   }
 }
 
@@ -67,18 +73,23 @@ __device__ inline void compare_by_thread(const T* data, std::uint64_t count,
 Comparison run_comparison(const TimedStream& stream, std::uint64_t count,
                           const std::function<void(dim3 grid, Comparison* all)>& launch);
 
+/// Throws Failure(software) unless `count` elements were compared.
+void require_compared(const Comparison& found, std::uint64_t count, int device);
+
 /// Calls `work` for parts of [0, count) by as many threads as this one has cores, because one
 /// thread takes longer to compare a large array than a device to copy it. Small arrays are one
 /// part.
 void in_parts(std::uint64_t count,
               const std::function<void(std::uint64_t first, std::uint64_t last)>& work);
 
-/// `device` is -1 if a thread of the host can read the data.
+/// The result of the comparison of `count` elements. `device` is -1 if a thread of the host can
+/// read them.
 template <typename T, typename Expectation>
 Verification verification_of(const Comparison& found, const T* data, std::uint64_t count,
                              const Expectation& expected, int device) {
+  require_compared(found, count, device);
   Verification result;
-  result.bytes_checked = count * sizeof(T);
+  result.bytes_checked = found.compared * sizeof(T);
   result.errors = found.errors;
   if (found.errors > 0) {
     T seen{};
@@ -114,6 +125,7 @@ Verification compare_on_host(const T* data, std::uint64_t count, const Expectati
     const std::lock_guard lock(mutex);
     all.errors += found.errors;
     all.first = std::min(all.first, found.first);
+    all.compared += found.compared;
   });
   return verification_of(all, data, count, expected, -1);
 }

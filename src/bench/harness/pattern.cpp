@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -80,12 +81,26 @@ Comparison run_comparison(const TimedStream& stream, std::uint64_t count,
   const auto scratch = Buffer::on_device(stream.device(), sizeof(Comparison));
   auto* const all = scratch.as<Comparison>();
   Comparison found;
-  FABRICHECK_HIP(hipMemcpy(all, &found, sizeof found, hipMemcpyDefault));
+  // The count begins here: if a copy is lost, fresh memory or this value is then no result.
+  found.compared = count;
+  // In the order of the stream, because a copy of pageable memory may return before it is made.
+  FABRICHECK_HIP(hipMemcpyAsync(all, &found, sizeof found, hipMemcpyDefault, stream.get()));
   launch(dim3(static_cast<unsigned>((count + of_block - 1) / of_block)), all);
   FABRICHECK_HIP(hipGetLastError());
   stream.synchronize();
   FABRICHECK_HIP(hipMemcpy(&found, all, sizeof found, hipMemcpyDefault));
+  found.compared -= count;
   return found;
+}
+
+void require_compared(const Comparison& found, std::uint64_t count, int device) {
+  if (found.compared != count) {
+    throw Failure(Status::software,
+                  "the comparison on " +
+                      (device < 0 ? "the host" : "device " + std::to_string(device)) +
+                      " compared " + std::to_string(found.compared) + " of " +
+                      std::to_string(count) + " elements");
+  }
 }
 
 void in_parts(std::uint64_t count,
