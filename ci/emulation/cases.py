@@ -7,7 +7,7 @@ import threading
 from array import array
 from dataclasses import replace
 
-from .machine import BLOCK, NOTHING_FOUND
+from .machine import BLOCK, COMPARED_BY_BLOCK, NOTHING_FOUND
 from .values import (
     GUARD,
     GUARD_BYTE,
@@ -101,7 +101,7 @@ def faults_of_words(device, data, count, expectation, compare_kernel=COMPARE):
 
 def compare(device, kernel):
     """The case of the compare kernel: correct data of one term and of two, faults, another seed."""
-    for count in COUNTS:
+    for count in [*COUNTS, COMPARED_BY_BLOCK + 300]:
         data = memory("Q", patterns(count, (3.0, SEEDS[0]), (2.0, SEEDS[1])))
         sides = expected((3.0, SEEDS[0]), (2.0, SEEDS[1]))
         device.find("no fault", kernel, data, count, sides, NOTHING_FOUND)
@@ -384,6 +384,9 @@ def compare_values(type_name):
                 device.find(fault, kernel, data, count, content.packed(), right)
 
             found("no fault", NOTHING_FOUND)
+            more = COMPARED_BY_BLOCK + 1
+            whole = memory(code, content.elements(more))
+            device.find("two blocks", kernel, whole, more, content.packed(), NOTHING_FOUND)
             for element in [0, 100, count - 1]:
                 found(
                     f"bit of element {element}", (1, element), flipped=[element * size + size - 1]

@@ -13,6 +13,7 @@ import yaml
 from .values import Wrong, memory, require
 
 BLOCK = 256
+COMPARED_BY_BLOCK = 16 * BLOCK  # elements, of harness/comparison.hpp
 NOTHING_FOUND = (0, 2**64 - 1)
 
 
@@ -188,16 +189,19 @@ class Device:
             found.resources, 0, "cdna", registers,
         )  # fmt: skip
 
-    def over(self, kernel, count, *arguments):
-        """Run a kernel with one thread per element."""
+    def over(self, kernel, count, *arguments, of_block=BLOCK):
+        """Run a kernel over `count` elements, of which each block has `of_block`."""
         self.elements = max(self.elements, count)
-        self.launch(kernel, -(-count // BLOCK), BLOCK, *arguments)
+        self.launch(kernel, -(-count // of_block), BLOCK, *arguments)
 
     def find(self, fault, kernel, data, count, expected, right):
-        """Require that a comparing kernel finds a number of differences, and the first one."""
-        found = memory("Q", NOTHING_FOUND)
-        self.over(kernel, count, data, count, expected, found)
-        require("behind what is found", found[2:], [])
+        """Require that a comparing kernel finds a number of differences, and the first one.
+
+        It must have compared all elements: their number is added to what stood there.
+        """
+        found = memory("Q", (*NOTHING_FOUND, count))
+        self.over(kernel, count, data, count, expected, found, of_block=COMPARED_BY_BLOCK)
+        require("elements compared, and behind", found[2:], [2 * count])
         if tuple(found[:2]) != right:
             raise Wrong(f"{fault}: finds (number, first) {tuple(found[:2])}, not {right}")
         self.faults += right != NOTHING_FOUND

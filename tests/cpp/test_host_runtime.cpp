@@ -15,8 +15,10 @@
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
+#include "harness/pattern.hpp"
 #include "managed/shared_array.hpp"
 #include "memcpy/copies.hpp"
+#include "mpi/values.hpp"
 #include "overlap/beside.hpp"
 #include "p2p/peers.hpp"
 #include "pingpong/arrays.hpp"
@@ -348,6 +350,34 @@ TEST_CASE("a copy of overlap that was not made is found, however good the sample
     for (const auto other : {0, 2, 3}) {
       CHECK(series[other].verification.errors == 0);
     }
+  }
+}
+
+TEST_CASE("a comparison that a copy or the kernel is missing from is an error, and no result") {
+  const TimedStream stream(0);
+  const auto buffer = Buffer::on_device(0, kBytes);
+  const auto check = [](std::uint64_t elements, const std::function<Verification()>& comparison) {
+    for (std::uint64_t missing = 0; missing < kComparison; ++missing) {
+      CAPTURE(missing);
+      CHECK(comparison().errors == 0);
+      fabricheck_host::drop(fabricheck_host::operations() + missing);
+      const auto sentence =
+          "the comparison on device 0 compared 0 of " + std::to_string(elements) + " elements";
+      CHECK_THROWS_WITH_AS((void)comparison(), sentence.c_str(), Failure);
+      CHECK_FALSE(fabricheck_host::awaits_fault());
+    }
+    // A copy of pageable memory may return before its data have come.
+    fabricheck_host::delay(fabricheck_host::operations());
+    CHECK(comparison().bytes_checked == kBytes);
+  };
+  const auto words = kBytes / sizeof(double);
+  fill(stream, buffer.as<double>(), words, 3);
+  check(words, [&] { return compare(stream, buffer.as<double>(), words, {1, 3, 0, 0}); });
+  for (const auto type : parse_types("byte,int32,float,double")) {
+    CAPTURE(type_name(type));
+    const Region region{0, kBytes / type_bytes(type), {type, 1, 1, 0, 0}};
+    fill(&stream, buffer.as<void>(), region);
+    check(region.count, [&] { return compare(&stream, buffer.as<void>(), region); });
   }
 }
 

@@ -19,6 +19,10 @@ from fabricheck.results.document import load
 #: Short, and never too noisy.
 QUICK = ("--sizes", "64KiB", "--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0",
          "--noise-limit", "10")  # fmt: skip
+#: Two arrays are prepared, one copy is tried, and six are measured, each after the poison. Launch
+#: or copy 15 is the last of them, and three more compare what it left.
+SIX_COPIES = ("--sizes", "1MiB", "--batch-time", "0.000001", "--warm-up", "0", "--samples", "6",
+              "--max-samples", "6", "--devices", "0", "--kernels", "copy")  # fmt: skip
 
 
 @pytest.fixture
@@ -132,13 +136,18 @@ def test_a_destination_that_is_never_written_is_found(stream):
 
 
 def test_a_last_kernel_that_did_not_run_is_found_though_those_before_wrote_the_same(stream):
-    # Two arrays are prepared, one copy is tried, and six are measured, each after the poison.
-    ran = stream("--sizes", "1MiB", "--batch-time", "0.000001", "--warm-up", "0",
-                 "--samples", "6", "--max-samples", "6", "--devices", "0", "--kernels", "copy",
-                 "--inject-fault", "drop:15")  # fmt: skip
+    ran = stream(*SIX_COPIES, "--inject-fault", "drop:15")
     assert ran.code == 5
     assert load(ran.output)["faults_injected"] == ["drop:15"]
     assert [one["verification"]["errors"] for one in ran.series] == [1 << 17]
+
+
+@pytest.mark.parametrize("missing", [16, 17, 18])
+def test_a_comparison_that_a_copy_or_its_kernel_is_missing_from_verifies_nothing(stream, missing):
+    ran = stream(*SIX_COPIES, "--inject-fault", f"drop:{missing}")
+    assert ran.code == 4
+    assert ran.sentence == "stream: the comparison on device 0 compared 0 of 131072 elements"
+    assert load(ran.output)["series"] == []
 
 
 def test_wrong_data_of_one_series_does_not_cost_the_others(stream):

@@ -14,12 +14,30 @@
 
 namespace fabricheck {
 
-/// expected(i) = first_factor * value(i, first_seed) + second_factor * value(i, second_seed)
+/// The value of word `i` under `seed`.
+__host__ __device__ inline double pattern_value(std::uint64_t i, std::uint32_t seed) {
+  // The integer hash "lowbias32" (C. Wellons, 2018) over the index, high half mixed in.
+  auto x =
+      static_cast<std::uint32_t>(i) ^ (static_cast<std::uint32_t>(i >> 32) * 0x9e3779b9U) ^ seed;
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  x ^= x >> 16;
+  return 1.0 + static_cast<double>(x >> 8) * (1.0 / 16777216.0);
+}
+
+/// Sums of two scaled values.
 struct Expected {
   double first_factor = 1;
   std::uint32_t first_seed = 0;
   double second_factor = 0;
   std::uint32_t second_seed = 0;
+
+  __host__ __device__ double operator()(std::uint64_t i) const {
+    return first_factor * pattern_value(i, first_seed) +
+           second_factor * pattern_value(i, second_seed);
+  }
 };
 
 /// Sums of the elements (pairs of doubles) that each thread of a launch read: what the kernel of
@@ -36,6 +54,19 @@ struct ExpectedSums {
   /// The words that the launch leaves: two a thread, and never more than there are elements.
   [[nodiscard]] std::uint64_t words() const {
     return 2 * (blocks * block_size < elements ? blocks * block_size : elements);
+  }
+
+  __host__ __device__ double operator()(std::uint64_t i) const {
+    const std::uint64_t thread = i / 2 % block_size;
+    const std::uint64_t half = i % 2;
+    const std::uint64_t chunk = elements_of_thread * block_size;
+    double sum = 0;
+    for (auto first = i / 2 / block_size * chunk; first < elements; first += blocks * chunk) {
+      for (auto at = first + thread; at < first + chunk && at < elements; at += block_size) {
+        sum += pattern_value(2 * at + half, seed);
+      }
+    }
+    return sum;
   }
 };
 
@@ -66,18 +97,5 @@ void poison(double* data, std::uint64_t words);
 Verification compare(const double* data, std::uint64_t words, const Expected& expected);
 Verification compare_bytes(const double* data, std::uint64_t bytes, std::uint32_t seed);
 void flip_bit(double* data, std::uint64_t word, int bit);
-
-/// The value of word `i` under `seed`.
-__host__ __device__ inline double pattern_value(std::uint64_t i, std::uint32_t seed) {
-  // The integer hash "lowbias32" (C. Wellons, 2018) over the index, high half mixed in.
-  auto x =
-      static_cast<std::uint32_t>(i) ^ (static_cast<std::uint32_t>(i >> 32) * 0x9e3779b9U) ^ seed;
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  x ^= x >> 16;
-  return 1.0 + static_cast<double>(x >> 8) * (1.0 / 16777216.0);
-}
 
 }  // namespace fabricheck

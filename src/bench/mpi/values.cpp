@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "harness/comparison.hpp"
 #include "harness/sizes.hpp"
 
 namespace fabricheck {
@@ -31,34 +32,32 @@ template <typename T>
 __host__ __device__ inline T value_of(std::uint64_t i, int rank, std::uint32_t message) {
   const std::uint64_t hash = hash_of(i, rank, message);
   if (sizeof(T) == 1) {
-    return static_cast<T>(hash % 255);
+    // hash % 255, by halves, as 2^32 % 255 is 1: devices have no division of 64 bits.
+    return static_cast<T>((static_cast<std::uint32_t>(hash) % 255 + (hash >> 32) % 255) % 255);
   }
   const int bits = sizeof(T) == 8 ? 40 : (T(1) / T(2) > T(0) ? 12 : 18);
   return static_cast<T>(1 + (hash >> (64 - bits)) % ((1ULL << bits) - 1));
 }
 
 template <typename T>
-__host__ __device__ inline T expected_of(std::uint64_t i, const Content& content) {
-  T sum = 0;
-  for (int rank = 0; rank < content.ranks; ++rank) {
-    sum = static_cast<T>(
-        sum + value_of<T>(content.first + i, content.first_rank + rank, content.message));
-  }
-  return sum;
-}
+struct Element {
+  Content content;
 
-template <typename T>
-__host__ __device__ inline std::uint64_t bits_of(T value) {
-  std::uint64_t bits = 0;
-  memcpy(&bits, &value, sizeof value);  // little-endian, as every system of these devices
-  return bits;
-}
+  __host__ __device__ T operator()(std::uint64_t i) const {
+    T sum = 0;
+    for (int rank = 0; rank < content.ranks; ++rank) {
+      sum = static_cast<T>(
+          sum + value_of<T>(content.first + i, content.first_rank + rank, content.message));
+    }
+    return sum;
+  }
+};
 
 template <typename T>
 __global__ void fill_kernel(T* data, std::uint64_t count, Content content) {
   const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < count) {
-    data[i] = expected_of<T>(i, content);
+    data[i] = Element<T>{content}(i);
   }
 }
 
@@ -74,17 +73,10 @@ __global__ void flip_kernel(std::uint8_t* data, std::uint64_t byte, int bit) {
   data[byte] = static_cast<std::uint8_t>(data[byte] ^ (1U << bit));
 }
 
-/// found[0]: number of elements that differ; found[1]: the first of them.
 template <typename T>
 __global__ void compare_kernel(const T* data, std::uint64_t count, Content content,
-                               unsigned long long* found) {
-  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) {
-    if (bits_of(expected_of<T>(i, content)) != bits_of(data[i])) {
-      atomicAdd(&found[0], 1ULL);
-      atomicMin(&found[1], static_cast<unsigned long long>(i));
-    }
-  }
+                               Comparison* all) {
+  compare_by_thread(data, count, Element<T>{content}, all);
 }
 
 dim3 grid_for(std::uint64_t elements) {
@@ -112,42 +104,6 @@ void set_bits(const TimedStream& stream, T* data, std::uint64_t count) {
     hipLaunchKernelGGL(set_kernel<T>, grid_for(count), dim3(kBlock), 0, stream.get(), data, count);
     FABRICHECK_HIP(hipGetLastError());
   }
-}
-
-template <typename T>
-Verification compared(const TimedStream& stream, const T* data, const Region& region) {
-  stream.use();
-  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(unsigned long long));
-  auto* found = scratch.as<unsigned long long>();
-  unsigned long long counts[2] = {0, ~0ULL};
-  FABRICHECK_HIP(hipMemcpy(found, counts, sizeof counts, hipMemcpyDefault));
-  hipLaunchKernelGGL(compare_kernel<T>, grid_for(region.count), dim3(kBlock), 0, stream.get(), data,
-                     region.count, region.content, found);
-  FABRICHECK_HIP(hipGetLastError());
-  stream.synchronize();
-  FABRICHECK_HIP(hipMemcpy(counts, found, sizeof counts, hipMemcpyDefault));
-  Verification result;
-  result.errors = counts[0];
-  if (result.errors > 0) {
-    T seen{};
-    FABRICHECK_HIP(hipMemcpy(&seen, data + counts[1], sizeof seen, hipMemcpyDefault));
-    result.first_mismatch = {stream.device(), (region.offset + counts[1]) * sizeof(T),
-                             bits_of(expected_of<T>(counts[1], region.content)), bits_of(seen)};
-  }
-  return result;
-}
-
-template <typename T>
-Verification compared(const T* data, const Region& region) {
-  Verification result;
-  for (std::uint64_t i = 0; i < region.count; ++i) {
-    const auto right = bits_of(expected_of<T>(i, region.content));
-    const auto seen = bits_of(data[i]);
-    if (right != seen && result.errors++ == 0) {
-      result.first_mismatch = {-1, (region.offset + i) * sizeof(T), right, seen};
-    }
-  }
-  return result;
 }
 
 }  // namespace
@@ -198,7 +154,7 @@ void fill(Accessor accessor, void* array, const Region& region) {
     auto* data = static_cast<T*>(array) + region.offset;
     if (accessor == nullptr) {
       for (std::uint64_t i = 0; i < region.count; ++i) {
-        data[i] = expected_of<T>(i, region.content);
+        data[i] = Element<T>{region.content}(i);
       }
       return;
     }
@@ -225,14 +181,22 @@ void poison(Accessor accessor, void* array, std::uint64_t bytes) {
 
 Verification compare(Accessor accessor, const void* array, const Region& region) {
   Verification result;
-  if (region.count == 0) {
-    return result;
-  }
   with_type(region.content.type, [&](auto* element) {
     using T = std::remove_pointer_t<decltype(element)>;
     const auto* data = static_cast<const T*>(array) + region.offset;
-    result = accessor == nullptr ? compared(data, region) : compared(*accessor, data, region);
-    result.bytes_checked = region.count * sizeof(T);
+    const Element<T> expected{region.content};
+    if (accessor == nullptr) {
+      result = compare_on_host(data, region.count, expected);
+    } else {
+      result = compare_on_device(
+          *accessor, data, region.count, expected, [&](dim3 grid, Comparison* all) {
+            hipLaunchKernelGGL(compare_kernel<T>, grid, dim3(kComparingThreads), 0, accessor->get(),
+                               data, region.count, region.content, all);
+          });
+    }
+    if (result.first_mismatch) {
+      result.first_mismatch->offset_bytes += region.offset * sizeof(T);
+    }
   });
   return result;
 }
@@ -261,7 +225,7 @@ void flip_bit(Accessor accessor, void* array, std::uint64_t byte, int bit) {
 std::uint64_t element_bits(const Content& content, std::uint64_t i) {
   std::uint64_t bits = 0;
   with_type(content.type, [&](auto* element) {
-    bits = bits_of(expected_of<std::remove_pointer_t<decltype(element)>>(i, content));
+    bits = bits_of(Element<std::remove_pointer_t<decltype(element)>>{content}(i));
   });
   return bits;
 }

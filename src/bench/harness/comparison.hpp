@@ -1,0 +1,133 @@
+// The comparison of an array with the values that it must hold, bit by bit: by a kernel, or by
+// threads of the host. For sources of device code.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <mutex>
+
+#include "harness/document.hpp"
+#include "harness/hip.hpp"
+
+namespace fabricheck {
+
+/// What a comparison, or a part of one, has found.
+struct Comparison {
+  unsigned long long errors = 0;     ///< elements that differ
+  unsigned long long first = ~0ULL;  ///< the first of them
+  unsigned long long compared = 0;   ///< elements that were compared
+};
+
+/// Threads of a block of a kernel that compares, and the elements of each: several, because all
+/// threads add to the same counts.
+constexpr unsigned kComparingThreads = 256;
+constexpr unsigned kElementsOfThread = 16;
+
+template <typename T>
+__host__ __device__ inline std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  memcpy(&bits, &value, sizeof value);  // little-endian, as every system of these devices
+  return bits;
+}
+
+/// Compares the elements `first`, `first` + `step` and so on below `last`. `expected(i)` is the
+/// value of element `i`.
+template <typename T, typename Expectation>
+__host__ __device__ inline Comparison compare_some(const T* data, std::uint64_t first,
+                                                   std::uint64_t last, std::uint64_t step,
+                                                   const Expectation& expected) {
+  Comparison found;
+  for (auto i = first; i < last; i += step) {
+    if (bits_of<T>(expected(i)) != bits_of(data[i]) && found.errors++ == 0) {
+      found.first = i;
+    }
+    ++found.compared;
+  }
+  return found;
+}
+
+/// The part of the calling thread in a kernel that compares `count` elements.
+template <typename T, typename Expectation>
+__device__ inline void compare_by_thread(const T* data, std::uint64_t count,
+                                         const Expectation& expected, Comparison* all) {
+  constexpr std::uint64_t of_block = kComparingThreads * kElementsOfThread;
+  const auto begin = blockIdx.x * of_block;
+  const auto end = begin + of_block < count ? begin + of_block : count;
+  const auto first = begin + threadIdx.x;
+  if (first < end) {
+    const auto found = compare_some(data, first, end, kComparingThreads, expected);
+    if (found.errors > 0) {
+      atomicAdd(&all->errors, found.errors);
+      atomicMin(&all->first, found.first);
+    }
+    atomicAdd(&all->compared, found.compared);
+  }
+}
+
+/// Compares `count` elements by the kernel that `launch` launches on the stream, with blocks of
+/// kComparingThreads, and waits for it.
+Comparison run_comparison(const TimedStream& stream, std::uint64_t count,
+                          const std::function<void(dim3 grid, Comparison* all)>& launch);
+
+/// Throws Failure(software) unless `count` elements were compared.
+void require_compared(const Comparison& found, std::uint64_t count, int device);
+
+/// Calls `work` for parts of [0, count) by as many threads as this one has cores, because one
+/// thread takes longer to compare a large array than a device to copy it. Small arrays are one
+/// part.
+void in_parts(std::uint64_t count,
+              const std::function<void(std::uint64_t first, std::uint64_t last)>& work);
+
+/// The result of the comparison of `count` elements. `device` is -1 if a thread of the host can
+/// read them.
+template <typename T, typename Expectation>
+Verification verification_of(const Comparison& found, const T* data, std::uint64_t count,
+                             const Expectation& expected, int device) {
+  require_compared(found, count, device);
+  Verification result;
+  result.bytes_checked = found.compared * sizeof(T);
+  result.errors = found.errors;
+  if (found.errors > 0) {
+    T seen{};
+    if (device < 0) {
+      seen = data[found.first];
+    } else {
+      FABRICHECK_HIP(hipMemcpy(&seen, data + found.first, sizeof seen, hipMemcpyDefault));
+    }
+    result.first_mismatch = {device, found.first * sizeof(T), bits_of<T>(expected(found.first)),
+                             bits_of(seen)};
+  }
+  return result;
+}
+
+/// Compares by a kernel that calls compare_by_thread: see run_comparison.
+template <typename T, typename Expectation, typename Launch>
+Verification compare_on_device(const TimedStream& stream, const T* data, std::uint64_t count,
+                               const Expectation& expected, const Launch& launch) {
+  if (count == 0) {
+    return {};
+  }
+  const auto found = run_comparison(stream, count, launch);
+  return verification_of(found, data, count, expected, stream.device());
+}
+
+/// Compares by threads of the host.
+template <typename T, typename Expectation>
+Verification compare_on_host(const T* data, std::uint64_t count, const Expectation& expected) {
+  Comparison all;
+  std::mutex mutex;
+  in_parts(count, [&](std::uint64_t first, std::uint64_t last) {
+    const auto found = compare_some(data, first, last, 1, expected);
+    const std::lock_guard lock(mutex);
+    all.errors += found.errors;
+    all.first = std::min(all.first, found.first);
+    all.compared += found.compared;
+  });
+  return verification_of(all, data, count, expected, -1);
+}
+
+}  // namespace fabricheck
