@@ -10,7 +10,7 @@
 # make lint    formatters, linters, types, what is made of the vocabulary; make format mends the first
 # make faults  make each fault of the catalogue, and write what was said (docs/faults.md); 2 minutes
 # make mutants  make slips in the code that judges, and write which test sees each (docs/mutants.md); 2 minutes
-# make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" (docs/fuzzing.md)
+# make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/fuzzing.md)
 # make docs    the site of docs/ in build/site; what it has of the code is written anew
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 
@@ -82,7 +82,7 @@ test: setup-test lint test-programs
 test-all: test sanitized compile-checks
 	source ./env.sh; $(PYTEST) -m full
 	$(MAKE) faults mutants
-	$(MAKE) fuzz FUZZ="--seconds 60"
+	$(MAKE) fuzz FUZZ="--cases 900"
 
 check: setup-test lint
 	source ./env.sh; python ci/check.py

@@ -26,6 +26,7 @@ def main() -> int:
     """Do what the command line says; 1 where a reader did what it must not."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--cases", type=int, help="of each reader, instead of a time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reader", action="append", help="its name; without it all of them")
     parser.add_argument("--case", help="one case again: SEED.NUMBER as a failure says it")
@@ -50,7 +51,7 @@ def main() -> int:
         fuzzer = Fuzzer(chosen, Path(folder), options.seed)
         began = time.monotonic()
         shown: Counter[str] = Counter()
-        for failure in fuzzer.run(options.seconds):
+        for failure in fuzzer.run(options.seconds, options.cases):
             shown[failure.reader] += 1
             if shown[failure.reader] <= SHOWN:
                 print(failure, flush=True)

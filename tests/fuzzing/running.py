@@ -87,16 +87,23 @@ class Fuzzer:
             self._right[key] = dict(text.read(path))
         return self._right[key]
 
-    def run(self, seconds: float, first: int = 0) -> Iterator[Failure]:
-        """Run cases for a time, of each reader for as long; yield the failures."""
-        end = time.monotonic() + seconds
-        number = dict.fromkeys(self.readers, first)
-        while time.monotonic() < end:
-            name = min(self.spent, key=lambda one: self.spent[one])
-            failure = self.case(name, number[name])
-            number[name] += 1
+    def run(self, seconds: float, cases: int | None = None) -> Iterator[Failure]:
+        """Run cases for a time, of each reader for as long, or so many of each; yield failures."""
+        for name, number in self._turns(seconds) if cases is None else self._each(cases):
+            failure = self.case(name, number)
             if failure is not None:
                 yield failure
+
+    def _turns(self, seconds: float) -> Iterator[tuple[str, int]]:
+        end = time.monotonic() + seconds
+        number = dict.fromkeys(self.readers, 0)
+        while time.monotonic() < end:
+            name = min(self.spent, key=lambda one: self.spent[one])
+            yield name, number[name]
+            number[name] += 1
+
+    def _each(self, cases: int) -> Iterator[tuple[str, int]]:
+        return ((name, number) for name in self.readers for number in range(cases))
 
 
 def _difference(before: str, damaged: Damaged) -> str:

@@ -244,6 +244,14 @@ def test_a_second_output_behind_the_first():
     assert "a second program" in str(refusal(text + text, program, sizes))
 
 
+def test_a_rate_of_messages_fits_their_bandwidth():
+    text, program, sizes = GOOD["mbw_mr"]
+    old = "5431.08           5179.48"
+    assert old in text
+    swapped = text.replace(old, "5179.48           5431.08")
+    assert "are not 5179.48 MB/s" in str(refusal(swapped, program, sizes))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -229,7 +229,12 @@ def _row(line: Line, columns: Sequence[str]) -> OsuRow:
     low, mean, high = (numbers.get(f"{which} Latency(us)") for which in ("Min", "Avg", "Max"))
     if low and mean and high and not low <= mean <= high:
         raise line.garbled(f"the mean latency {mean} us is not between {low} and {high} us")
-    # MB/s of OSU are 1e6 bytes per second.
+    messages = numbers.get("Messages/s")
+    # Both have two decimals; MB/s of OSU are 1e6 bytes per second.
+    if messages and abs(numbers["MB/s"] * 1e6 - messages * size) > 0.01 * (1e6 + size):
+        raise line.garbled(
+            f"{messages} messages of {size} B per second are not {numbers['MB/s']} MB/s"
+        )
     per_unit = 1000 if "MB/s" in columns[1] else 1
     iterations = cells.get("Iterations")
     return OsuRow(
