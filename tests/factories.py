@@ -432,6 +432,13 @@ def session(
     return write(results / "reports" / f"run-{number}.json", report)
 
 
+def recorded_checks(outputs: Path, where: str, **checks: str) -> Path:
+    """Record the checks of a partition, each with its tags; returns the path of the record."""
+    own = {"checks": {name: tags.split() for name, tags in checks.items()}}
+    record = {"written": "2026-01-02T03:04:05+00:00", "partitions": {where: own}}
+    return write(outputs / "checks.json", record)
+
+
 def case_folder(results: Path, name: str, kind: str = "output") -> Path:
     """Return the output or stage folder of a case."""
     return results / kind / "local" / "host" / "host" / name

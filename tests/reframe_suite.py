@@ -21,7 +21,7 @@ from reframe.core.logging import LoggerAdapter
 from reframe.frontend import cli
 
 from fabricheck.rfm import gitlab, node_lock
-from fabricheck.site import expected_checks, partitions, sites
+from fabricheck.site import partitions, sites
 
 # What is imported while a test has another checkout.ROOT keeps that one.
 assert gitlab and sites
@@ -115,11 +115,10 @@ class Suite:
         self.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
 
     def own_site(self, site: Path) -> None:
-        """Let the suite use a copy of the configuration with one site file, and its list, more."""
+        """Let the suite use a copy of the configuration with one more site file."""
         self.config = self.folder / "config"
         shutil.copytree(ROOT / "config", self.config, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(site, self.config / "sites")
-        shutil.copy(expected_checks.beside(site), self.config / "sites")
 
     def own_references(self) -> Path:
         """Let the suite use a copy of the reference file, to be changed by the test."""

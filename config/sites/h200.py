@@ -89,7 +89,6 @@ site_configuration = {
                     "FABRICHECK_CUDA_PROGRAMS", str(ROOT / "build" / "cuda" / "bin")
                 ),
                 "mpi_without": MPI_WITHOUT,
-                "not_installed": LACKS,
                 **({"osu_folder": OSU} if OSU else {}),
                 **({"rccl_folder": NCCL_TESTS} if NCCL_TESTS else {}),
                 "build_command": "cmake -S . -B build/cuda -DFABRICHECK_RUNTIME=cuda "

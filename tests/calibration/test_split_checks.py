@@ -145,15 +145,3 @@ def test_the_report_finds_the_origin_under_the_check_of_today(tmp_path, older):
     case = replace(case, values={METRIC: (1.0, "GB/s")}, judged={METRIC: free})
     (one,) = rests_on.of(Observed(H200, (case,), (), None))
     assert one.kind != rests_on.CHANGED
-
-
-def test_a_check_that_an_older_session_measured_is_not_absent(older, tmp_path):
-    from fabricheck.judge.verdict.attempts import Attempt
-    from fabricheck.judge.verdict.checks import Checks, choice_of
-    from fabricheck.site.sets import EVERYTHING
-
-    results = write(tmp_path / "a", *older, 0, 0, "n0")
-    (case,) = read_report(results / "reports" / "run-0.json", results).cases
-    found = Checks.of([Attempt(BOTH, case, None, 0.0)], choice_of([None]))
-    absent = found.absent_of(EVERYTHING)
-    assert "stream_local" in absent and PAGEABLE not in absent

@@ -14,10 +14,12 @@ from fabricheck.site import partitions
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch):
-    """A site whose lists have checks of E1, E3 and E5."""
-    checks = {"a": ["E1", "smoke"], "b": ["E3", "E5"]}
-    partition = {"name": "host", "environs": [], "extras": {"expected_checks": checks}}
-    site = {"systems": [{"name": "local", "partitions": [partition]}]}
+    """A site whose features imply checks of E1, E3 and E5."""
+    features = ["devices", "several_devices", "managed_memory"]
+    partition = {"name": "host", "environs": ["host"], "features": features}
+    environment = {"name": "host", "features": ["stream", "managed"]}
+    systems = [{"name": "local", "partitions": [partition]}]
+    site = {"systems": systems, "environments": [environment]}
     monkeypatch.setattr(partitions, "known_sites", lambda: site)
 
 

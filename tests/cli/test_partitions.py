@@ -1,4 +1,4 @@
-"""Which partitions have a check of an experiment: what the lists beside the site files say."""
+"""Which partitions have a check of an experiment: those whose features imply one."""
 
 import json
 
@@ -15,23 +15,25 @@ SITES = {
         {
             "name": "here",
             "partitions": [
-                {"name": "cpu", "environs": ["host"], "extras": {"expected_checks": {"a": ["E1"]}}},
+                {"name": "cpu", "environs": ["host"], "features": ["devices"]},
                 {
                     "name": "gpu",
                     "environs": ["hip"],
-                    "extras": {"expected_checks": {"a": ["E1"], "b": ["E5", "full"], "c": ["E7"]}},
+                    "features": ["devices", "several_devices", "peers"],
                 },
                 {
                     "name": "sim",
-                    "environs": ["hip"],
-                    "features": ["simulated"],
-                    "extras": {"expected_checks": {"b": ["E5", "full"]}},
+                    "environs": ["host"],
+                    "features": ["several_devices", "simulated"],
                 },
-                {"name": "unlisted", "environs": ["hip"]},
+                {"name": "without", "environs": ["hip"]},
             ],
         }
     ],
-    "environments": [{"name": "host"}, {"name": "hip"}],
+    "environments": [
+        {"name": "host", "features": ["stream"]},
+        {"name": "hip", "features": ["stream", "p2p"]},
+    ],
 }
 
 
@@ -40,8 +42,7 @@ def test_the_partitions_that_have_a_check_of_an_experiment():
     assert partitions.able(SITES) == {
         "E1": ("here:cpu", "here:gpu"),
         "E5": ("here:gpu", "here:sim (simulated)"),
-        "E7": ("here:gpu",),
-        "full": ("here:gpu", "here:sim (simulated)"),
+        **{name: ("here:gpu",) for name in ("E7", "E8", "E13", "E14")},
     }
 
 

@@ -40,13 +40,21 @@ from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.node.platform import platform_json
 from fabricheck.references import calibrated, entries, origin, published, rules, stated
-from fabricheck.results import archive, document, made_of, requested_nodes, run_report, session
+from fabricheck.results import (
+    archive,
+    document,
+    made_of,
+    requested_nodes,
+    run_report,
+    session,
+    session_checks,
+)
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
 from fabricheck.run.every_node import allocation
 from fabricheck.run.every_node import session as node_session
 from fabricheck.run.first_hour import packing
-from fabricheck.site import expected_checks, sites
+from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
 from fabricheck.tools.outputs import (
@@ -551,6 +559,23 @@ def _files_of_json() -> Iterator[Reader]:
     yield Reader("nodes.json", [Text("a job", json.dumps(asked, indent=1), nodes)], "nodes.json",
                  plain_json)  # fmt: skip
 
+    def checks(path: Path) -> Mapping[Any, Any]:
+        every = session_checks.of_session([path.parent])
+        found = {name: one.model_dump(exclude_unset=True) for name, one in every.items()}
+        return dict(leaves(found, ("partitions",)))
+
+    its = {
+        "form": "fabricheck-checks-1", "written": "2026-01-02T03:04:05+00:00",
+        "partitions": {
+            "local:host": {
+                "checks": {"stream_local": ["E1", "full"], "memcpy_near": ["E2", "smoke"]},
+                "lost": {"E5": "no check measures it"}, "ran": ["stream_local"],
+            },
+        },
+    }  # fmt: skip
+    yield Reader("checks.json", [Text("a session", json.dumps(its, indent=1), checks)],
+                 "checks.json", plain_json, may_lack=lambda key: key == ("written",))  # fmt: skip
+
     def kept(path: Path) -> Mapping[Any, Any]:
         found = made_of.kept(path.with_name("result.json"), factories.document())
         # Without it, or of another run, it is of an older session and says nothing.
@@ -737,14 +762,6 @@ def _files_of_yaml() -> Iterator[Reader]:
     text = (ROOT / "reference_values" / "fidelity-mi250-two-sockets.yaml").read_text()
     yield Reader("comparisons of simulated nodes", [Text("mi250-two-sockets", text, compared)],
                  "plan.yaml", plain_yaml, names="/comparisons-of-simulated-nodes/")  # fmt: skip
-
-    def listed(path: Path) -> Mapping[Any, Any]:
-        found = expected_checks.read(path.with_name("lumi.py"))
-        return dict(leaves([one.model_dump(exclude_unset=True) for one in found]))
-
-    text = (ROOT / "config" / "sites" / "lumi.checks.yaml").read_text()
-    yield Reader("lists of expected checks", [Text("lumi", text, listed)], "lumi.checks.yaml",
-                 plain_yaml)  # fmt: skip
 
 
 @functools.cache

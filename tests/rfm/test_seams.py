@@ -117,7 +117,7 @@ LACKING = {
     "_state": lambda one: seams.set_ended(one, "COMPLETED", 0, "n1"),
     "_exception": lambda one: seams.set_failed(one, ValueError()),
     "_nodelist": lambda one: seams.set_nodes(one, ["n1", "n2"]),
-    "tasks": lambda one: seams.ended_cases(SimpleNamespace(stats=one)),
+    "tasks": lambda one: seams.ended_and_skipped(SimpleNamespace(stats=one)),
     "names": lambda one: seams.option(one, "names"),
 }
 
@@ -311,8 +311,8 @@ def test_checks_that_were_skipped_or_stopped_did_not_end(context):
     }.items():
         state = {"skipped": False, "failed_deps": False, "aborted": False} | ended
         stats.add_task(SimpleNamespace(testcase=name, **state))
-    left = seams.ended_cases(SimpleNamespace(stats=stats))
-    assert left == ["passed", "after a failure"]
+    ended, skipped = seams.ended_and_skipped(SimpleNamespace(stats=stats))
+    assert (ended, skipped) == (["passed", "after a failure"], ["skipped"])
 
 
 @pytest.fixture

@@ -183,32 +183,36 @@ def test_a_check_file_that_can_not_be_read(suite, content, sentence):
     assert "Traceback" not in outcome
 
 
-@pytest.mark.parametrize("action", ["-r", "--dry-run"])
-def test_a_lost_check(suite, action):
+def reasons_of(suite):
+    """Return the reasons of the last session's verdict, as sentences."""
+    every = judging.judge(reading.read([str(suite.results)]))
+    assert {one.status for one in every} == {"INCOMPLETE"}
+    return {one.sentence for node in every for one in node.reasons}
+
+
+def test_a_check_that_the_last_session_had_is_missed_once(suite):
     file = suite.own_checks() / "stream" / "stream.py"
+    assert suite("-r", "-n", "stream_local").status == 0
     edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
-    outcome = suite(action)
-    assert outcome.status == 1
-    assert "Partition local:host requires stream_scan, but there is no such check" in outcome
-    assert "[ RUN" not in outcome
+    # Of a session of names nothing is missed; but it had all checks, too.
+    assert suite("-r", "-n", "stream_local").status == 0
+    assert suite("-r", "-t", "smoke").status == 0
+    edit(file, "@rfm.simple_test\nclass stream_concurrent", "class stream_concurrent")
+    for action in ("--dry-run", "-r"):
+        outcome = suite(action, "-t", "smoke")
+        assert outcome.status == 1
+        said = "local:host lost 1 check: stream_concurrent, which its session of "
+        assert said in outcome and f"The checks are those of {file.parent.parent}" in outcome
+    assert any(one.startswith(said) for one in reasons_of(suite))
 
 
-@pytest.mark.parametrize(
-    "selection", [["-t", "full"], ["-t", "smoke"], ["-x", "local"], ["-E", "'E5' in tags"]],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_lost_check_is_missed_whatever_is_chosen_but_a_name(suite, selection):
+def test_an_experiment_that_the_features_imply_is_missed(suite):
     file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
-    outcome = suite("-r", *selection)
-    assert outcome.status == 1
-    assert "Partition local:host requires stream_scan, but there is no such check" in outcome
-    assert "[ RUN" not in outcome
-
-
-def test_a_lost_check_is_not_missed_where_another_is_named(suite):
-    file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
+    edit(file, '"E5"', '"E1"')
+    for selection in (("-t", "full"), ("-t", "smoke"), ("-x", "local"), ("-E", "'E1' in tags")):
+        outcome = suite("--dry-run", *selection)
+        assert outcome.status == 1
+        assert "local:host lost 1 check: E5, which its features imply." in outcome
     assert suite("--dry-run", "-n", "stream_local").status == 0
 
 
@@ -303,14 +307,20 @@ def test_every_test_case_skipped(suite):
     assert "all test cases were skipped" in outcome
 
 
-def test_an_expected_check_skipped(suite):
+def test_a_check_that_skips_itself_and_ran_before_is_missed(suite):
     file = suite.own_checks() / "stream" / "stream.py"
     edit(file, '    descr = "STREAM over', SKIP + '    descr = "STREAM over')
+    # By itself a skip is a check's own decision: not every node has what it measures.
+    assert suite("-r", "-t", "full").status == 0
+    edit(file, SKIP, "")
+    assert suite("-r", "-t", "full").status == 0
+    edit(file, '    descr = "STREAM over', SKIP + '    descr = "STREAM over')
+    # A session that does not choose it forgets nothing.
+    assert suite("-r", "-t", "smoke").status == 0
     outcome = suite("-r", "-t", "full")
     assert outcome.status == 1
-    assert "requires stream_scan, but these checks were skipped" in outcome
-    # What was measured is not lost.
-    assert suite.report()["session_info"]["num_cases"] == 6
+    said = "local:host lost 1 check: stream_scan, skipped now, run in an earlier session."
+    assert said in outcome and said in reasons_of(suite)
 
 
 SKIP = """
@@ -375,29 +385,6 @@ def test_a_partition_that_does_not_state_what_a_check_needs(suite, tmp_path):
     outcome = suite("--dry-run")
     assert outcome.status == 1
     assert "Partition local:host has no noise_limit in its extras." in outcome
-
-
-def test_a_partition_without_an_expected_set(suite):
-    suite.own_settings("local.checks.yaml", "local:host", "local:other")
-    outcome = suite("--dry-run", "-n", "stream_local")
-    assert outcome.status == 1
-    assert (
-        "Nothing lists the checks that local:host must have: write the list beside its site "
-        "file, with 'fabricheck sets --write'."
-    ) in outcome
-
-
-def test_a_program_that_an_environment_lost_is_missed(suite):
-    """Where the site does not say that it is not installed."""
-    suite.own_settings(
-        "local.py",
-        '(*clusters.PROGRAMS, "osu") if one not in HOST',
-        '("stream",) if one not in HOST',
-    )
-    outcome = suite("--dry-run")
-    assert outcome.status == 1
-    lost = "memcpy_near, memcpy_near_pageable, memcpy_scan"
-    assert f"Partition local:host requires {lost}, but there is no such check" in outcome
 
 
 def test_a_results_folder_that_can_not_be_is_named(suite):

@@ -17,7 +17,6 @@ import yaml
 
 from fabricheck.cli import sets as sets_command
 from fabricheck.judge import set_times
-from fabricheck.rfm import listing
 from site_dry_runs import ASKED
 
 pytestmark = pytest.mark.slow
@@ -663,8 +662,6 @@ def test_the_site_of_the_page_is_one(suite):
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     file = suite.folder / "north.py"
     file.write_text(example)
-    [(listed, text)] = listing.listed([file], [suite.checks], ROOT / "reference_values").items()
-    listed.write_text(text)
     suite.own_site(file)
     suite.variables |= ASKED | {"RFM_REFERENCE_PREFIX": str(ROOT / "reference_values")}
     suite.topics = ("affinity", "stream")

@@ -121,14 +121,6 @@ FAULTS = [
     ((*P, "devices", 0, "arch"), ..., f"{PLACE}.devices[0].arch: this key is missing."),
     ((*P, "extras"), ..., f"{PLACE}.extras: this key is missing."),
     (
-        (*P, "extras", "expected_checks"),
-        ["stream_local"],
-        (
-            f"{PLACE}.extras: has expected_checks, which belong in the list that 'fabricheck sets "
-            "--write' makes beside"
-        ),
-    ),
-    (
         (*P, "extras", "physical_bounds"),
         ...,
         f"{PLACE}.extras: has neither a node model (node) nor physical_bounds.",

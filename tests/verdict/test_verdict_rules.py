@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import attempts, checks
+from fabricheck.judge.verdict import attempts
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results import made_of
 from fabricheck.results.made_of import MadeOf
@@ -257,17 +257,22 @@ def test_a_simulated_node_whose_file_can_not_be_read_lacks_no_device(tmp_path):
     assert made.rules(made.only(tmp_path, case, document, command="reframe -n a")) == {"usage"}
 
 
-def test_a_check_that_the_site_expects_is_missing_or_skipped(tmp_path):
+def test_a_check_that_the_session_could_select_is_missing(tmp_path):
     here = {"system": "h200", "partition": "x2", "perfvalues": {}}
     cases = [
         (made.good("stream_local", None, **here), GOOD),
         (made.good("p2p_kernel", None, **here, result="skip"), None),
     ]
-    found = made.judge(made.write(tmp_path, cases))["node1"]
-    assert made.rules(found) == {"missing", "skipped"} and found.status == "INCOMPLETE"
-    assert "p2p_engine" in found.checks.missing and "stream_scan" not in found.checks.missing
+    results = made.write(tmp_path, cases)
+    factories.recorded_checks(
+        results / "output", "h200:x2", stream_local="smoke full", p2p_kernel="smoke full",
+        p2p_engine="smoke full", stream_scan="full",
+    )  # fmt: skip
+    found = made.judge(results)["node1"]
+    assert made.rules(found) == {"missing"} and found.status == "INCOMPLETE"
+    assert found.checks.missing == ["p2p_engine"] and found.set == "smoke"
+    # A check skips itself where the node has not what it measures.
     assert [one.check for one in found.checks.skipped] == ["p2p_kernel"]
-    assert found.set == "smoke"
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -278,24 +283,15 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     partitions.read_site.cache_clear()
     found = made.only(tmp_path, made.good(node=None, system="away", partition="x2"), GOOD)
     partitions.read_site.cache_clear()
-    (said,) = [one for one in found.caveats if "are unknown" in one]
+    checks, devices = [one for one in found.caveats if "are unknown" in one]
     why = (
         f"Site file {tmp_path}/away.py cannot be read: KeyError: 'NOT_HERE'."
         if broken
         else "No site file has it."
     )
     assert found.status == "PASS"
-    assert said == f"The checks and devices that away:x2 should have are unknown. {why}"
-
-
-def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
-    assert list(checks.unknown(["h200:x2"], "smoke")) == []
-    monkeypatch.setattr(partitions, "extras", lambda where: {})
-    (said,) = checks.unknown(["h200:x2"], "smoke")
-    assert said == (
-        "The checks that h200:x2 should have are not listed: write the list beside its site "
-        "file, with 'fabricheck sets --write'."
-    )
+    assert checks == "The checks that away:x2 should have are unknown: no session recorded them."
+    assert devices == f"The devices that away:x2 should have are unknown. {why}"
 
 
 def test_a_metric_without_a_value_has_no_limit_to_speak_of(tmp_path):
@@ -312,6 +308,7 @@ def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
     found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
     assert (found.status, found.set) == ("PASS", "-n stream_local")
     assert any("missing checks are unknown" in one for one in found.caveats)
+    factories.recorded_checks(tmp_path / "output", "h200:x2", p2p_engine="smoke full")
     assert made.judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
 
 
@@ -431,7 +428,6 @@ OF_A_NODE = {
     "at-times",
     "varies",
     "not-judged",
-    "skipped",
     "missing",
     "silent",
     "session",

@@ -58,7 +58,7 @@ def references(
         says for one in chosen for each in one.environments if (says := listing.disagreement(each))
     ]
     shown = list(rows(told, found, sets, versions))
-    silent = _silent(told, chosen)
+    silent = [f"{one.check} on {one.partition}" for one in told if not one.metrics]
     if as_json:
         output.write_json(
             {
@@ -75,17 +75,6 @@ def references(
             output.console().print(output.plain(one))
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
-
-
-def _silent(told: Sequence[dry_run.Told], chosen: Sequence[partitions.Target]) -> list[str]:
-    """Return the expected checks, with their partition, that reported no metrics."""
-    heard = {(one.check, one.partition) for one in told}
-    return [
-        f"{check} on {one.name}"
-        for one in chosen
-        for check in one.partition["extras"].get("expected_checks", ())
-        if (check, one.name) not in heard
-    ]
 
 
 def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:

@@ -14,15 +14,15 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
-from fabricheck.core import page_block, whole_files
+from fabricheck.core import page_block
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.judge.set_times import Listed, Took
-from fabricheck.references import dry_run, published
+from fabricheck.references import dry_run
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
-from fabricheck.site import partitions, sites
+from fabricheck.site import partitions
 from fabricheck.site import sets as rules
 
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
@@ -50,10 +50,6 @@ def sets(
             "session ran stay.",
         ),
     ] = None,
-    write: Annotated[
-        bool,
-        typer.Option("--write", help="Only write the list of checks beside each site file."),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the checks of each set, with its time limit on a node, predicted and measured times.
@@ -64,9 +60,6 @@ def sets(
     """
     if page is not None and as_json:
         raise UsageError("--page and --json cannot be combined.")
-    if write:
-        _write_lists()
-        return
     listed = set_times.listed(dry_run.ask(system, checks_folders()))
     times = [one for session in _sessions(results) for one in set_times.took(session)]
     if as_json:
@@ -85,15 +78,6 @@ def sets(
         )
         for where in listed:
             typer.echo(f"wrote {page}: {where}", err=True)
-
-
-def _write_lists() -> None:
-    from fabricheck.rfm import listing
-
-    found = listing.listed(sites.files(*sites.folders()), checks_folders(), published.folder())
-    whole_files.write_all(found)
-    for file in found:
-        typer.echo(f"wrote {file}", err=True)
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:

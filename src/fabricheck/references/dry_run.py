@@ -30,7 +30,7 @@ _COLOUR = re.compile(r"\x1b\[\d*m")
 @dataclass(frozen=True)
 class Told:
     """What a check reported about itself; for each metric its ``unit`` and ``entry``, None without
-    one.
+    one. metrics: empty if the check failed before it listed any.
 
     limit_s: the time limit of its program, in s. predicted_s: the predicted time of its job, in s,
     and not_predicted why there is none.
@@ -78,13 +78,14 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
                 f"ReFrame's dry run on {named} took more than {LIMIT_S} s."
             ) from None
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    if not lines:
+    told = [Told(**json.loads(line)) for line in lines]
+    if not any(one.metrics for one in told):
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
         said = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(
             f"ReFrame's dry run on {named} reached no check{ended}; ReFrame reported: {said}"
         )
-    return [Told(**json.loads(line)) for line in lines]
+    return told
 
 
 def reason(said: str) -> str:

@@ -35,8 +35,8 @@ class Verdict:
     status: the status of a node with these results. provisional: the partition, if the status
     depends on its limits and it has no calibration of its own. simulated: whether the node is
     simulated. says: the reason in numbers. failures: the reasons against PASS, the worst first.
-    problems: missing or incomplete parts. skipped: checks that did not run. absent: checks that the
-    site expects there and the session lacks, chosen or not. caveats: the limits of the status, each
+    problems: missing or incomplete parts. skipped: checks that did not run. absent: checks of the
+    partition that the session lacks, chosen or not. caveats: the limits of the status, each
     as one sentence. diagnosis: the explanation of the missed limits; None if none was missed.
     """
 
@@ -79,7 +79,8 @@ def of(observed: Observed) -> Verdict:
         for attempt in grouping.attempts(case, entry, 0.0)
     ]
     choice = observed.session.choice if observed.session is not None else Choice((), None)
-    found = checks.Checks.of(attempts, choice)
+    recorded = {observed.where: observed.recorded} if observed.recorded is not None else {}
+    found = checks.Checks.of(attempts, choice, recorded)
     reasons = list(found.reasons())
     if found.absent:
         reasons.append(checks.missing(found.absent, "here"))
@@ -101,16 +102,16 @@ def of(observed: Observed) -> Verdict:
         (
             *caveats.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
             *caveats.of_state(attempts),
-            *checks.unknown(found.partitions, choice.set),
+            *found.unknown(),
             *([_not_there(len(absent))] if absent else ()),
         ),
-        diagnosed.of(found.tried),
+        diagnosed.of(found),
     )
 
 
 def _not_there(absent: int) -> str:
     are = "is" if absent == 1 else "are"
-    return f"{count(absent, 'check')} that the site expects here {are} not in this session."
+    return f"{count(absent, 'check')} of this partition {are} not in this session."
 
 
 def _failures(reasons: list[Finding]) -> list[Failure]:

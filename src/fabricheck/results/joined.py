@@ -17,7 +17,7 @@ from typing import Any
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
-from fabricheck.results import run_report
+from fabricheck.results import run_report, session_checks
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
 from fabricheck.site.software import record
@@ -69,10 +69,11 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joi
                 own = _own(report["session_info"].get(f"prefix_{part}") or "", part)
                 if (folder / part / own).is_dir():
                     shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
-        for outputs in (one for _, session in sessions for one in session.outputs):
-            if (outputs / record.FOLDER).is_dir():
-                shutil.copytree(outputs / record.FOLDER, target / "output" / record.FOLDER)
-                break
+        every = [one for _, session in sessions for one in session.outputs]
+        for outputs in [one for one in every if (one / record.FOLDER).is_dir()][:1]:
+            shutil.copytree(outputs / record.FOLDER, target / "output" / record.FOLDER)
+        for outputs in [one for one in every if (one / session_checks.NAME).is_file()][:1]:
+            shutil.copy(outputs / session_checks.NAME, target / "output")
         (target / "reports").mkdir(parents=True)
     except (OSError, shutil.Error) as error:
         raise NotFoundError(f"{target} cannot be written: {error}") from None

@@ -18,6 +18,7 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import RECORDERS
 from fabricheck.results.session import Case, Session
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions
 
@@ -36,7 +37,7 @@ class Observed:
     entries: their documents, or the problems. node: the healthy node model of the partition; None
     where it has none, or it cannot be read. apart: what distinguishes it from others of the same
     ``where``, in words; empty for a single one. session: its session; None without a report, and
-    outside any session.
+    outside any session. recorded: the checks that the session could select here, if it says.
     """
 
     where: str
@@ -46,6 +47,7 @@ class Observed:
     apart: str = ""
     on: str | None = None
     session: Session | None = None
+    recorded: PartitionChecks | None = None
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:

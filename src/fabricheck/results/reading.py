@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded, is_several
-from fabricheck.results import archive, jobs, requested_nodes
+from fabricheck.results import archive, jobs, requested_nodes, session_checks
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
@@ -24,6 +24,7 @@ from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, together
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
 from fabricheck.site import sets
 
@@ -62,8 +63,9 @@ class Source:
 
     results: the results folder, or the folder of the documents. name: the session's id, or the
     folder of a killed one; empty for other documents. requested: the nodes that the session was to
-    measure, if its folder lists them; of_job: those of its job over many nodes. where, on: the
-    partition and the nodes that results are restricted to.
+    measure, if its folder lists them; of_job: those of its job over many nodes. recorded: by
+    ``system:partition`` the checks that it could select. where, on: the partition and the nodes
+    that results are restricted to.
     """
 
     results: Path
@@ -74,6 +76,7 @@ class Source:
     paths: tuple[Path, ...] = ()
     requested: RequestedNodes | None = None
     of_job: RequestedNodes | None = None
+    recorded: Mapping[str, PartitionChecks] = field(default_factory=dict)
     where: str | None = None
     on: frozenset[str] = frozenset()
 
@@ -266,7 +269,7 @@ class Results:
     def observed(self) -> tuple[Observed, ...]:
         """The partitions of its sessions, each node by itself."""
         return told_apart(
-            (source.name, one)
+            (source.name, replace(one, recorded=source.recorded.get(one.where)))
             for source in self.sources
             for one in observe(source.session, source.entries)
         )
@@ -630,9 +633,12 @@ def of_session(folder: ResultsFolder, session: Session) -> Results:
     requested = next(
         (one for path in session.outputs if (one := _requested(path)) is not None), None
     )
-    source = Source(folder.path, session.id, session, folder, requested=requested)
-    problems = tuple(Problem(sentence) for sentence in session.lacking)
-    return Results(session.id, f"session {session.id}", folder.path, (source,), problems)
+    recorded, problems = _recorded(session.outputs)
+    source = Source(
+        folder.path, session.id, session, folder, requested=requested, recorded=recorded
+    )
+    problems += [Problem(sentence) for sentence in session.lacking]
+    return Results(session.id, f"session {session.id}", folder.path, (source,), tuple(problems))
 
 
 def of_killed(folder: ResultsFolder, one: Killed, of_job: RequestedNodes | None = None) -> Results:
@@ -643,11 +649,18 @@ def of_killed(folder: ResultsFolder, one: Killed, of_job: RequestedNodes | None 
     requested = next(
         (found for path in one.outputs if (found := _requested(path)) is not None), None
     )
+    recorded, problems = _recorded(one.outputs)
     source = Source(
-        folder.path, one.name, folder=folder, killed=one, requested=requested, of_job=of_job
+        folder.path,
+        one.name,
+        folder=folder,
+        killed=one,
+        requested=requested,
+        of_job=of_job,
+        recorded=recorded,
     )
-    notes = tuple(map(str, folder.problems))
-    return Results(one.name, f"session {one.name}", folder.path, (source,), notes=notes)
+    title, notes = f"session {one.name}", tuple(map(str, folder.problems))
+    return Results(one.name, title, folder.path, (source,), tuple(problems), notes)
 
 
 def of_job(job: Job, every: bool = False) -> Results:
@@ -726,6 +739,13 @@ def _of_loose(folder: ResultsFolder, loose: Killed) -> Results:
     title = f"documents outside any session in {folder.path}"
     source = Source(folder.path, UNREPORTED, folder=folder, killed=loose)
     return Results(UNREPORTED, title, folder.path, (source,))
+
+
+def _recorded(outputs: Sequence[Path]) -> tuple[Mapping[str, PartitionChecks], list[Problem]]:
+    try:
+        return session_checks.of_session(outputs), []
+    except InvalidInputError as error:
+        return {}, [Problem(str(error))]
 
 
 def _requested(folder: Path) -> RequestedNodes | None:

@@ -1,13 +1,12 @@
 """Checks that were one check in older sessions, mapped to those of today.
 
 Lists of sessions show the name that ran. Names of today are used only where names are matched: with
-references, with another session, with the checks that a site expects.
+references, and with another session.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from fabricheck.results.model import Series
@@ -45,11 +44,6 @@ def of_series(check: str, series: Series) -> str:
     found, part = _part(check)
     memories = (series["source"]["memory"], series["destination"]["memory"])
     return _named(found, part) if part and found and part.memory in memories else check
-
-
-def of_metrics(check: str, metrics: Iterable[str]) -> set[str]:
-    """Return the checks of today that a check stands for, by its recorded metrics."""
-    return {of_metric(check, metric) for metric in metrics} or {check}
 
 
 def _part(check: str) -> tuple[re.Match[str] | None, _Part | None]:

@@ -7,9 +7,10 @@ functions here are called through `seams`.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from reframe.core.exceptions import ReframeError, RunSessionTimeout
 from fabricheck.core import slurm_formats
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
+from fabricheck.results import requested_nodes, session_checks
+from fabricheck.results.session_checks import PartitionChecks, SessionChecks
 from fabricheck.rfm import distributed, gitlab, node_lock, seams, slurm, steps
-from fabricheck.site import sets
+from fabricheck.site import partitions, sets
 from fabricheck.site.software import record
 
 #: The options that select test cases.
@@ -78,13 +81,18 @@ def install() -> None:
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
     session = _Session()
     testcases = session.requested(testcases)
-    session.require(testcases)
+    session.require_choice(testcases)
     dry_run = session.option("dry_run")
     if dry_run:
         seams.leave_no_result()
     else:
         _require_judgement(session)
         _record_software(testcases)
+    checks = session.checks()
+    if dry_run:
+        session.require_all(checks)
+    else:
+        _record(checks)
     one_check_at_a_time(runner, testcases)
     # The binding of ranks affects all later measurements.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
@@ -96,7 +104,13 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             # The regular end of a session with --duration. The front end warns of it; as warnings
             # are errors, the session would fail.
             seams.say(f"Session ended: {end}.")
-    session.require_left(testcases, seams.ended_cases(runner))
+    ended, skipped = seams.ended_and_skipped(runner)
+    if file := os.environ.get(ENV_METRICS):
+        _name_silent(Path(file), ended)
+    if not dry_run:
+        _record(checks := session.with_outcomes(checks, ended, skipped))
+    session.require_left(testcases, ended, skipped)
+    session.require_all(checks)
     return result
 
 
@@ -193,10 +207,23 @@ def _record_software(testcases: Iterable[Any]) -> None:
         seams.say(sentence)
 
 
+def _name_silent(file: Path, ended: Iterable[Any]) -> None:
+    """Name the checks of a dry run that failed before they listed their metrics."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    listed = {(one["check"], one["partition"]) for one in map(json.loads, lines)}
+    with file.open("a", encoding="utf-8") as out:
+        for case in ended:
+            where = case.partition.fullname
+            if (case.check.name, where) not in listed:
+                line = {"check": case.check.name, "partition": where, "metrics": {}}
+                out.write(json.dumps({**line, "environment": case.environ.name}) + "\n")
+
+
 def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:
     session = _Session()
     testcases = session.requested(testcases)
-    session.require(testcases)
+    session.require_choice(testcases)
+    session.require_all(session.checks())
     gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
 
 
@@ -235,26 +262,52 @@ class _Session:
             seams.say(f"These checks run only if requested by -n or -t: {', '.join(names)}.")
         return [case for case in cases if case not in out]
 
-    def require(self, testcases: Iterable[Any]) -> None:
-        """Raise an error when a name is unknown, nothing is selected, or an expected check is
-        missing.
+    def checks(self) -> SessionChecks:
+        """Return the checks of each partition, and those that it lost.
 
-        A missing check has no tags, so it is reported whatever is selected by tag. Only names (-n)
-        select a part, and a restored session repeats another's part.
+        A session of names (-n), and one that repeats another's part, may be of fewer check files.
         """
-        testcases = list(testcases)
-        self.require_choice(testcases)
-        expected = {partition: _expected(partition) for partition in _whole_partitions()}
-        if self.option("names") or self.option("restore_session"):
-            return
-        for partition, names in expected.items():
-            here = _classes(self._generated, partition)
-            missing = [name for name in names if name not in here]
-            if missing:
-                raise ReframeError(
-                    f"Partition {partition.fullname} requires {', '.join(missing)}, but there is "
-                    f"no such check (search path {self._path}; -n runs a part of them)."
-                )
+        results = Path(runtime.runtime().output_prefix).parent.parent
+        found = {}
+        for partition in _whole_partitions():
+            where = partition.fullname
+            checks = {
+                type(case.check).__name__: sorted(case.check.tags)
+                for case in self._generated
+                if case.partition.fullname == where
+            }
+            before = _last(results, where)
+            lost = {} if self._is_part else _lost(partition, checks, before)
+            ran = before.partitions[where].ran if before is not None else ()
+            found[where] = PartitionChecks(checks=checks, lost=lost, ran=ran)
+        return SessionChecks(written=requested_nodes.now(), partitions=found)
+
+    def with_outcomes(
+        self, checks: SessionChecks, ended: Iterable[Any], skipped: Iterable[Any]
+    ) -> SessionChecks:
+        """Return the checks with those that ran; one that ran before and skips now is lost."""
+        found = {}
+        for where, one in checks.partitions.items():
+            ran = _classes(ended, where)
+            skips = _classes(skipped, where) - ran
+            now = () if self._is_part else sorted(skips & set(one.ran))
+            lost = {name: "skipped now, run in an earlier session" for name in now}
+            found[where] = PartitionChecks(
+                checks=one.checks,
+                lost={**one.lost, **lost},
+                ran=sorted(set(one.ran) - skips | ran),
+            )
+        return SessionChecks(written=checks.written, partitions=found)
+
+    def require_all(self, checks: SessionChecks) -> None:
+        """Raise an error when a partition lost checks."""
+        said = [each for where, one in checks.partitions.items() for each in one.losses(where)]
+        if said:
+            raise ReframeError(f"{' '.join(said)} The checks are those of {self._path}.")
+
+    @property
+    def _is_part(self) -> bool:
+        return bool(self.option("names") or self.option("restore_session"))
 
     def require_choice(self, testcases: Iterable[Any]) -> None:
         """Raise an error when a name or an environment is unknown, or nothing is selected."""
@@ -263,21 +316,24 @@ class _Session:
         if not list(testcases):
             raise ReframeError(f"Nothing to run: no test case was selected; {self._why_nothing()}.")
 
-    def require_left(self, testcases: Iterable[Any], left: Iterable[Any]) -> None:
-        """Raise an error when a selected expected check, or every check, did not finish."""
-        left = list(left)
-        if not left:
+    def require_left(
+        self, testcases: Iterable[Any], ended: Iterable[Any], skipped: Iterable[Any]
+    ) -> None:
+        """Raise an error when a selected check, or every check, did not finish.
+
+        A check skips itself where the node has not what it measures.
+        """
+        ended = list(ended)
+        if not ended:
             raise ReframeError(
                 f"Nothing was run: all test cases were skipped or stopped; {self._why_nothing()}."
             )
-        for partition in _whole_partitions():
-            chosen = _classes(testcases, partition)
-            kept = _classes(left, partition)
-            skipped = [name for name in _expected(partition) if name in chosen - kept]
-            if skipped:
+        for partition in _partitions():
+            where = partition.fullname
+            stopped = sorted(_classes(testcases, where) - _classes((*ended, *skipped), where))
+            if stopped:
                 raise ReframeError(
-                    f"Partition {partition.fullname} requires {', '.join(skipped)}, but these "
-                    "checks were skipped or stopped."
+                    f"Partition {where}: the session ended before {', '.join(stopped)}."
                 )
 
     def option(self, name: str) -> Any:
@@ -343,19 +399,37 @@ def _whole_partitions() -> list[Any]:
     ]
 
 
-def _expected(partition: Any) -> list[str]:
-    names = partition.extras.get("expected_checks")
-    if not names:
-        raise ReframeError(
-            f"Nothing lists the checks that {partition.fullname} must have: write the list "
-            "beside its site file, with 'fabricheck sets --write'."
-        )
-    return list(names)
+def _last(results: Path, where: str) -> SessionChecks | None:
+    try:
+        return session_checks.last(results, where)
+    except FabricheckError as error:
+        raise ReframeError(f"The checks of an earlier session cannot be read: {error}") from None
 
 
-def _classes(testcases: Iterable[Any], partition: Any) -> set[str]:
-    return {
-        type(case.check).__name__
-        for case in testcases
-        if case.partition.fullname == partition.fullname
+def _lost(
+    partition: Any, checks: Mapping[str, Sequence[str]], before: SessionChecks | None
+) -> dict[str, str]:
+    """Return by name of an experiment or a check that a partition lacks why it should have it."""
+    features = {*partition.features, *(one for env in partition.environs for one in env.features)}
+    there = {tag for tags in checks.values() for tag in tags}
+    lost = {
+        experiment: "which its features imply"
+        for experiment in partitions.implied(features)
+        if experiment not in there
     }
+    if before is not None:
+        had = before.partitions[partition.fullname].checks
+        why = f"which its session of {before.written:%Y-%m-%d %H:%M:%S} had"
+        lost |= {name: why for name in had if name not in checks}
+    return lost
+
+
+def _record(checks: SessionChecks) -> None:
+    try:
+        session_checks.write(Path(runtime.runtime().output_prefix), checks)
+    except (FabricheckError, OSError) as error:
+        raise ReframeError(f"The checks of the session were not recorded: {error}") from None
+
+
+def _classes(testcases: Iterable[Any], where: str) -> set[str]:
+    return {type(case.check).__name__ for case in testcases if case.partition.fullname == where}

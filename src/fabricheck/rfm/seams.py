@@ -248,18 +248,16 @@ def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
     return list(filter(chosen([pattern]), testcases))
 
 
-def ended_cases(runner: Any) -> list[Any]:
-    """Return the test cases that ended in a session, passed or failed.
+def ended_and_skipped(runner: Any) -> tuple[list[Any], list[Any]]:
+    """Return the test cases that ended in a session, passed or failed, and those that skipped.
 
     A test whose dependency failed is skipped, but then the session has failed already. Cases
     stopped at the end of --duration are aborted, which ReFrame does not count as a failure.
     """
     tasks = _attribute(runner.stats, "tasks", "notice checks that were skipped")(None)
-    return [
-        task.testcase
-        for task in tasks
-        if not task.aborted and (not task.skipped or task.failed_deps)
-    ]
+    there = [task for task in tasks if not task.aborted]
+    skipped = [task.testcase for task in there if task.skipped and not task.failed_deps]
+    return [one.testcase for one in there if one.testcase not in skipped], skipped
 
 
 def say(sentence: str) -> None:

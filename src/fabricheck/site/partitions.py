@@ -1,4 +1,4 @@
-"""The partitions of the sites, from the site files and the lists beside them."""
+"""The partitions of the sites, from the site files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,39 @@ from fabricheck.site import sites
 Section = Mapping[str, Any]
 
 
+#: By experiment the features, of a partition and of its environments, with which it has a check.
+IMPLIED: Mapping[str, Sequence[str]] = {
+    "E1": ("devices stream",),
+    "E2": ("devices memcpy",),
+    "E3": ("managed_memory managed",),
+    "E4": ("several_domains memcpy",),
+    "E5": ("several_devices stream",),
+    "E6": ("several_devices ranks pingpong",),
+    "E7": ("peers p2p",),
+    "E8": ("several_devices peers p2p",),
+    "E9": ("several_devices ranks mpi",),
+    "E10": ("several_devices ranks mpi",),
+    "E11": ("several_devices peers rccl-tests", "several_devices peers nccl-tests"),
+    "E12": ("several_devices ranks mpi",),
+    "E13": ("peers p2p",),
+    "E14": ("several_devices peers p2p",),
+    "E15": ("several_devices ranks affinity",),
+    "E16": ("nics stream",),
+    "E17": ("several_nodes ranks mpi",),
+}
+
+
+def implied(features: set[str]) -> list[str]:
+    """Return the experiments that the features of a partition and its environments imply."""
+    return [
+        experiment
+        for experiment, alternatives in IMPLIED.items()
+        if any(features.issuperset(words.split()) for words in alternatives)
+    ]
+
+
 def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[str, ...]] | None:
-    """Return by tag the partitions, ``system:partition``, that must have a check with it.
+    """Return by experiment the partitions, ``system:partition``, whose features imply it.
 
     A simulated one is marked, as in ``local:sim-mi250x (simulated)``. None where there are no
     sites.
@@ -32,11 +63,13 @@ def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[st
         return None
     found: dict[str, list[str]] = {}
     for name, one in named(gathered):
-        simulated = " (simulated)" if "simulated" in one.get("features", []) else ""
-        checks = one.get("extras", {}).get("expected_checks", {})
-        for tag in {tag for tags in checks.values() for tag in tags}:
-            found.setdefault(tag, []).append(f"{name}{simulated}")
-    return {tag: tuple(names) for tag, names in found.items()}
+        own = one.get("features", [])
+        simulated = " (simulated)" if "simulated" in own else ""
+        environments = _environments(gathered, name.partition(":")[0], one)
+        provided = (feature for env in environments for feature in env.get("features", []))
+        for experiment in implied({*own, *provided}):
+            found.setdefault(experiment, []).append(f"{name}{simulated}")
+    return {experiment: tuple(names) for experiment, names in found.items()}
 
 
 @functools.cache

@@ -91,11 +91,6 @@ class _PartitionExtras(_Section):
 
     @model_validator(mode="after")
     def _is_bounded(self) -> _PartitionExtras:
-        if "expected_checks" in (self.model_extra or {}):
-            raise ValueError(
-                "has expected_checks, which belong in the list that 'fabricheck sets --write' "
-                "makes beside the site file"
-            )
         if self.node is None and not self.physical_bounds:
             raise ValueError("has neither a node model (node) nor physical_bounds")
         return self
@@ -132,7 +127,6 @@ class _EnvironmentExtras(_Section):
     programs: Name
     build_command: Name
     mpi_without: list[Collective] = []
-    not_installed: list[Name] = []
     osu_folder: str | None = None
     rccl_folder: Name | None = None
     rccl_version: Name | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.site import expected_checks, site_schema
+from fabricheck.site import site_schema
 
 SHIPPED = ROOT / "config" / "sites"
 
@@ -52,8 +52,6 @@ def selected(arguments: Sequence[str]) -> tuple[str, str]:
 def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, Any]]]:
     """Return the merged sections of the site files in some folders.
 
-    Each partition gets ``expected_checks`` in its extras from the list beside its file.
-
     Systems that match any host name come last: ReFrame selects the first match, as `system_of`.
 
     :param system: the only system to return; where the file of that name has it, no other is read.
@@ -73,7 +71,6 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
         site = read(file)
         if system is not None:
             site["systems"] = [one for one in site["systems"] if one["name"] == system]
-        _add_expected_checks(file, site)
         for what in _defined(site):
             if what in defined:
                 raise InvalidInputError(
@@ -156,7 +153,7 @@ def _excerpt(error: Exception) -> str:
 
 
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the content of a site file, without what is gathered beside it.
+    """Return the content of a site file.
 
     :raises InvalidInputError: as `gather` does for a file.
     """
@@ -169,19 +166,6 @@ def read(file: Path) -> dict[str, list[dict[str, Any]]]:
     if wrong:
         raise InvalidInputError(f"Site file {file}: {wrong}")
     return site
-
-
-def _add_expected_checks(file: Path, site: dict[str, list[dict[str, Any]]]) -> None:
-    every = expected_checks.read(file)
-    for system in site.get("systems", []):
-        for one in system["partitions"]:
-            environments = [
-                entry for entry in site.get("environments", []) if entry["name"] in one["environs"]
-            ]
-            where = f"{system['name']}:{one['name']}"
-            found = expected_checks.of(where, one["extras"], environments, every)
-            if found is not None:
-                one["extras"] = {**one["extras"], "expected_checks": found}
 
 
 def _defined(site: dict[str, list[dict[str, Any]]]) -> Iterator[str]:

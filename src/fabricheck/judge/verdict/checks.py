@@ -10,7 +10,7 @@ from fabricheck.core.text import count
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.attempts import Attempt, Tried, together
 from fabricheck.judge.verdict.rules import Finding, finding
-from fabricheck.results import split_checks
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
@@ -26,13 +26,22 @@ def key(attempt: Attempt) -> Key:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks that ran, each once, and the choice of checks."""
+    """The checks that ran, each once, and the choice of checks.
+
+    recorded: by ``system:partition`` the checks that its sessions could select.
+    """
 
     tried: Mapping[Key, Tried]
     choice: Choice
+    recorded: Mapping[str, PartitionChecks]
 
     @classmethod
-    def of(cls, attempts: Iterable[Attempt], choice: Choice) -> Checks:
+    def of(
+        cls,
+        attempts: Iterable[Attempt],
+        choice: Choice,
+        recorded: Mapping[str, PartitionChecks],
+    ) -> Checks:
         """Return the checks of some attempts, which are in the order of their start."""
         found: dict[Key, list[Attempt]] = defaultdict(list)
         others: dict[str, dict[float, Finding]] = defaultdict(dict)
@@ -41,7 +50,7 @@ class Checks:
             if attempt.other_devices is not None and attempt.other_devices.rule.name == "setting":
                 others[key(attempt)[0]][attempt.began] = attempt.other_devices
         tried = {each: together(each[2], own, others.get(each[0])) for each, own in found.items()}
-        return cls(tried, choice)
+        return cls(tried, choice, recorded)
 
     @property
     def partitions(self) -> list[str]:
@@ -55,23 +64,17 @@ class Checks:
 
     @property
     def absent(self) -> list[str]:
-        """The chosen checks that the site expects and that are missing."""
+        """The chosen checks that are missing."""
         return self.absent_of(self.choice.set)
 
     def absent_of(self, name: str | None) -> list[str]:
-        """Return the checks of a set that the site expects and that are missing."""
-        here = {
-            (where, name)
-            for (where, _, check), one in self.tried.items()
-            for attempt in one.attempts
-            for name in split_checks.of_metrics(
-                check.split()[0], attempt.case.values if attempt.case else ()
-            )
-        }
+        """Return the checks of a set that their sessions could select and that are missing."""
+        here = {(where, check.split()[0]) for where, _, check in self.tried}
         return [
             check
             for where in self.partitions
-            for check in expected(where, name)
+            if where in self.recorded
+            for check in self.recorded[where].of_set(name)
             if (where, check) not in here
         ]
 
@@ -79,18 +82,27 @@ class Checks:
         """Yield the reasons against PASS, except missing checks."""
         for one in self.tried.values():
             yield from one.reasons
-        yield from self._skipped_though_expected()
+        yield from self._lost()
         if all(one.skipped for one in self.tried.values()):
             yield finding("nothing-passed", "No check passed or failed.")
 
-    def _skipped_though_expected(self) -> Iterator[Finding]:
+    def _lost(self) -> Iterator[Finding]:
+        if self.choice.set is None:
+            return
+        for where in filter(self.recorded.__contains__, self.partitions):
+            for said in self.recorded[where].losses(where):
+                yield finding("missing", said)
+
+    def unknown(self) -> Iterator[str]:
+        """Yield a sentence for each partition whose checks or devices are unknown."""
+        if self.choice.set is None:
+            return
         for where in self.partitions:
-            for name in expected(where, self.choice.set):
-                own = [one for each, one in self.tried.items()
-                       if (each[0], each[2].split()[0]) == (where, name)]  # fmt: skip
-                if own and all(one.skipped for one in own):
-                    said = f"was skipped, but the site expects it: {why_skipped(own[0])}."
-                    yield finding("skipped", said, name)
+            if where not in self.recorded:
+                yield f"The checks that {where} should have are unknown: no session recorded them."
+            if not partitions.known(where):
+                why = partitions.why_unknown(where)
+                yield f"The devices that {where} should have are unknown. {why}"
 
 
 def missing(names: Sequence[str], where: str) -> Finding:
@@ -118,34 +130,3 @@ def choice_of(choices: Iterable[Choice]) -> Choice:
     if len(each) == 1:
         return next(iter(each))
     return Choice(tuple(dict.fromkeys(word for one in each for word in one.words)), None)
-
-
-def expected(where: str, name: str | None) -> tuple[str, ...]:
-    """Return the checks that the site expects in a partition for a set, by class.
-
-    The list is empty for a partition of no site of this repository, and without a set.
-
-    :param where: ``system:partition``.
-    :param name: the set.
-    """
-    listed: Mapping[str, Sequence[str]] = partitions.extras(where).get("expected_checks", {})
-    return tuple(check for check, tags in listed.items() if name in tags)
-
-
-def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
-    """Yield a sentence for each partition whose expected checks are unknown.
-
-    :param wheres: ``system:partition`` each.
-    :param name: the set; without a set nothing is expected.
-    """
-    if name is None:
-        return
-    for where in wheres:
-        if not partitions.known(where):
-            why = partitions.why_unknown(where)
-            yield f"The checks and devices that {where} should have are unknown. {why}"
-        elif "expected_checks" not in partitions.extras(where):
-            yield (
-                f"The checks that {where} should have are not listed: write the list beside its "
-                "site file, with 'fabricheck sets --write'."
-            )

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict.attempts import Attempt, Tried
-from fabricheck.judge.verdict.checks import Key
+from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.checks import Checks
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.results import state
 from fabricheck.results.made_of import MadeOf
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
-from fabricheck.site import partitions
 
 #: The rules of slow values and of differences from the node model.
 OF_MISSES = frozenset(
@@ -23,13 +22,13 @@ OF_MISSES = frozenset(
 )
 
 
-def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
+def of(checks: Checks) -> Diagnosis | None:
     """Return the diagnosis of a node; None if nothing was missed.
 
     Several partitions measure the same hardware; the one with the most misses is diagnosed.
     """
     by_partition: dict[str, list[Attempt]] = {}
-    for (where, _, _), one in tried.items():
+    for (where, _, _), one in checks.tried.items():
         by_partition.setdefault(where, []).append(one.attempts[-1])
     every = (one for own in by_partition.values() for each in own for one in each.findings)
     if not any(one.rule.name in OF_MISSES for one in every):
@@ -39,7 +38,8 @@ def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
     if not most.misses:
         return None
     told = diagnose(most, node_of(where, most.documents.values()))
-    return None if told is None else _completed(told, most, where)
+    there = checks.recorded[where].checks if where in checks.recorded else None
+    return None if told is None else _completed(told, most, there)
 
 
 def session(attempts: Iterable[Attempt]) -> Session:
@@ -83,14 +83,13 @@ def _decisive(made: MadeOf, document: ResultDocument, value: float) -> tuple[int
                  if id(document["series"][index]) in own)  # fmt: skip
 
 
-def _completed(told: Diagnosis, of_session: Session, where: str) -> Diagnosis:
+def _completed(told: Diagnosis, of_session: Session, there: Collection[str] | None) -> Diagnosis:
     """Complete a diagnosis with the counters of its devices, without checks that cannot run here.
 
-    :param where: the partition; in an unknown one all checks may exist.
+    :param there: the checks that can; None where they are unknown.
     """
     missed = {one.check for one in of_session.misses}
     documents = [one for check, one in of_session.documents.items() if check in missed]
-    there = partitions.extras(where).get("expected_checks")
     degraded = [
         one.model_copy(
             update={

@@ -128,7 +128,8 @@ class _Node:
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
-        self.checks = Checks.of(results.attempts, self.choice)
+        recorded = {where: own for one in results.sources for where, own in one.recorded.items()}
+        self.checks = Checks.of(results.attempts, self.choice, recorded)
         self.tried = self.checks.tried
         self.documents = [one.document for one in results.attempts if one.document is not None]
 
@@ -137,7 +138,7 @@ class _Node:
         missing = list(self._missing())
         of_checks = self.checks.reasons() if self.tried else ()
         # Within a status, the cause that ended the session comes before the checks that it ended.
-        diagnosis = diagnosed.of(self.tried)
+        diagnosis = diagnosed.of(self.checks)
         reasons = in_order([*self._of_node(missing), *of_checks])
         reasons = diagnosed.with_diagnosis(reasons, diagnosis)
         start, duration = facts.times(self.results)
@@ -263,7 +264,7 @@ class _Node:
         return any(one.session is None or one.session.failed for one in self.results.sources)
 
     def _missing(self) -> Iterator[str]:
-        # The site lists checks by class, the sessions by check name.
+        # The record has checks by class, the sessions by check name.
         absent = self.checks.absent
         if self.several:
             # Other checks of the set may be of other nodes.
@@ -288,7 +289,7 @@ class _Node:
         if self.choice.set is None and self.tried and not missing:
             label = _label(self.choice)
             yield f"No selected set is known ({label}), so missing checks are unknown."
-        yield from checks.unknown(self.results.partitions, self.choice.set)
+        yield from self.checks.unknown()
         yield from caveats.of_state(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.session else ():

@@ -287,12 +287,11 @@ _OF_A_CHECK = (
 )
 
 _OF_A_NODE = (
-    Rule("skipped", "INCOMPLETE", "A check that the site expects was skipped."),
     Rule(
         "missing",
         "INCOMPLETE",
-        "A check is missing that the site expects (of the selected set), or that another node "
-        "of the session ran.",
+        "A check of the selected set did not run, or only on another node; or the partition has "
+        "lost a check that its features imply or its last session had.",
     ),
     Rule(
         "silent",

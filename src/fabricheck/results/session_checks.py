@@ -1,0 +1,93 @@
+"""The checks that a session could select on each partition, recorded when it begins.
+
+A report lists only what ran. So the session guard writes the checks of all partitions beside the
+results before anything is measured, and names those that are lost. A verdict compares the checks
+that ran with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from fabricheck.core.text import count, read_model
+from fabricheck.core.whole_files import write_whole
+from fabricheck.results.requested_nodes import Moment
+
+#: The file, in the folder of a session's outputs.
+NAME = "checks.json"
+
+
+class PartitionChecks(BaseModel):
+    """The checks of a partition.
+
+    checks: by class name the tags of each. lost: by name of a check, or of an experiment without
+    one, why it should be there. ran: those that ran, in this session or an earlier one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    checks: Mapping[str, Sequence[str]]
+    lost: Mapping[str, str] = {}
+    ran: Sequence[str] = ()
+
+    def losses(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each reason why the partition lost checks.
+
+        :param where: ``system:partition``.
+        """
+        by_reason: dict[str, list[str]] = {}
+        for name, why in self.lost.items():
+            by_reason.setdefault(why, []).append(name)
+        for why, names in by_reason.items():
+            yield f"{where} lost {count(len(names), 'check')}: {', '.join(names)}, {why}."
+
+    def of_set(self, name: str | None) -> list[str]:
+        """Return the checks of a set; none without a set."""
+        return [check for check, tags in self.checks.items() if name in tags]
+
+
+class SessionChecks(BaseModel):
+    """The checks of a session's partitions, by ``system:partition``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    form: Literal["fabricheck-checks-1"] = "fabricheck-checks-1"
+    written: Moment
+    partitions: Mapping[str, PartitionChecks]
+
+
+def write(outputs: Path, checks: SessionChecks) -> None:
+    """Write the record of a session.
+
+    :param outputs: the folder of its outputs.
+    :raises NotFoundError: when it cannot be written.
+    """
+    outputs.mkdir(parents=True, exist_ok=True)
+    write_whole(outputs / NAME, checks.model_dump_json() + "\n")
+
+
+def of_session(outputs: Iterable[Path]) -> Mapping[str, PartitionChecks]:
+    """Return the checks of a session's partitions; empty without a record.
+
+    :param outputs: the folders where its outputs may be, in order.
+    :raises InvalidInputError: when the record cannot be read.
+    """
+    for folder in outputs:
+        if (folder / NAME).is_file():
+            return read_model(folder / NAME, SessionChecks).partitions
+    return {}
+
+
+def last(results: Path, where: str) -> SessionChecks | None:
+    """Return the last record of a partition in a results folder; None without one.
+
+    :param where: ``system:partition``.
+    :raises InvalidInputError: when a record cannot be read.
+    """
+    records = (read_model(path, SessionChecks) for path in results.glob(f"output/*/{NAME}"))
+    found = [one for one in records if where in one.partitions]
+    return max(found, key=lambda one: one.written, default=None)

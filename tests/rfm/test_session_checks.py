@@ -1,0 +1,93 @@
+"""The checks that each shipped partition has, and their record beside the results of a session."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from reframe.core.runtime import temp_runtime
+
+import factories
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge.verdict import judging
+from fabricheck.results import reading
+from fabricheck.rfm import listing, seams
+from fabricheck.site import partitions, sets, sites
+from site_dry_runs import H200_TOOLS
+
+pytestmark = pytest.mark.slow
+
+#: All programs and tools that a site file cannot know of.
+INSTALLED = {
+    **H200_TOOLS,
+    "FABRICHECK_MPI": "ON",
+    "FABRICHECK_HOST_OSU": "/osu",
+    "FABRICHECK_SIM_OSU": "/osu",
+}
+
+#: How many checks each set has, all programs installed: smoke, node, full, network. A check that
+#: vanishes is missed here; who adds one counts it.
+COUNTS = {
+    "amd:node": (7, 17, 62, 0),
+    "dardel:gpu": (8, 18, 63, 5),
+    "frontier:gpu": (9, 19, 64, 5),
+    "h200:x1": (3, 4, 12, 0),
+    "h200:x2": (7, 14, 47, 0),
+    "h200:x4": (7, 14, 47, 0),
+    "h200:x8": (7, 14, 47, 0),
+    "jureca:a100": (7, 15, 52, 5),
+    "jureca:mi250": (7, 17, 62, 0),
+    "leonardo:booster": (8, 16, 53, 5),
+    "local:host": (4, 9, 13, 0),
+    "local:sim-mi250x": (8, 18, 51, 0),
+    "lumi:gpu": (9, 19, 64, 5),
+    "nvidia:node": (7, 14, 47, 0),
+}
+
+
+def test_no_check_vanishes_from_a_shipped_site(tmp_path, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    for variable, value in INSTALLED.items():
+        monkeypatch.setenv(variable, value)
+    loaded, found = [], {}
+    for file in sites.files(sites.SHIPPED):
+        site = sites.read(file)
+        for system in site["systems"]:
+            settings = tmp_path / f"{system['name']}.yaml"
+            settings.write_text(yaml.safe_dump(listing._plain(system, site["environments"])))
+            with temp_runtime(str(settings), system["name"], {"systems/prefix": str(tmp_path)}):
+                loaded = loaded or listing._loaded([ROOT / "reframe_checks"])
+                for case in seams.test_cases(loaded):
+                    own = found.setdefault(case.partition.fullname, {})
+                    own[type(case.check).__name__] = case.check.tags
+    counts = {
+        where: tuple(sum(name in tags for tags in own.values()) for name in sets.known())
+        for where, own in found.items()
+    }
+    assert counts == COUNTS
+    every = partitions.able(partitions.known_sites())
+    for where, own in found.items():
+        experiments = {tag for tags in own.values() for tag in tags} & partitions.IMPLIED.keys()
+        implied = {one for one, names in every.items() if where in {n.split()[0] for n in names}}
+        assert experiments == implied, where
+
+
+@pytest.mark.parametrize("text", ["import reframe, nothing_of_that_name", "class A("])
+def test_a_check_that_cannot_be_loaded_is_not_left_out(tmp_path, text):
+    """ReFrame would only warn."""
+    (tmp_path / "broken.py").write_text(text)
+    with (
+        pytest.raises(InvalidInputError, match=r"The checks cannot be loaded: .*broken\.py"),
+        listing.set_up("local:host", [tmp_path / "broken.py"], ROOT / "reference_values"),
+    ):
+        pass
+
+
+def test_a_record_that_cannot_be_read_is_named_and_loses_no_result(results_folder):
+    factories.session(results_folder, [factories.case()])
+    record = factories.recorded_checks(results_folder / "output", "local:host", stream_local="full")
+    record.write_text(record.read_text()[:-20])
+    found = reading.read([str(results_folder)])
+    (problem,) = found.problems
+    assert problem.sentence.startswith(str(record)) and len(list(found.checks)) == 1
+    assert "INCOMPLETE" in {one.status for one in judging.judge(found)}
