@@ -27,7 +27,7 @@ _PORT_BITS, _SWITCH_BITS, _GROUP_BITS = 6, 5, 9
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
 
 class SwitchEntry(_Section):

@@ -26,7 +26,7 @@ Count = Annotated[int, Field(ge=1, strict=True)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class LinkChange(_Part):

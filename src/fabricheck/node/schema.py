@@ -37,7 +37,7 @@ PciAddress = Annotated[str, AfterValidator(_pci)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
 
 class Provenance(_Section):

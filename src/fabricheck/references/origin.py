@@ -35,7 +35,7 @@ SOUND = ("published", "measured", "derived")
 class Origin(BaseModel):
     """The x-provenance of a metric; docs/references.md describes the keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
 
     kind: Literal["published", "derived", "calibration", "report only"]
     records: tuple[str, ...] = ()

@@ -29,7 +29,9 @@ _PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgat
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, strict=True, allow_inf_nan=False
+    )
 
 
 class _Spread(_Model):

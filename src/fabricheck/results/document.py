@@ -52,7 +52,7 @@ class _Host(BaseModel):
 class Head(BaseModel):
     """The run that a document belongs to, read without checks in a tenth of the time."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(defer_build=True, strict=True)
 
     clock: Clock
     started: str

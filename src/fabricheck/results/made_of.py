@@ -52,7 +52,7 @@ class MadeOf(BaseModel):
     decided: the series that decided a computed value, as of the member that is behind.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     series: tuple[int, ...]
     reduce: Reduction | Literal["peers"] | None
@@ -71,7 +71,7 @@ class MadeOf(BaseModel):
 class _File(BaseModel):
     """The file's content; started: when the document's run began, as in the document."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     form: Literal["fabricheck-metrics-1"] = "fabricheck-metrics-1"
     started: str

@@ -52,7 +52,7 @@ class RequestedNode(BaseModel):
     part ended where it was stopped, in one sentence.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     results: str | None = None
     state: str | None = None
@@ -72,7 +72,7 @@ class RequestedNodes(BaseModel):
     that it was read from; not stored in the file.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     form: Literal["fabricheck-nodes-1"] = "fabricheck-nodes-1"
     partition: str | None

@@ -80,7 +80,7 @@ def _recorded(value: Any) -> Recorded:
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, strict=True, allow_inf_nan=False)
 
 
 class Raised(_Section):

@@ -28,7 +28,7 @@ class PartitionChecks(BaseModel):
     one, why it should be there. ran: those that ran, in this session or an earlier one.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     checks: Mapping[str, Sequence[str]]
     lost: Mapping[str, str] = {}
@@ -53,7 +53,7 @@ class PartitionChecks(BaseModel):
 class SessionChecks(BaseModel):
     """The checks of a session's partitions, by ``system:partition``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     form: Literal["fabricheck-checks-1"] = "fabricheck-checks-1"
     written: Moment

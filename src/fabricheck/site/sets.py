@@ -42,7 +42,7 @@ class CheckSet(BaseModel):
     set of a node.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     limit_s: float | None = Field(gt=0)
     shows: str

@@ -35,11 +35,11 @@ Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 class _Section(BaseModel):
     # Keys that are not named here are ReFrame's, or a single check's.
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="allow")
 
 
 class _Bound(_Section):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
     value: Positive
     origin: Literal["published", "derived"]
     how: Name
@@ -48,14 +48,14 @@ class _Bound(_Section):
 
 
 class _Rounds(_Section):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
     iterations: Count = 1
     warm_up: Annotated[int, Field(ge=0)] = 0
     window: Count = 1
 
 
 class _Osu(_Section):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
     sizes: Sizes | None = None
     pair_sizes: Sizes | None = None
     collective_sizes: Sizes | None = None
@@ -64,7 +64,7 @@ class _Osu(_Section):
 
 
 class _Rccl(_Section):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
     scan_sizes: Sizes | None = None
 
 
@@ -116,7 +116,7 @@ class _System(_Section):
 
 
 class _RcclNodes(_Section):
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
     modules: Names = []
     variables: dict[Name, str] = {}
     srun: Names = []

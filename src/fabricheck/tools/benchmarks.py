@@ -127,7 +127,7 @@ Command = Annotated[str, Field(min_length=1)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid", frozen=True)
 
 
 class Launch(_Part):

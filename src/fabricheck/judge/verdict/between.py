@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from fabricheck.judge.fabric.attributing import attribute
-from fabricheck.judge.fabric.reading import measured_of
 from fabricheck.judge.verdict.attempts import TIMES
 from fabricheck.judge.verdict.checks import key
 from fabricheck.judge.verdict.evidence import Run, Software
@@ -37,6 +35,9 @@ def named(
             rounds = document.get("rounds") if document is not None else None
             if document is None or not rounds:
                 continue
+            from fabricheck.judge.fabric.attributing import attribute
+            from fabricheck.judge.fabric.reading import measured_of
+
             measured = measured_of(rounds, document)
             for one in attribute(measured).named:
                 findings[one.node].append(finding("network", one.sentence, attempt.check))

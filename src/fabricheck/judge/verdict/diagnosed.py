@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict.attempts import Attempt
@@ -37,6 +36,8 @@ def of(checks: Checks) -> Diagnosis | None:
     where, most = max(found, key=lambda one: len(one[1].misses), default=("", Session({})))
     if not most.misses:
         return None
+    from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
+
     told = diagnose(most, node_of(where, most.documents.values()))
     there = checks.recorded[where].checks if where in checks.recorded else None
     return None if told is None else _completed(told, most, there)

@@ -19,7 +19,11 @@ Kind = Literal["measured", "simulated", "nothing"]
 
 class _Strict(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+        defer_build=True,
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
 

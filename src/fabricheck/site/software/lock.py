@@ -27,7 +27,7 @@ Value = bool | int | str | list[str]
 
 
 class _Read(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(defer_build=True, extra="ignore")
 
 
 class _Meta(_Read):

@@ -61,12 +61,12 @@ class Told:
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(defer_build=True, extra="ignore")
     says: list[str]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(defer_build=True, extra="ignore")
     written: float
     environments: list[_Entry]
 
