@@ -30,7 +30,7 @@ def test_values_and_the_width_of_what_decided_them(tmp_path):
 
 def test_no_repetition_hides_one_that_cannot_be_true():
     peak = Bound(110.0, "derived", "the peak")
-    values = [Value(one, "GB/s", "stream_local", bound=peak) for one in (100.0, 120.0, 100.0)]
+    values = [Value(one, "GB/s", bound=peak) for one in (100.0, 120.0, 100.0)]
     assert middle(values).value == 120.0 and middle(values).impossible
     assert middle(values[::2]).value == 100.0
 

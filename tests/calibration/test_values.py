@@ -16,4 +16,4 @@ def test_several_devices_at_once_on_host_memory_have_a_higher_floor(devices, mem
     one = factories.series(device_set=devices, role="share", source=source)
     metric = table.Metric(of=None, metric="share_worst", value=100.0, unit="GB/s", series=(0,))
     document = factories.document(series=[one])
-    assert value_of("pingpong", metric, 100.0, document, None).floor == floor
+    assert value_of(metric, 100.0, document, None).floor == floor

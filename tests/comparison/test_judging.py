@@ -206,7 +206,7 @@ def test_two_recorded_sessions_minutes_apart_are_not_worse(sides):
     found = compared(*(LATER / side for side in sides))
     assert not found.worse and not found.judged("better") and not found.missing
     assert {one.key.check for one in found.judged("undetermined")} == {
-        "memcpy_near_pageable",
+        "memcpy_near",
         "pingpong_right",
     }
 

@@ -85,10 +85,10 @@ class PublishedRecord(_Model):
 class MetricRecord(_Model):
     """One metric.
 
-    measured_by: the checks that measured it, where sessions are older than the check. link_class,
-    engine: those of its transfers. peak: the node model's limit, in the unit. published: what
-    documents state for the same node model. values: by the number of the session; by_devices: by
-    the letter of the node; aside: the nodes that are slow and excluded from the entry.
+    link_class, engine: those of its transfers. peak: the node model's limit, in the unit.
+    published: what documents state for the same node model. values: by the number of the session;
+    by_devices: by the letter of the node; aside: the nodes that are slow and excluded from the
+    entry.
     between_campaigns: the largest difference of two campaigns' medians over the median of all.
     within_run: the median over the sessions of half the 95 % interval over the median. tolerance:
     its candidates, None where there can be none. entry: the reference, and its reason: ``rule``, or
@@ -96,7 +96,6 @@ class MetricRecord(_Model):
     """
 
     unit: str
-    measured_by: list[str] = Field(default_factory=list)
     link_class: str | None = None
     engine: str | None = None
     peak: float | None = None

@@ -12,7 +12,6 @@ from fabricheck.references.entries import required
 from fabricheck.references.listing import Row, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.report.worst import Metric, metrics
-from fabricheck.results import split_checks
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 from fabricheck.site.partitions import extras
@@ -69,7 +68,7 @@ def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Sou
     try:
         found = stated.of(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name = split_checks.of_metric(case.name.split()[0], metric.metric)
+        name = case.name.split()[0]
         entry = [judged.reference, judged.lower, judged.upper, metric.unit]
         named = extras(where).get("references")
         about: dict[str, Any] = {"unit": metric.unit, "entry": entry}

@@ -21,7 +21,7 @@ from fabricheck.judge.calibration.runs import (
 )
 from fabricheck.judge.calibration.values import Value, middle, value_of
 from fabricheck.references.rules import RELATIVE
-from fabricheck.results import archive, split_checks, table
+from fabricheck.results import archive, table
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source, holds_sessions, read
@@ -164,9 +164,8 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
         document: Mapping[str, Any] | None = row.document
         assert document is not None
         run.documents.append({name: document[name] for name in KEPT})
-        for metric, value in _values(row, check):
-            where = (split_checks.of_metric(check, metric), metric)
-            repeated.setdefault(key, {}).setdefault(where, []).append(value)
+        for metric, value in _values(row):
+            repeated.setdefault(key, {}).setdefault((check, metric), []).append(value)
     if not runs:
         runs[session.hostname, None] = Run(session, session.hostname)
     next(iter(runs.values())).unused[:0] = nowhere
@@ -219,14 +218,14 @@ def _why_not(
     return None
 
 
-def _values(row: table.Check, check: str) -> Iterator[tuple[str, Value]]:
+def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
     document, case = row.document, row.case
     assert document is not None and case is not None
     model = node_of(case.where, [document])
     for one in table.metrics(row, model):
         # A metric that compares a node with itself is limited by a rule, whatever its value.
         if one.value is not None and not RELATIVE.search(one.metric):
-            yield one.metric, value_of(check, one, one.value, document, model)
+            yield one.metric, value_of(one, one.value, document, model)
 
 
 def _check_units(runs: Sequence[Run]) -> None:

@@ -79,7 +79,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         checks={
             check: {
                 metric: _metric(
-                    check, found, campaigns, nodes, expected(check, metric, _first(found).unit)
+                    found, campaigns, nodes, expected(check, metric, _first(found).unit)
                 )
                 for metric, found in metrics.items()
             }
@@ -98,7 +98,6 @@ def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _metric(
-    check: str,
     found: Mapping[int, Value],
     campaigns: Mapping[int, int],
     nodes: Mapping[int, str],
@@ -117,10 +116,8 @@ def _metric(
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
     bounds = [one.bound.value for one in found.values() if one.bound is not None]
     several = len(set(nodes.values())) > 1
-    measured_by = {one.check for one in found.values()}
     return MetricRecord(
         unit=unit,
-        measured_by=[] if measured_by == {check} else sorted(measured_by),
         link_class=_only({one.link_class for one in found.values()}),
         engine=_only({one.engine for one in found.values()}),
         # Zero bounds a time; a count has no bound.

@@ -26,8 +26,8 @@ WHOLE = Bound(100.0, "derived", "a part of the whole")
 class Value:
     """One session's value of a metric on one node.
 
-    check: the check that measured it; today it may be part of another check. half_width: half the
-    95 % interval divided by the median, for a value that is the median of one series, else None.
+    half_width: half the 95 % interval divided by the median, for a value that is the median of one
+    series, else None.
     link_class, engine: those of its transfers; None for transfers that are not between two devices,
     or where the document has none. bound: the value's physical bound; None if unknown. floor: the
     smallest tolerance as a fraction of the value, where it exceeds that of the unit.
@@ -35,7 +35,6 @@ class Value:
 
     value: float
     unit: str
-    check: str
     half_width: float | None = None
     link_class: str | None = None
     engine: str | None = None
@@ -62,7 +61,7 @@ class Value:
 
 
 def value_of(
-    check: str, metric: Metric, value: float, document: ResultDocument, node: NodeModel | None
+    metric: Metric, value: float, document: ResultDocument, node: NodeModel | None
 ) -> Value:
     """Return a recorded value with the properties of its transfers.
 
@@ -75,7 +74,7 @@ def value_of(
     decisive = made_of.decisive(document, metric.series, value, metric.unit)
     half_width = _median([one["relative_half_width"] for one in decisive])
     if metric.unit == "%":
-        return Value(value, metric.unit, check, half_width, bound=WHOLE)
+        return Value(value, metric.unit, half_width, bound=WHOLE)
     of = metric.series
     if of is None:
         of = tuple(made_of.named(document, node, metric.metric, metric.unit))
@@ -90,7 +89,6 @@ def value_of(
     return Value(
         value,
         metric.unit,
-        check,
         half_width,
         classes.pop() if len(classes) == 1 else None,
         ", ".join(sorted({one["engine"] for one in chosen})) or None,

@@ -11,7 +11,7 @@ from fabricheck.judge.comparison.judging import Decision, Estimate, judge
 from fabricheck.judge.comparison.keys import Key
 from fabricheck.judge.comparison.pairing import NodeChecks
 from fabricheck.judge.comparison.values import estimates
-from fabricheck.results import killed, split_checks
+from fabricheck.results import killed
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import Check
@@ -203,19 +203,9 @@ def _not_comparable(a: Estimate, b: Estimate, informs: bool) -> str | None:
     return None
 
 
-def _names(row: Check) -> list[str]:
-    """Return today's names of a check; an older check may have been split or merged."""
-    name = row.check or ""
-    metrics = row.case.values if row.case is not None else ()
-    series = row.document["series"] if row.document is not None else ()
-    found = {split_checks.of_metric(name, one) for one in metrics}
-    return sorted(found | {split_checks.of_series(name, one) for one in series}) or [name]
-
-
 def _ran(side: NodeChecks) -> list[str]:
     """Return the names of the checks that were not skipped, each once."""
-    ran = (_names(row) for row in side.checks if row.result not in SKIPPED)
-    return list(dict.fromkeys(name for names in ran for name in names))
+    return list(dict.fromkeys(row.check or "" for row in side.checks if row.result not in SKIPPED))
 
 
 def _of_both(a: NodeChecks, b: NodeChecks) -> tuple[list[ResultDocument], list[ResultDocument]]:
@@ -243,9 +233,9 @@ def _states(side: NodeChecks) -> dict[str, Check]:
     """Return the check that counts by name: of repetitions, the first that did not pass."""
     found: dict[str, Check] = {}
     for row in side.checks:
-        for name in _names(row):
-            if name not in found or (_good(found[name]) and not _good(row)):
-                found[name] = row
+        name = row.check or ""
+        if name not in found or (_good(found[name]) and not _good(row)):
+            found[name] = row
     return found
 
 

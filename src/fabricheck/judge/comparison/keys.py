@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.core.vocabulary import ENGINE_SWITCHES
-from fabricheck.results import split_checks
 from fabricheck.results.table import Metric, Series
 
 #: The experiment of every NUMA domain with every device.
@@ -100,8 +99,7 @@ def _said(value: Any) -> str:
 
 def of_metric(row: Metric) -> Key:
     """Return the key of a metric."""
-    check = split_checks.of_metric(row.of.check or "", row.metric)
-    return Key(check, (("metric", row.metric),), (("unit", row.unit),), row)
+    return Key(row.of.check or "", (("metric", row.metric),), (("unit", row.unit),), row)
 
 
 def of_series(row: Series) -> Key:
@@ -141,8 +139,7 @@ def of_series(row: Series) -> Key:
         "engines_off": _engines_off(row),
         "shared_by": row.engines if row.ganged else None,
     }
-    check = split_checks.of_series(row.of.check or "", row.measured)
-    return Key(check, tuple(subject.items()), tuple(terms.items()), row)
+    return Key(row.of.check or "", tuple(subject.items()), tuple(terms.items()), row)
 
 
 def _domains(row: Series) -> tuple[int | None, ...]:

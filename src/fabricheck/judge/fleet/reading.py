@@ -22,7 +22,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
-from fabricheck.results import archive, reading, split_checks
+from fabricheck.results import archive, reading
 from fabricheck.results.export import table, writing
 from fabricheck.results.table import LOST, columns
 
@@ -495,24 +495,17 @@ def _partition(grouped: pl.DataFrame) -> Partition:
         pl.col("node").cast(_WORD), pl.col("at").cast(pl.UInt32)
     )
     wide: list[pl.Series] = []
-    metrics: dict[tuple[str | None, ...], int] = {}
+    told: list[Metric] = []
     first = grouped.row(0, named=True)
     places = _places(at)
     for row, node, value in zip(
         grouped.select(KEY).iter_rows(named=True), grouped["node"], grouped["value"], strict=True
     ):
-        check = split_checks.of_metric(row["check"] or "", row["metric"])
-        key = (row["environment"], row["experiment"], check, row["metric"], row["unit"] or "")
-        series = _column(places.gather(node.to_physical()), value, len(nodes))
-        if key in metrics:  # of a check that was split, the older part
-            own = metrics[key]
-            wide[own] = pl.select(pl.coalesce(wide[own], series)).to_series()
-            continue
-        metrics[key] = len(wide)
-        wide.append(series)
+        check, unit = row["check"] or "", row["unit"] or ""
+        told.append(Metric(row["environment"], row["experiment"], check, row["metric"], unit))
+        wide.append(_column(places.gather(node.to_physical()), value, len(nodes)))
     frame = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(wide)])
     where = ":".join(one for one in (first["system"], first["partition"]) if one) or "(none)"
-    told = [Metric(*key) for key in metrics]  # type: ignore[arg-type]
     return Partition(where, first["clock"] or "measured", nodes, told, frame, first["networks"])
 
 
