@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
     archive = tmp_path / "hour.tar.gz"
-    variables = {"SITE_API_TOKEN": "planted-in-a-variable", "HSA_AUTH_TOKEN": "planted-elsewhere"}
+    variables = {"SITE_API_TOKEN": "planted-in-a-variable"}
     done = subprocess.run(
         ["fabricheck", "first-hour", "local:sim-mi250x", "--output", str(archive)],
         cwd=tmp_path,

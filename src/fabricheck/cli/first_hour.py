@@ -45,8 +45,8 @@ def first_hour(
 ) -> None:
     """Run the ten commands of docs/first-hour.md, and write one archive of their output.
 
-    Continues after a failed command. The archive contains no secrets; results show, verdict,
-    calibrate and compare accept it like a results folder. Ends with 4 when a command failed or
+    Continues after a failed command. Results show, verdict, calibrate and compare accept the
+    archive like a results folder. Ends with 4 when a command failed or
     reached its time limit, with 3 when there are no devices or the archive cannot be written, and
     with 128 plus its number when a signal ended it.
     """

@@ -1,4 +1,4 @@
-"""Writing of the collected files into one archive, without secrets."""
+"""Writing of the collected files into one archive: only those that are listed here."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fabricheck.core.whole_files import replaced
-from fabricheck.run.first_hour.secrets import Masks
 
-#: Files that are not text: ReFrame's own database, which repeats its reports.
-_NO_TEXT = (".db", ".db.lock", ".so")
+#: What is packed. Job scripts and logs of ReFrame, which may have anything of the user, are not;
+#: documents have the environment variables that they may have, and no others.
+PACKED = (
+    "*.json",
+    "topology/*",
+    "steps/**/*.txt",
+    "results/reports/*.json",
+    *(
+        f"{folder}/**/{name}"
+        for folder in ("steps", "results/output", "results/stage")
+        for name in ("*.json", "*.json.partial")
+    ),
+    "results/output/**/software/*",
+    *(f"results/{folder}/**/*.{name}" for folder in ("output", "stage") for name in ("out", "err")),
+)
 
 #: The most bytes of one text file; of a longer one the beginning and the end are kept.
 MOST_BYTES = 1 << 20
@@ -22,10 +34,9 @@ MOST_JSON_BYTES = 64 << 20
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yield the text files in a folder, sorted; symbolic links are not followed."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and not path.name.endswith(_NO_TEXT):
-            yield path
+    """Yield the files in a folder that are packed, sorted; symbolic links are not followed."""
+    found = {path for pattern in PACKED for path in folder.glob(pattern)}
+    yield from (path for path in sorted(found) if path.is_file() and not path.is_symlink())
 
 
 def write(folder: Path, archive: Path) -> None:
@@ -34,33 +45,25 @@ def write(folder: Path, archive: Path) -> None:
     :raises NotFoundError: when it cannot be written.
     :raises OSError: when a file cannot be read.
     """
-    parts = {part for path in files(folder) for part in path.relative_to(folder).parts}
-    masks = Masks(kept=parts)
     with replaced(archive) as partial, tarfile.open(partial, "w:gz") as out:
         for path in files(folder):
-            content = _masked(path, masks).encode()
+            content = _content(path)
             # Neither owner nor permissions of the machine.
             member = tarfile.TarInfo(f"{folder.name}/{path.relative_to(folder)}")
             member.size, member.mtime = len(content), int(path.stat().st_mtime)
             out.addfile(member, io.BytesIO(content))
 
 
-def _masked(path: Path, masks: Masks) -> str:
+def _content(path: Path) -> bytes:
     size = path.stat().st_size
     if path.name.endswith((".json", ".json.partial")):
-        if size > MOST_JSON_BYTES:
-            return json.dumps(f"left out: {size} bytes")
-        try:
-            return json.dumps(masks.json(json.loads(path.read_bytes())), indent=1) + "\n"
-        except (ValueError, RecursionError):
-            pass  # cut off by a full disk or a kill; then it is treated as text
+        too_large = size > MOST_JSON_BYTES
+        return json.dumps(f"left out: {size} bytes").encode() if too_large else path.read_bytes()
     if size <= MOST_BYTES:
-        return masks.text(path.read_text(encoding="utf-8", errors="replace"))
+        return path.read_bytes()
     with path.open("rb") as file:
         head = file.read(MOST_BYTES // 2)
         file.seek(-MOST_BYTES // 2, io.SEEK_END)
         tail = file.read()
-    # Cut lines are removed: half of a secret would not be recognised.
     first, last = head.rpartition(b"\n")[0], tail.partition(b"\n")[2]
-    said = f"\n[{size - len(first) - len(last)} bytes left out]\n".encode()
-    return masks.text((first + said + last).decode(errors="replace"))
+    return first + f"\n[{size - len(first) - len(last)} bytes left out]\n".encode() + last

@@ -115,7 +115,7 @@ class FirstHour:
 
     @property
     def _kept(self) -> str:
-        return f"The collected files stay in {self.folder}, with their secrets."
+        return f"The collected files stay in {self.folder}."
 
     def _run(self) -> None:
         with self._going_on():
