@@ -78,9 +78,6 @@ NEEDED = {
     "reframe.core.schedulers.slurm:slurm_state_pending": (
         lambda: seams.is_pending(SimpleNamespace(state="PENDING"))
     ),
-    "reframe.frontend.executors:RegressionTask.log_result": (
-        lambda: seams.after_each_result(ignore)
-    ),
     "reframe.frontend.executors:generate_testcases": lambda: seams.test_cases([]),
     "reframe.frontend.filters:have_any_name": lambda: seams.named("x", []),
     "reframe.frontend.executors.policies:SerialExecutionPolicy": (

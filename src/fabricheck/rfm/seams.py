@@ -178,21 +178,6 @@ def end_without_warning() -> None:
     _wrap("reframe.core.exceptions", "is_warning", purpose, lambda original, *error: False)
 
 
-def after_each_result(then: Callable[[Any], None]) -> None:
-    """Call ``then(task)`` when a check has passed or failed.
-
-    ReFrame's loggers are not called for a check that failed before its output was judged. A task
-    has ``check``, ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
-    """
-
-    def log(original: Any, task: Any) -> None:
-        original(task)
-        then(task)
-
-    purpose = "send the result of each check"
-    _wrap("reframe.frontend.executors", "RegressionTask.log_result", purpose, log)
-
-
 def front_end() -> Any:
     """Return the front end's data of the session: FRONT_END, and ``node_map``.
 
