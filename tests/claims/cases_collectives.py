@@ -6,7 +6,7 @@ from device_pairs import by, collective, every, pair, paper, rccl
 from observations import Cases, of, partition
 
 import factories
-from fabricheck.judge.claims.collectives import EVERY, TWO_PASSES
+from fabricheck.papers.claims.collectives import EVERY, TWO_PASSES
 
 LATENCIES = list(every(paper("lat"), operation="latency"))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from observations import Cases, of
 
 import factories
-from fabricheck.judge.claims.numa import two_sockets
-from fabricheck.judge.claims.published import value
 from fabricheck.node import load
+from fabricheck.papers.claims.numa import two_sockets
+from fabricheck.papers.claims.published import value
 
 
 def domains(near, far, memory="pinned", node="mi250x", of_domains=range(4), **changes):

@@ -6,8 +6,8 @@ from cases_host import pageable
 from observations import Cases, document, partition
 
 import factories
-from fabricheck.judge.claims import placement
-from fabricheck.judge.claims.published import value
+from fabricheck.papers.claims import placement
+from fabricheck.papers.claims.published import value
 
 #: What `ranks` of a document has of each; the rules count them.
 NOBODY = {"host": "node1", "cores": [0], "numa_domain": 0, "memory_domain": 0}

@@ -9,8 +9,8 @@ from typing import Any
 from observations import Series, around, document
 
 import factories
-from fabricheck.judge.claims.published import value as published
 from fabricheck.node import load
+from fabricheck.papers.claims.published import value as published
 
 #: What switches the copy engines off, as the suite's checks do.
 OFF = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}

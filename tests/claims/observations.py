@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import factories
-from fabricheck.judge.claims import CLAIMS, Verdict, evaluate
 from fabricheck.node import load
+from fabricheck.papers.claims import CLAIMS, Verdict, evaluate
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 

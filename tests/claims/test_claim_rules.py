@@ -14,10 +14,10 @@ from observations import BY_ID, around, judged, of, partition, simulated
 from test_claims import CASES
 
 import factories
-from fabricheck.judge.claims import judging
-from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.judge.claims.published import number
-from fabricheck.judge.claims.rules import Group
+from fabricheck.papers.claims import judging
+from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.claims.published import number
+from fabricheck.papers.claims.rules import Group
 from fabricheck.results.entry import Entry
 
 

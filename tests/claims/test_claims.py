@@ -9,9 +9,9 @@ import pytest
 from observations import Cases, judged
 
 from fabricheck.core.documents import documents
-from fabricheck.judge.claims import CLAIMS
-from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.judge.claims.published import number
+from fabricheck.papers.claims import CLAIMS
+from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.claims.published import number
 
 #: Each cases_*.py has CASES, by the claim's id.
 MODULES = [path.stem for path in sorted(Path(__file__).parent.glob("cases_*.py"))]

@@ -14,9 +14,9 @@ from device_pairs import MI250X, OFF, by, changed, collective, every, message, p
 from observations import BY_ID, because, document, judged, of, outcome, partition, simulated
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.judge.claims import CLAIMS, evaluate, links
-from fabricheck.judge.claims.collectives import EVERY, TWO_PASSES
-from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.claims import CLAIMS, evaluate, links
+from fabricheck.papers.claims.collectives import EVERY, TWO_PASSES
+from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.references.published import OWN_FOLDER, of_folder
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app, output
-from fabricheck.judge.claims import CLAIMS
+from fabricheck.papers.claims import CLAIMS
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -13,7 +13,7 @@ from device_pairs import by, collective, every, message, pair, peak
 from observations import judged, of, outcome, partition
 
 import factories
-from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 
 #: What small arrays alone would reproduce or refute, whatever the node is like.
 SMALL = {

@@ -8,7 +8,7 @@ import re
 from test_parity import ROWS
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.judge.claims import CLAIMS
+from fabricheck.papers.claims import CLAIMS
 from fabricheck.report import document_figures
 
 PAGE = ROOT / "docs" / "reproduce.md"

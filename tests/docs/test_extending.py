@@ -35,7 +35,7 @@ import figure_runs
 from cases_local import CASES
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError
-from fabricheck.judge.claims import CLAIMS, evaluate
+from fabricheck.papers.claims import CLAIMS, evaluate
 from fabricheck.report.figures import sections
 from fabricheck.tools.outputs import devcopy
 

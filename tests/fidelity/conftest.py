@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from fabricheck.judge.fidelity import Fidelity, plan_path, read_plan
-from fabricheck.judge.fidelity.runs import programs_of, run_all
-from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import NodeModel, load
+from fabricheck.papers.fidelity import Fidelity, plan_path, read_plan
+from fabricheck.papers.fidelity.runs import programs_of, run_all
+from fabricheck.papers.fidelity.table import evaluate
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,7 +72,7 @@ def made(found: Fidelity, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Fi
         assert (node.name, folder) == (found.node.name, programs)
         return found
 
-    monkeypatch.setattr("fabricheck.cli.fidelity.compare", made)
+    monkeypatch.setattr("fabricheck.papers.fidelity_command.compare", made)
     return found
 
 

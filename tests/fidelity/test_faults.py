@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.judge.fidelity import compare, plan_path, read_plan, runs
-from fabricheck.judge.fidelity.planfile import Read
-from fabricheck.judge.fidelity.runs import value_of
-from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
+from fabricheck.papers.fidelity import compare, plan_path, read_plan, runs
+from fabricheck.papers.fidelity.planfile import Read
+from fabricheck.papers.fidelity.runs import value_of
+from fabricheck.papers.fidelity.table import evaluate
 from fabricheck.references.published import at
 from fabricheck.tools.runner import ProgramFailed, TimeLimit
 
@@ -317,7 +317,7 @@ def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
 
 
 def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
-    monkeypatch.setattr("fabricheck.judge.fidelity.plan.MOST_FITTED", 8)
+    monkeypatch.setattr("fabricheck.papers.fidelity.plan.MOST_FITTED", 8)
     with pytest.raises(InvalidInputError, match="15 records are fitted, more than 8"):
         read_plan(plan_path(node), node)
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.judge.fidelity import AIM, render
-from fabricheck.judge.fidelity.plan import MOST_FITTED
 from fabricheck.node.schema import Quantity
+from fabricheck.papers.fidelity import AIM, render
+from fabricheck.papers.fidelity.plan import MOST_FITTED
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = "E1 to E5, E7 and E8"

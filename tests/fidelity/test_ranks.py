@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.judge.fidelity import read_plan
-from fabricheck.judge.fidelity.planfile import ProgramRun, Read
-from fabricheck.judge.fidelity.runs import command, value_of
-from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
+from fabricheck.papers.fidelity import read_plan
+from fabricheck.papers.fidelity.planfile import ProgramRun, Read
+from fabricheck.papers.fidelity.runs import command, value_of
+from fabricheck.papers.fidelity.table import evaluate
 
 DEVICES = (0, 2, 4, 6)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.judge.fidelity import compare, read_plan
-from fabricheck.judge.fidelity.planfile import Read
-from fabricheck.judge.fidelity.runs import value_of
-from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
+from fabricheck.papers.fidelity import compare, read_plan
+from fabricheck.papers.fidelity.planfile import Read
+from fabricheck.papers.fidelity.runs import value_of
+from fabricheck.papers.fidelity.table import evaluate
 from fabricheck.tools.runner import ProgramFailed
 
 

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
+from fabricheck.papers.fidelity import compare, render
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -34,11 +34,11 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.lines import doubled
 from fabricheck.core.text import read_text
-from fabricheck.judge.fidelity import plan as fidelity
 from fabricheck.judge.verdict import documents as verdicts
 from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.node.platform import platform_json
+from fabricheck.papers.fidelity import plan as fidelity
 from fabricheck.references import calibrated, entries, origin, published, rules, stated
 from fabricheck.results import (
     archive,

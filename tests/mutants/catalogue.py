@@ -240,7 +240,7 @@ OTHERS = (
     Mutant("a longer latency is a tighter reference", "judge/calibration/changes.py",
            "farther = before - after if lower else after - before", "farther = before - after",
            ("calibration/test_nothing_loosened.py",)),
-    Mutant("medians alone decide a claim", "judge/claims/judging.py",
+    Mutant("medians alone decide a claim", "papers/claims/judging.py",
            "return low(one) > high(other)", "return one.value > other.value",
            ("claims/test_claim_rules.py",)),
     Mutant("the number of a switch is taken for that of its group", "judge/fabric/samples.py",

@@ -76,22 +76,34 @@ def copied(folder):
             shutil.rmtree(left_out)
 
 
-def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
-    site = installed(tmp_path)
-    copied(tmp_path / SESSION)
+def run(site, folder, commands):
+    """Run command lines by what is installed, in one process, and compare how each ended."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("RFM_", "FABRI"))
     }
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_REFRAME, str(site)],
-        input=json.dumps([arguments for arguments, *_ in COMMANDS]),
-        env=environment | {"PYTHONPATH": str(site)}, cwd=tmp_path, capture_output=True, text=True,
+        input=json.dumps([arguments for arguments, *_ in commands]),
+        env=environment | {"PYTHONPATH": str(site)}, cwd=folder, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for (arguments, codes, says), (code, out, err) in zip(
-        COMMANDS, json.loads(done.stdout), strict=True
+        commands, json.loads(done.stdout), strict=True
     ):
         assert code in codes and says in out + err, (arguments, code, out, err)
+
+
+def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
+    site = installed(tmp_path)
+    copied(tmp_path / SESSION)
+    run(site, tmp_path, COMMANDS)
     # Node model and references are those of the wheel.
     text = (tmp_path / "page" / "index.html").read_text()
     assert 'id="h200-x2-node"' in text and f"{site}/fabricheck/suite/reference_values" in text
+    assert "Claims of the documents" in text
+    # The core does without what compares with publications.
+    shutil.rmtree(site / "fabricheck" / "papers")
+    without = [one for one in COMMANDS if one[0][0] != "claims"]
+    run(site, tmp_path, [*without, (["claims", SESSION], {2}, "No such command 'claims'")])
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert 'id="h200-x2-node"' in text and "Claims" not in text

@@ -8,8 +8,9 @@ from html_page import Page, faults
 from report_sessions import judged, write
 
 import factories
-from fabricheck.judge.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
-from fabricheck.report import contents, environment, judged_claims, page
+from fabricheck.papers import section as judged_claims
+from fabricheck.papers.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
+from fabricheck.report import contents, environment, page
 from fabricheck.results import reading
 
 

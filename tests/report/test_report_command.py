@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.judge.claims import CLAIMS
+from fabricheck.papers.claims import CLAIMS
 from fabricheck.report import figures
 from full_disk import files_of_at_most
 
@@ -217,7 +217,7 @@ def test_a_claim_whose_rule_has_a_defect_is_a_sentence_and_the_rest_stays(
 
     first, *rest = CLAIMS
     broken = (replace(first, requires=None, judge=judge), *rest)
-    monkeypatch.setattr("fabricheck.report.judged_claims.CLAIMS", broken)
+    monkeypatch.setattr("fabricheck.papers.section.CLAIMS", broken)
     result = run()
     _, found = shown(result)
     said = (

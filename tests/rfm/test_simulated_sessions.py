@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 import factories
-from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.documents import whole
 from fabricheck.judge.verdict.scheduler import drain_lines
 from fabricheck.node import load, node_directory
+from fabricheck.papers.claims import CLAIMS, evaluate
 from fabricheck.results import reading
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
-from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.node import load
+from fabricheck.papers.claims import CLAIMS, evaluate
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -33,33 +34,78 @@ EXTRAS = {
     "vl_convert": "report",
 }
 
-#: The commands in the order of the help: the module that adds each to `commands`, and its line of
-#: the help, which needs no import.
-COMMANDS = {
-    "summary": ("summary", "Show a session on one screen: status, E1 to E17, worst findings."),
-    "results": ("results", "List sessions, and show or validate their results."),
-    "coverage": ("coverage", "Show which of E1 to E17 a session ran, and why not the others."),
-    "claims": ("claims", "Show which published findings are reproduced here."),
-    "report": ("report", "Write the HTML page of a session."),
-    "topology": ("node", "Show node models, and compare a node's tools with one."),
-    "nics": ("nics", "Compare the NICs of this node with its node model."),
-    "best-gpus": ("node", "Print the best K devices of a node, or run a command on them."),
-    "fidelity": ("fidelity", "Simulate a node and compare it with published values."),
-    "tools": ("tools", "Run third-party benchmarks, as a check does or in rounds."),
-    "calibrate": ("calibrate", "Calibrate references of a partition from its sessions."),
-    "compare": ("compare", "Show what is worse, better or missing in B relative to A."),
-    "export": ("export", "Write results as one table."),
-    "fleet": ("fleet", "Show which of many nodes stand out, and what changed on them."),
-    "references": ("references", "Show the reference of each metric, and its source."),
-    "sets": ("sets", "Show the checks of each set, and their times."),
-    "site-check": ("site_check", "Report what is missing before a site's checks can run."),
-    "first-hour": ("first_hour", "Run the ten commands of the first hour, and pack their output."),
-    "every-node": ("every_node", "Run a session on each node of the allocation."),
-    "verdict": ("verdict", "Judge each node PASS, PERF-FAIL, HW-FAIL, ..., with reasons."),
-    "diagnose": ("diagnose", "Show which degraded components explain missed limits."),
-    "fabric": ("fabric", "Name the NICs, nodes and switches that are slow."),
+#: The commands in the order of the help: the module of this package that adds each to `commands`,
+#: and its line of the help, which needs no import.
+_ALL = {
+    "summary": (
+        "cli.summary",
+        "Show a session on one screen: status, E1 to E17, worst findings.",
+    ),
+    "results": ("cli.results", "List sessions, and show or validate their results."),
+    "coverage": (
+        "cli.coverage",
+        "Show which of E1 to E17 a session ran, and why not the others.",
+    ),
+    "claims": (
+        "papers.claims_command",
+        "Show which published findings are reproduced here.",
+    ),
+    "report": ("cli.report", "Write the HTML page of a session."),
+    "topology": ("cli.node", "Show node models, and compare a node's tools with one."),
+    "nics": ("cli.nics", "Compare the NICs of this node with its node model."),
+    "best-gpus": (
+        "cli.node",
+        "Print the best K devices of a node, or run a command on them.",
+    ),
+    "fidelity": (
+        "papers.fidelity_command",
+        "Simulate a node and compare it with published values.",
+    ),
+    "tools": ("cli.tools", "Run third-party benchmarks, as a check does or in rounds."),
+    "calibrate": (
+        "cli.calibrate",
+        "Calibrate references of a partition from its sessions.",
+    ),
+    "compare": (
+        "cli.compare",
+        "Show what is worse, better or missing in B relative to A.",
+    ),
+    "export": ("cli.export", "Write results as one table."),
+    "fleet": (
+        "cli.fleet",
+        "Show which of many nodes stand out, and what changed on them.",
+    ),
+    "references": (
+        "cli.references",
+        "Show the reference of each metric, and its source.",
+    ),
+    "sets": ("cli.sets", "Show the checks of each set, and their times."),
+    "site-check": (
+        "cli.site_check",
+        "Report what is missing before a site's checks can run.",
+    ),
+    "first-hour": (
+        "cli.first_hour",
+        "Run the ten commands of the first hour, and pack their output.",
+    ),
+    "every-node": ("cli.every_node", "Run a session on each node of the allocation."),
+    "verdict": (
+        "cli.verdict",
+        "Judge each node PASS, PERF-FAIL, HW-FAIL, ..., with reasons.",
+    ),
+    "diagnose": (
+        "cli.diagnose",
+        "Show which degraded components explain missed limits.",
+    ),
+    "fabric": ("cli.fabric", "Name the NICs, nodes and switches that are slow."),
 }
 
+#: Those whose subpackage is installed: the core does without `papers`.
+COMMANDS = {
+    name: (module, line)
+    for name, (module, line) in _ALL.items()
+    if find_spec(f"fabricheck.{module.partition('.')[0]}") is not None
+}
 
 #: The group to which the modules below add their commands; `app`, at the end, is the command line.
 commands = typer.Typer(rich_markup_mode=None)
@@ -86,7 +132,7 @@ class OneSentenceGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _ = COMMANDS[cmd_name]
-        importlib.import_module(f"fabricheck.cli.{module}")
+        importlib.import_module(f"fabricheck.{module}")
         return _built(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from altair.utils import schemapi
 
@@ -18,10 +19,10 @@ from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
+    added,
     document_figures,
     environment,
     experiments,
-    judged_claims,
     nodes,
     rests_on,
     states,
@@ -51,14 +52,15 @@ NOWHERE = "no partition"
 class Part:
     """One partition of the page.
 
-    slug: its part of ids and file names. undrawn: a sentence for each figure lost to a defect.
+    slug: its part of ids and file names. added: by id the content of sections of subpackages.
+    undrawn: a sentence for each figure lost to a defect.
     """
 
     observed: Observed
     slug: str
     verdict: verdict.Verdict
     worst: worst.Worst
-    claims: judged_claims.Claims
+    added: dict[str, Any]
     figures: dict[str, list[Shown]]
     references: tuple[rests_on.Reference, ...]
     facts: list[environment.Fact]
@@ -209,8 +211,12 @@ class Contents:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Figures and claims lost to a defect, one sentence each."""
-        return tuple(one for part in self.parts for one in (*part.undrawn, *part.claims.defects))
+        """What was lost to a defect, one sentence each."""
+        lost = (
+            (*part.undrawn, *(one for each in part.added.values() for one in each.defects))
+            for part in self.parts
+        )
+        return tuple(one for each in lost for one in each)
 
     @cached_property
     def counterparts(self) -> list[Counterpart]:
@@ -281,7 +287,7 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
             name,
             judged,
             worst.of(one),
-            judged_claims.of(one),
+            {each.ID: each.of(one) for each in added.sections()},
             figures,
             references,
             environment.of(one),

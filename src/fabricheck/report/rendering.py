@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -12,6 +13,7 @@ from markupsafe import Markup
 
 from fabricheck.core.amounts import number, short, size
 from fabricheck.core.text import printable
+from fabricheck.report import added
 
 #: The folder of pages in a results folder, with one folder for each session; and its page.
 PAGES, PAGE = "reports-html", "index.html"
@@ -39,13 +41,16 @@ KINDS: Mapping[str, str] = {
 def templates(html: bool) -> jinja2.Environment:
     """Return the templates, which escape the markup of HTML or of Markdown in values."""
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("fabricheck.report"),
+        loader=jinja2.FileSystemLoader(
+            [Path(__file__).with_name("templates"), *(one.TEMPLATES for one in added.sections())]
+        ),
         autoescape=html,
         undefined=jinja2.StrictUndefined,
         finalize=_printable if html else _markdown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["added"] = added.sections()
     made.filters |= {
         "number": cell,
         "size": size,

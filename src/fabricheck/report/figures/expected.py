@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.judge.claims import CLAIMS, fitted_keys
+from fabricheck.report import added
 from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
-
-#: The most claims that a figure names.
-_MOST_CLAIMS = 4
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,7 @@ def of(observed: Observed, point: Series) -> Expected | None:
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
     """Return a sentence on published values that are no evidence for a simulation, or nothing.
 
-    These are the values that it was fitted to, and the claims on others that are fitted or built
-    in.
+    These are the values that it was fitted to, and what subpackages add of the others.
     """
     if observed.node is None or not observed.simulated:
         return ""
@@ -70,18 +66,5 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
             f" The simulation was fitted to {named}: agreement there, and wherever the same "
             "parameter decides, is no evidence."
         )
-    others = shown - keys.keys()
-    claims = [
-        claim.id
-        for claim in CLAIMS
-        if others.intersection(claim.records)
-        and (claim.built_in or any(fitted_keys(claim, observed.node)))
-    ]
-    if claims:
-        more = f" ({len(claims) - _MOST_CLAIMS} more)" if len(claims) > _MOST_CLAIMS else ""
-        said += (
-            " Of the claims on published values here, these rest on what was fitted or is built "
-            f"in, so that it is no evidence where they hold: {', '.join(claims[:_MOST_CLAIMS])}"
-            f"{more}."
-        )
-    return said
+    others = frozenset(shown - keys.keys())
+    return said + "".join(each.fitted(observed, others) for each in added.sections())

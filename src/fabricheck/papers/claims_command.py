@@ -1,0 +1,195 @@
+"""`fabricheck claims`: which published findings a session's results reproduce."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
+from fabricheck.cli.results import OnNodes, choose, entries_of, heading, say_problems
+from fabricheck.core.documents import documents
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.vocabulary import EXIT_GOOD
+from fabricheck.papers.claims import CLAIMS, Claim, Verdict, evaluate
+from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.results.observed import Observed, observe
+
+#: The sentence gets the rest of the line.
+COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11)
+
+
+@commands.command("claims")
+def claims(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[SESSION|FOLDER|FILE]",
+            help="A session's id, a document, or a folder of documents.",
+        ),
+    ] = "latest",
+    on: OnNodes = None,
+    as_json: AsJson = False,
+    show_all: Annotated[
+        bool,
+        typer.Option("--all", help="List claims that are not testable one by one, not by reason."),
+    ] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="List the claims and their rules; no session is read.")
+    ] = False,
+) -> None:
+    """Show which published findings are reproduced here; any outcome ends with 0.
+
+    Ends with 4 when a document is unreadable, with 3 when there is none.
+    """
+    if rules:
+        _show_rules(as_json)
+        return
+    results = choose(what, on)
+    entries = entries_of(results)
+    found = [
+        (observed, list(evaluate(CLAIMS, observed)))
+        for observed in observe(None, entries)
+        if observed.documents or observed.cases
+    ]
+    if as_json:
+        problems = [problem for entry in entries for problem in entry.problems]
+        rows = [_json(observed, one) for observed, verdicts in found for one in verdicts]
+        output.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
+    else:
+        console = output.console()
+        console.print(heading(results))
+        for observed, verdicts in found:
+            _show(observed, verdicts, show_all)
+    code = say_problems(results, entries)
+    if code != EXIT_GOOD:
+        raise typer.Exit(code)
+    if not entries:
+        raise NotFoundError(f"There is no result document in {what}.")
+
+
+def _show_rules(as_json: bool) -> None:
+    if as_json:
+        listed = [
+            {**_claim(one), "rests_on": list(one.rests_on), "built_in": one.built_in}
+            for one in CLAIMS
+        ]
+        output.write_json({"claims": listed})
+        return
+    rows = [
+        (one.id, _place(one), f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}.")
+        for one in CLAIMS
+    ]
+    output.print_table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
+
+
+def _place(claim: Claim) -> str:
+    return f"{documents()[claim.document].short}, {claim.where}"
+
+
+def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
+    console = output.console()
+    console.print(f"\n{_name(observed)}")
+    rows = [
+        (one.claim.id, _place(one.claim), _outcome(one), _why(one))
+        for one in verdicts
+        if show_all or one.outcome != NOT_TESTABLE
+    ]
+    if rows:
+        output.print_table(COLUMNS, rows, widths=WIDTHS)
+    if not show_all:
+        for reason, ids in _by_reason(verdicts):
+            console.print(output.plain(f"Not testable here, because {reason}: {', '.join(ids)}."))
+    console.print(output.plain(_count(observed, verdicts)))
+
+
+def _name(observed: Observed) -> str:
+    node = f", node {observed.node.name}" if observed.node else ""
+    overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
+    # Documents outside any session can have several runtimes, each of which is judged separately.
+    where = (
+        observed.where or f"documents outside any session ({', '.join(sorted(observed.runtimes))})"
+    )
+    on = f" on {observed.on}" if observed.on else ""
+    return f"{where}{on}, {_kind(observed)}{node}{overlay}"
+
+
+def _kind(observed: Observed) -> str:
+    return observed.kind if observed.documents else "no results"
+
+
+def _outcome(one: Verdict) -> str:
+    if not one.by_construction:
+        return one.outcome
+    return f"{one.outcome}, {'fitted' if one.fitted else 'built in'}"
+
+
+def _why(one: Verdict) -> str:
+    because = one.finding.because.rstrip(".") + "."
+    said = [because[0].upper() + because[1:]]
+    if one.kind == "simulated" and one.claim.built_in and one.outcome != NOT_TESTABLE:
+        said.append(f"The simulated node assumes that {one.claim.built_in}.")
+    if one.noisy:
+        said.append("One of its series is noisy.")
+    return " ".join(said)
+
+
+def _by_reason(verdicts: list[Verdict]) -> Iterator[tuple[str, list[str]]]:
+    groups: dict[str, list[str]] = {}
+    for one in verdicts:
+        if one.outcome == NOT_TESTABLE:
+            groups.setdefault(one.finding.because.rstrip("."), []).append(one.claim.id)
+    yield from groups.items()
+
+
+def _count(observed: Observed, verdicts: list[Verdict]) -> str:
+    count = {
+        outcome: sum(one.outcome == outcome for one in verdicts)
+        for outcome in (REPRODUCED, REFUTED, NOT_TESTABLE)
+    }
+    construction = sum(one.by_construction for one in verdicts)
+    no_evidence = (
+        f" ({construction} by construction, fitted or built in: no evidence)"
+        if construction
+        else ""
+    )
+    return (
+        f"{len(verdicts)} claims, {_kind(observed)}: {count[REPRODUCED]} reproduced{no_evidence}, "
+        f"{count[REFUTED]} not reproduced, {count[NOT_TESTABLE]} not testable here."
+    )
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    document = documents()[claim.document]
+    return {
+        "claim": claim.id,
+        "statement": claim.statement,
+        "document": {"key": claim.document, "title": document.title, "url": document.url},
+        "where": claim.where,
+        "rule": claim.rule,
+        "experiments": list(claim.experiments),
+        "records": list(claim.records),
+    }
+
+
+def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
+    return {
+        "partition": observed.where,
+        "scheduler_node": observed.on,
+        "kind": one.kind,
+        "runtimes": sorted(observed.runtimes),
+        "node": observed.node.name if observed.node else None,
+        "overlay": observed.overlay,
+        **_claim(one.claim),
+        "outcome": one.outcome,
+        "because": one.finding.because,
+        "by_construction": one.by_construction,
+        "fitted": list(one.fitted),
+        "built_in": one.claim.built_in if one.kind == "simulated" else None,
+        "noisy": one.noisy,
+        "numbers": [asdict(number) for number in one.finding.numbers],
+        "published": [asdict(number) for number in one.published],
+    }

@@ -1,0 +1,317 @@
+"""The committed plan: which records are compared with which simulated series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.yaml_files import read_mapping, validated
+from fabricheck.node import NodeModel
+from fabricheck.node.loading import node_directory
+from fabricheck.node.schema import Quantity
+from fabricheck.papers.fidelity.planfile import Entry, PlanFile, Read, Statement
+from fabricheck.references.published import Published, Record, at
+
+#: Devices of a series in order: (device,), (source, destination), or a set; empty for all ranks.
+Place = tuple[int, ...]
+
+#: The most fitted parameters; with more, little would be predicted. Twelve are for memory, links
+#: and engines, and three for the cost of ranks, simultaneous copies of pageable memory and
+#: messages.
+MOST_FITTED = 12 + 3
+
+
+@dataclass(frozen=True)
+class Item:
+    """One record to compare, and the devices of its series."""
+
+    record: Record
+    place: Place
+    read: Read | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The items of one entry; ``remark`` is why they are not run, or do not count."""
+
+    title: str
+    items: tuple[Item, ...]
+    remark: str | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked plan; every record in it exists and occurs once."""
+
+    path: Path
+    file: PlanFile
+    records: Published
+    fitted: tuple[Group, ...]
+    predicted: tuple[Group, ...]
+    beside: tuple[Group, ...]
+
+
+def plan_path(node: NodeModel) -> Path:
+    """Return the file of a node's plan, ``reference_values/fidelity-NODE.yaml``.
+
+    :raises NotFoundError: when there is none.
+    """
+    path = node_directory().parents[1] / "reference_values" / f"fidelity-{node.name}.yaml"
+    if not path.is_file():
+        raise NotFoundError(f"{path}: there is no such file, so {node.name} has no comparison.")
+    return path
+
+
+def read_plan(path: Path, node: NodeModel) -> Plan:
+    """Read and check a plan against the node model and the published data set.
+
+    :raises NotFoundError: for a file or a record that does not exist.
+    :raises InvalidInputError: for a fault of the file, one sentence that names file and record.
+    """
+    content, _ = read_mapping(path)
+    file = validated(PlanFile, content, path)
+    if file.node != node.name:
+        raise InvalidInputError(f"{path}: it is for node {file.node}, not for {node.name}.")
+    records = at(path.parent / file.published)
+    expander = _Expander(path, file, node, records)
+    plan = Plan(
+        path,
+        file,
+        records,
+        fitted=expander.groups(file.fitted, frozenset()),
+        predicted=expander.groups(file.predicted, expander.fitted_ids()),
+        beside=expander.groups(file.beside, expander.fitted_ids()),
+    )
+    _check_fitted(plan, node)
+    _check_complete(plan, node)
+    for statement in file.statements:
+        expander.check_statement(statement)
+    return plan
+
+
+def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple[Place, ...]:
+    """Return the places that a text of the file names, in order; "ranks" is one place of all ranks.
+
+    :param devices: whether "all" means devices, not ordered pairs.
+    :raises InvalidInputError: when the text names no place.
+    """
+    n = len(node.devices)
+    pairs = tuple((a, b) for a in range(n) for b in range(n) if a != b)
+    if text == "all":
+        return tuple((device,) for device in range(n)) if devices else pairs
+    if text == "ranks":
+        return ((),)
+    found: list[Place] = []
+    for word in text.split(","):
+        members = tuple(pair for pair in pairs if node.link_class(*pair).name == word)
+        if members:
+            found += members
+            continue
+        place = tuple(
+            int(part) if part.isdecimal() and len(part) < 9 else -1 for part in word.split("-")
+        )
+        if not all(0 <= device < n for device in place) or len(place) not in (1, 2):
+            raise InvalidInputError(
+                f"{path}: '{word}' is not a device, pair or link class of {node.name}."
+            )
+        found.append(place)
+    return tuple(found)
+
+
+class _Expander:
+    def __init__(self, path: Path, file: PlanFile, node: NodeModel, records: Published) -> None:
+        self.path = path
+        self.file = file
+        self.node = node
+        self.all = records
+
+    def record(self, name: str) -> Record:
+        if name not in self.all.records:
+            raise NotFoundError(f"{self.path}: {self.all.path} has no record '{name}'.")
+        record = self.all.record(name)
+        if not record.comparable:
+            raise InvalidInputError(
+                f"{self.all.path}: record '{name}' cannot be compared: it is in {record.unit}."
+            )
+        others = {
+            (also.system, experiment) for also in self.file.also for experiment in also.experiments
+        }
+        known = record.system in self.node.systems
+        if not known and (record.system, record.experiment) not in others:
+            raise InvalidInputError(
+                f"{self.path}: record '{name}' is of {record.system} ({record.accelerator}), which "
+                f"has no node {self.node.name}."
+            )
+        return record
+
+    def check_run(self, read: Read) -> None:
+        for name in read.runs:
+            if name not in self.file.runs:
+                raise InvalidInputError(f"{self.path}: there is no run '{name}'.")
+
+    def check_statement(self, statement: Statement) -> None:
+        for read in filter(None, (statement.read, statement.against)):
+            self.check_run(read)
+        if statement.lost is not None:
+            for pair in lost_records(statement, self.node, self.path):
+                for name in pair:
+                    self._check_units(self.record(name), statement.read)
+        for name in statement.records:
+            record = self.record(name)
+            if statement.ratio is None and statement.against is None:
+                self._check_units(record, statement.read)
+            elif record.unit != "ratio" and not (statement.against and record.unit == "percent"):
+                raise InvalidInputError(f"{self.path}: record '{name}' is not a ratio.")
+
+    def fitted_ids(self) -> frozenset[str]:
+        return frozenset(name for entry in self.file.fitted for name, _ in self._records(entry))
+
+    def groups(self, entries: Iterable[Entry], without: frozenset[str]) -> tuple[Group, ...]:
+        return tuple(self._group(entry, without) for entry in entries)
+
+    def _group(self, entry: Entry, without: frozenset[str]) -> Group:
+        if entry.read is not None:
+            self.check_run(entry.read)
+        pattern = isinstance(entry.records, str)
+        items = []
+        for name, place in self._records(entry):
+            if name in without and pattern:
+                continue
+            record = self.record(name)
+            if entry.read is not None:
+                self._check_units(record, entry.read)
+            items.append(Item(record, place, entry.read))
+        return Group(entry.title, tuple(items), entry.not_run or entry.reason)
+
+    def _records(self, entry: Entry) -> list[tuple[str, Place]]:
+        if isinstance(entry.records, dict):
+            return [(name, self._one(place)) for name, place in entry.records.items()]
+        assert entry.places is not None
+        pattern = entry.records
+        devices = "{device}" in pattern
+        places = places_of(entry.places, self.node, devices=devices, path=self.path)
+        try:
+            return [(_named(pattern, place), place) for place in places]
+        except (KeyError, IndexError, ValueError):
+            raise InvalidInputError(
+                f"{self.path}: the pattern '{pattern}' and the places '{entry.places}' do not "
+                "match."
+            ) from None
+
+    def _one(self, text: str) -> Place:
+        places = places_of(text, self.node, devices=True, path=self.path)
+        if len(places) != 1:
+            raise InvalidInputError(f"{self.path}: '{text}' is not one place.")
+        return places[0]
+
+    def _check_units(self, record: Record, read: Read) -> None:
+        """Refuse a unit that cannot be converted to the record's unit."""
+        latency = read.operations[0].startswith("latency") or read.convert == "time"
+        given = "us" if latency else "percent" if read.percent_of else "GB/s"
+        if given != record.unit:
+            raise InvalidInputError(
+                f"{self.path}: record '{record.id}' is in {record.unit}, but what is read for it "
+                f"is in {given}."
+            )
+        if latency == (read.counts is not None):
+            raise InvalidInputError(
+                f"{self.path}: record '{record.id}': 'counts' is required for a bandwidth, and "
+                "allowed only there."
+            )
+
+
+def _named(pattern: str, place: Place) -> str:
+    """Insert a place into a pattern of record ids."""
+    if len(place) == 1:
+        return pattern.format(device=place[0])
+    return pattern.format_map({"from": place[0], "to": place[1]})
+
+
+def lost_records(statement: Statement, node: NodeModel, path: Path) -> list[tuple[str, str]]:
+    """Return the record ids of each place of a statement: the lower values, and their base."""
+    assert statement.lost is not None and statement.places is not None
+    ranks = len(places_of(statement.places, node, devices=True, path=path))
+    of = (statement.lost.records, statement.lost.of)
+    return [(of[0].format(rank=rank), of[1].format(rank=rank)) for rank in range(ranks)]
+
+
+def matrix_records(pattern: str, node: NodeModel) -> dict[Place, str]:
+    """Return the record ids of a matrix by ordered pair."""
+    n = len(node.devices)
+    return {(a, b): _named(pattern, (a, b)) for a in range(n) for b in range(n) if a != b}
+
+
+def _ids(groups: Iterable[Group]) -> list[str]:
+    return [item.record.id for group in groups for item in group.items]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _check_fitted(plan: Plan, node: NodeModel) -> None:
+    if node.simulation is None:
+        raise InvalidInputError(f"{node.file}: a comparison needs the key simulation.")
+    parameters = [value for _, value in node.simulation if isinstance(value, Quantity)]
+    wanted = {str(value.record) for value in parameters if value.kind == "fitted"}
+    fitted = set(_ids(plan.fitted))
+    if fitted != wanted:
+        raise InvalidInputError(
+            f"{plan.path}: the fitted records are not those of {node.file}: they differ in "
+            f"{_listed(fitted ^ wanted)}."
+        )
+    if len(fitted) > MOST_FITTED:
+        raise InvalidInputError(
+            f"{plan.path}: {len(fitted)} records are fitted, more than {MOST_FITTED}."
+        )
+
+
+def _check_complete(plan: Plan, node: NodeModel) -> None:
+    """Check that each comparable record occurs once, and that predicted records are exact."""
+    counted = _ids(plan.predicted)
+    left = _left_out(plan)
+    every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *left]
+    twice = {name for name in every if every.count(name) > 1}
+    if twice:
+        raise InvalidInputError(f"{plan.path}: {_listed(twice)} must occur only once.")
+    known = frozenset(name for names in plan.file.experiments.values() for name in names)
+    eligible = _eligible(plan.records, node.systems, known)
+    for also in plan.file.also:
+        eligible |= _eligible(plan.records, (also.system,), frozenset(also.experiments) & known)
+    if missing := eligible - set(every):
+        raise InvalidInputError(f"{plan.path}: neither compared nor left out: {_listed(missing)}.")
+    if wrong := set(counted) - eligible:
+        raise InvalidInputError(
+            f"{plan.path}: not measured, exact and of these experiments: {_listed(wrong)}."
+        )
+
+
+def _left_out(plan: Plan) -> list[str]:
+    """Return the ids of the records that a plan leaves out.
+
+    :raises NotFoundError: for a pattern that matches no record.
+    """
+    left: list[str] = []
+    for pattern in plan.file.left_out:
+        found = plan.records.matching(pattern)
+        if not found:
+            raise NotFoundError(f"{plan.path}: {plan.records.path} has no record '{pattern}'.")
+        left += [record.id for record in found]
+    return left
+
+
+def _eligible(
+    records: Published, systems: tuple[str, ...], experiments: frozenset[str]
+) -> set[str]:
+    """Return the ids of records of systems and experiments: measured, exact and not secondary."""
+    return {
+        name
+        for name, one in records.records.items()
+        if one.system in systems
+        and one.experiment in experiments
+        and one.kind == "measured"
+        and one.qualifier is None
+        and not one.secondary
+    }

@@ -1,0 +1,316 @@
+"""The comparison as Markdown, which the command also prints, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Any
+
+from fabricheck.papers.fidelity.table import AIM, Fidelity, Judged, Matrix, Row, Share, Table
+
+_UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
+
+
+def page(found: Fidelity) -> str:
+    """Return the page of the documentation, which depends on the model and the records alone."""
+    name = found.node.name
+    tolerance = found.plan.file.tolerance
+    out = [
+        f"# Fidelity of the simulated node {name}",
+        "",
+        f"Made by `fabricheck fidelity {name} --write docs/fidelity-{name}.md`; not edited by",
+        "hand.",
+        "",
+        f"[The simulated node](simulated-node.md) {name} beside published values. **Published** is",
+        "a record of `reference_values/published_values.yaml`. **Simulated** follows from the node",
+        f"model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
+        "which run each record is compared with. Compared are all measured, exact, not secondary",
+        f"records of {_all_of(found.plan.file.experiments)} on {', '.join(found.node.systems)}.",
+        *(
+            f"Of {also.system} also those of {_all_of(also.experiments)}: {also.reason}."
+            for also in found.plan.file.also
+        ),
+        "",
+        "Deviation is simulated / published - 1. A bandwidth within "
+        f"{_percent(tolerance.bandwidth)} and a latency within {_percent(tolerance.latency)}",
+        "of the published value are *within*. Everything else is *not explained*: the model has no",
+        "reason for it, and nothing was fitted to it.",
+        "",
+        *summary(found),
+        *_matrices(found),
+        *tables(found),
+    ]
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def text(found: Fidelity) -> str:
+    """Return the command's output: summary and tables."""
+    return "\n".join([*summary(found), *tables(found)]).rstrip("\n") + "\n"
+
+
+def matrices_text(found: Fidelity) -> str:
+    """Return the matrices, published and simulated side by side."""
+    return "\n\n".join("\n".join(_matrix(matrix)) for matrix in found.matrices) + "\n"
+
+
+def summary(found: Fidelity) -> list[str]:
+    """Return the summary as lines of Markdown."""
+    n_fitted = sum(len(table.rows) for table in found.fitted)
+    out = ["## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""]
+    rows = [["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]]
+    notes = []
+    for aim in found.plan.file.aims or (None,):
+        for latency, what in ((False, "bandwidths"), (True, "latencies")):
+            name = what if aim is None else f"{what} of {aim}"
+            share = found.share(latency=latency, aim=aim)
+            if not share.n:
+                continue
+            rows.append(
+                [
+                    name,
+                    str(share.n),
+                    _percent(share.tolerance),
+                    str(share.within),
+                    f"{100 * share.part:.1f} %",
+                    f"{_percent(AIM)}, {'met' if share.part >= AIM else 'not met'}",
+                    str(share.distinct),
+                ]
+            )
+            notes += _notes(name, share, found.share(latency=latency, beside=True, aim=aim))
+        remark = aim and found.plan.file.aims[aim].remark
+        if remark:
+            notes.append(f"- {aim}: {remark}.")
+    if found.statements:
+        holds = sum(judged.holds for judged in found.statements)
+        notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
+    notes.append(
+        "- The records are not as many independent predictions: places that are alike in the "
+        "model, such as pairs of one link class, have one simulated value."
+    )
+    return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
+
+
+def _notes(name: str, share: Share, both: Share) -> list[str]:
+    worst = ", ".join(
+        f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
+        for row in share.worst
+    )
+    notes = [f"- Worst predicted {name}: {worst}."]
+    if both.n > share.n:
+        notes.append(
+            f"- With the {both.n - share.n} {name} that are shown but not counted: "
+            f"{both.within} of {both.n} within {_percent(both.tolerance)} "
+            f"({100 * both.part:.1f} %)."
+        )
+    return notes
+
+
+def tables(found: Fidelity) -> list[str]:
+    """Return all tables as lines of Markdown."""
+    out = ["## Predicted", ""]
+    for table in found.predicted:
+        out += _section(table, "within", "not explained")
+    out += ["## Fitted", "", "A parameter of the node model was fitted to each of these.", ""]
+    for table in found.fitted:
+        out += _section(table, "reproduced", "not reproduced")
+    if found.beside:
+        out += ["## Shown but not counted", ""]
+    for table in found.beside:
+        out += _section(table, "within", "not explained")
+    return [*out, *_statements(found.statements), *_left_out(found)]
+
+
+def _section(table: Table, good: str, bad: str) -> list[str]:
+    out = [f"### {table.title[:1].upper()}{table.title[1:]}", ""]
+    out += [f"Published: {place}." for place in _places(table)]
+    if table.remark:
+        out.append(f"Remark: {table.remark}.")
+    rows = [["record", "unit", "published", "simulated", "deviation", "verdict"]]
+    for row in table.rows:
+        verdict = "not run" if row.simulated is None else good if row.within else f"**{bad}**"
+        rows.append(
+            [
+                row.record.id,
+                _UNITS[row.record.unit],
+                _qualified(row),
+                "-" if row.simulated is None else f"{row.simulated:.2f}",
+                _deviation(row),
+                verdict,
+            ]
+        )
+    return [*out, "", *_table(rows, left={0, 1, 5}), ""]
+
+
+def _places(table: Table) -> list[str]:
+    """Return where the rows are published; for many places, their common part."""
+    places = list(dict.fromkeys(_where(row) for row in table.rows))
+    if len(places) <= 3:
+        return places
+    parts = zip(*(place.split(", ") for place in places), strict=False)
+    common = ", ".join(same[0] for same in takewhile(lambda part: len(set(part)) == 1, parts))
+    return [f"{common}, {len(places)} places"] if common else places
+
+
+def _where(row: Row) -> str:
+    inferred = " (inferred)" if row.record.inferred else ""
+    return f"{row.record.system}{inferred}; {row.record.place}"
+
+
+def _qualified(row: Row) -> str:
+    qualifier = row.record.qualifier
+    shown = row.record.printed
+    return f"{qualifier.replace('_', ' ')} {shown}" if qualifier else shown
+
+
+def _deviation(row: Row) -> str:
+    if row.deviation is None:
+        return "-"
+    shown = f"{100 * row.deviation:+.1f}"
+    return f"{'0.0' if shown == '-0.0' else shown} %"
+
+
+def _all_of(words: Iterable[str]) -> str:
+    *others, last = words
+    return " and ".join(filter(None, (", ".join(others), last)))
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:g} %"
+
+
+def _statements(statements: Sequence[Judged]) -> list[str]:
+    if not statements:
+        return []
+    rows = [["statement", "records", "published", "simulated", "n", "fitted", "verdict"]]
+    for judged in statements:
+        low, high = (f"{round(value, 2) + 0.0:.2f}" for value in (judged.low, judged.high))
+        unit = "" if judged.unit == "ratio" else f" {_UNITS[judged.unit]}"
+        rows.append(
+            [
+                judged.title,
+                ", ".join(dict.fromkeys(judged.records)),
+                f"{judged.published}{unit}",
+                f"{low if low == high else f'{low} to {high}'}{unit}",
+                str(judged.n),
+                str(judged.fitted),
+                "holds" if judged.holds else "**not explained**",
+            ]
+        )
+    return [
+        "## Statements",
+        "",
+        "Published in ranges and round numbers. n: simulated values compared; fitted: how many of",
+        "them a parameter was fitted to.",
+        "",
+        *_table(rows, left={0, 1, 2, 3, 6}),
+        "",
+    ]
+
+
+def _left_out(found: Fidelity) -> list[str]:
+    left = found.plan.file.left_out
+    if not left:
+        return []
+    return ["## Left out", "", *(f"- {name}: {reason}." for name, reason in left.items()), ""]
+
+
+def _matrices(found: Fidelity) -> list[str]:
+    out = ["## Figure 6 of the paper", ""] if found.matrices else []
+    for matrix in found.matrices:
+        out += ["```text", *_matrix(matrix), "```", ""]
+    return out
+
+
+def _matrix(matrix: Matrix) -> list[str]:
+    devices = sorted({device for place in matrix.published for device in place})
+    width = 6 * len(devices)
+    out = [
+        f"{matrix.title}; row: source, column: destination",
+        f"  {'published':<{width}}   {'simulated':<{width}}".rstrip(),
+        "  " + "   ".join("".join(f"{device:6d}" for device in devices) for _ in range(2)),
+    ]
+    for source in devices:
+        halves = []
+        for values in (matrix.published, matrix.simulated):
+            row = (values.get((source, to)) for to in devices)
+            halves.append("".join("     -" if one is None else f"{one:6.2f}" for one in row))
+        out.append(f"{source:2d}" + "   ".join(halves))
+    return out
+
+
+def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
+    """Return a Markdown table that is also readable as text."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = (
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return f"| {' | '.join(cells)} |"
+
+    rule = (
+        "-" * (width + 2) if i in left else "-" * (width + 1) + ":"
+        for i, width in enumerate(widths)
+    )
+    return [line(rows[0]), f"|{'|'.join(rule)}|", *map(line, rows[1:])]
+
+
+def as_json(found: Fidelity) -> dict[str, Any]:
+    """Return the comparison for programs; deviations are fractions, not percent."""
+
+    def shares(aim: str | None = None) -> dict[str, Any]:
+        return {
+            "bandwidths": _share_json(found.share(latency=False, aim=aim)),
+            "latencies": _share_json(found.share(latency=True, aim=aim)),
+        }
+
+    kinds = (("predicted", found.predicted), ("fitted", found.fitted), ("beside", found.beside))
+    return {
+        "node": found.node.identity,
+        **shares(),
+        "aims": {aim: shares(aim) for aim in found.plan.file.aims},
+        "rows": [
+            _row_json(row, kind) for kind, tables in kinds for table in tables for row in table.rows
+        ],
+        "statements": [
+            {
+                "title": judged.title,
+                "records": list(judged.records),
+                "published": judged.published,
+                "simulated": [judged.low, judged.high],
+                "unit": judged.unit,
+                "n": judged.n,
+                "fitted": judged.fitted,
+                "holds": judged.holds,
+            }
+            for judged in found.statements
+        ],
+        "left_out": found.plan.file.left_out,
+    }
+
+
+def _share_json(share: Share) -> dict[str, Any]:
+    return {
+        "n": share.n,
+        "within": share.within,
+        "part": share.part,
+        "tolerance": share.tolerance,
+        "aim": AIM,
+        "distinct_simulated": share.distinct,
+        "worst": [row.record.id for row in share.worst],
+    }
+
+
+def _row_json(row: Row, kind: str) -> dict[str, Any]:
+    return {
+        "record": row.record.id,
+        "kind": kind,
+        "system": row.record.system,
+        "where": row.record.place,
+        "unit": row.record.unit,
+        "published": row.record.value,
+        "simulated": row.simulated,
+        "deviation": row.deviation,
+        "within": row.within,
+    }

@@ -1,0 +1,48 @@
+"""The command ``fabricheck fidelity``: a simulated node compared with published values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import commands
+from fabricheck.cli.output import write_json
+from fabricheck.core.whole_files import write_whole
+from fabricheck.node import load
+from fabricheck.papers.fidelity import compare, render
+
+
+@commands.command("fidelity")
+def fidelity(
+    node: Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")],
+    programs: Annotated[
+        Path | None,
+        typer.Option(
+            "--programs", help="Folder of the simulated programs; default: build/sim/bin."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", help="Write the documentation page to this file.")
+    ] = None,
+    matrices: Annotated[
+        bool, typer.Option("--matrices", help="Print only the matrices of pairs.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Simulate a node and compare it with published values of real nodes.
+
+    Runs the simulated programs. Nothing is measured: every printed number is either published or
+    simulated.
+    """
+    found = compare(load(node), programs)
+    if write is not None:
+        write_whole(write, render.page(found))
+        typer.echo(f"wrote {write}", err=True)
+    if json:
+        write_json(render.as_json(found))
+    elif matrices:
+        typer.echo(render.matrices_text(found), nl=False)
+    elif write is None:
+        typer.echo(render.text(found), nl=False)
