@@ -29,6 +29,15 @@ import loopback_texts as loopbacks
 import nccl_texts
 import topology_texts as topologies
 import verdict_sessions
+from fabricheck.beside import launches, manifest
+from fabricheck.beside.outputs import (
+    PlacedValues,
+    babelstream,
+    nvbandwidth,
+    p2p_test,
+    transferbench,
+)
+from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.core import nodelists, yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -57,18 +66,7 @@ from fabricheck.run.first_hour import packing
 from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
-from fabricheck.tools.outputs import (
-    PlacedValues,
-    babelstream,
-    cxi_loopback,
-    ib_write_bw,
-    nvbandwidth,
-    osu,
-    p2p_test,
-    transferbench,
-)
-from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
-from fabricheck.tools.rounds import launches, manifest
+from fabricheck.tools.outputs import cxi_loopback, ib_write_bw, osu
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import detection, host, simulated
 from fuzzing.judging import Reader, Text, leaves, plain_json, plain_yaml

@@ -101,8 +101,9 @@ def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
     text = (tmp_path / "page" / "index.html").read_text()
     assert 'id="h200-x2-node"' in text and f"{site}/fabricheck/suite/reference_values" in text
     assert "Claims of the documents" in text
-    # The core does without what compares with publications.
-    shutil.rmtree(site / "fabricheck" / "papers")
+    # The core does without what compares with publications, and with third-party tools.
+    for name in ("papers", "beside"):
+        shutil.rmtree(site / "fabricheck" / name)
     without = [one for one in COMMANDS if one[0][0] != "claims"]
     run(site, tmp_path, [*without, (["claims", SESSION], {2}, "No such command 'claims'")])
     text = (tmp_path / "page" / "index.html").read_text()

@@ -13,10 +13,10 @@ from damage import cells, rearranged
 
 import amd_tool_texts as composed
 import composed_tools
+from fabricheck.beside.outputs import babelstream
+from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
+from fabricheck.beside.outputs import transferbench as tb
 from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
-from fabricheck.tools.outputs import babelstream
-from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
-from fabricheck.tools.outputs import transferbench as tb
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "amd-published"
 A2A = (PUBLISHED / "transferbench-1.60-a2a-mi300x.txt").read_text()

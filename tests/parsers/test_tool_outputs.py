@@ -10,8 +10,8 @@ import pytest
 from damage import cells, cuts, rearranged, rows_of
 
 import composed_tools as composed
+from fabricheck.beside.outputs import babelstream, nvbandwidth, p2p_test
 from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
-from fabricheck.tools.outputs import babelstream, nvbandwidth, p2p_test
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 NVBANDWIDTH = (OUTPUTS / "nvbandwidth-h200" / "three_testcases.json").read_text()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.beside import manifest
 from fabricheck.results.document import load
-from fabricheck.tools.rounds import manifest
 from fabricheck.tools.topology import parse_files
 
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.tools.rounds import launches
-from fabricheck.tools.rounds.record import record
+from fabricheck.beside import launches
+from fabricheck.beside.record import record
 
 TESTS = Path(__file__).parents[1]
 NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test",

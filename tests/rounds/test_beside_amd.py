@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import amd_tool_texts as composed
+from fabricheck.beside import launches, manifest, table
+from fabricheck.beside.beside_amd import BESIDE_AMD
+from fabricheck.beside.cases import HOST
+from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
+from fabricheck.beside.outputs import transferbench as tb
 from fabricheck.cli import app
-from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
-from fabricheck.tools.outputs import transferbench as tb
-from fabricheck.tools.rounds import launches, manifest, table
-from fabricheck.tools.rounds.beside_amd import BESIDE_AMD
-from fabricheck.tools.rounds.cases import HOST
 
 TOOLS = ("transferbench", "rocm-bandwidth-test", "babelstream")
 FILES = {"babelstream": "hip-stream"}
@@ -30,12 +30,12 @@ def rounds(folder, programs, *more, tools=TOOLS, number=1):
     words = [str(folder), "--programs", str(programs), "--rounds", str(number)]
     for tool in tools:
         words += [f"--{tool}", str(programs / FILES.get(tool, tool))]
-    return CliRunner().invoke(app, ["tools", "rounds", *words, *more])
+    return CliRunner().invoke(app, ["beside", "rounds", *words, *more])
 
 
 def table_of(folder):
     """Return the table by its first cell, and the whole text."""
-    shown = CliRunner().invoke(app, ["tools", "table", str(folder)])
+    shown = CliRunner().invoke(app, ["beside", "table", str(folder)])
     assert shown.exit_code == 0, shown.output
     rows = [line for line in shown.stdout.splitlines() if line.startswith("| ")]
     return {row.split(" | ")[0].strip("| "): row for row in rows}, shown.stdout

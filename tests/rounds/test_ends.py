@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from fabricheck.beside import command as commands
+from fabricheck.beside import manifest
+from fabricheck.beside.record import record
 from fabricheck.cli import app
-from fabricheck.cli import tools as commands
-from fabricheck.tools.rounds import manifest
-from fabricheck.tools.rounds.record import record
 
 FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
 
 
 def interrupted(programs, folder, launch, number):
     """Run rounds until a launch hangs, end them by a signal, and return the code and stderr."""
-    command = [*FABRICHECK, "tools", "rounds", str(folder), "--programs", str(programs)]
+    command = [*FABRICHECK, "beside", "rounds", str(folder), "--programs", str(programs)]
     environment = os.environ | {"FAKE_FAULT": f"{launch}:hang"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
@@ -52,7 +52,7 @@ def test_a_signal_leaves_what_was_recorded_and_no_end(programs, tmp_path, number
         ("stream-from-host", True),
     ]
     assert [one.sentence for one in found.failures] == [sentence]
-    table = CliRunner().invoke(app, ["tools", "table", str(folder)])
+    table = CliRunner().invoke(app, ["beside", "table", str(folder)])
     assert table.exit_code == 0, table.output
     end = f"ended by signal {number} in round 1, launch stream-from-host."
     assert f", 5 rounds requested, {end}\n" in table.stdout
@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_what_was_recorded(
 
     monkeypatch.setattr(commands, "_note", fill)
     monkeypatch.setenv("FAKE_FAULT", "nvbandwidth:crash")
-    arguments = ["tools", "rounds", str(path.parent), "--programs", str(programs), "--rounds", "1"]
+    arguments = ["beside", "rounds", str(path.parent), "--programs", str(programs), "--rounds", "1"]
     for tool, program in tools.items():
         arguments += [f"--{tool}", str(program)]
     ended = CliRunner().invoke(app, arguments)
@@ -136,12 +136,12 @@ def test_a_full_disk_leaves_what_was_recorded(
 
 def test_a_full_disk_leaves_the_page_as_it_was(tmp_path, limit):
     page = tmp_path / "page.md"
-    begin, end = "<!-- fabricheck tools table -->", "<!-- end of fabricheck tools table -->"
+    begin, end = "<!-- fabricheck beside table -->", "<!-- end of fabricheck beside table -->"
     text = f"before\n\n{begin}\nold\n{end}\n\nafter\n"
     page.write_text(text)
     limit(2048)
     recorded = Path(__file__).parents[1] / "outputs" / "h200" / "beside-1"
-    ended = CliRunner().invoke(app, ["tools", "table", str(recorded), "--write", str(page)])
+    ended = CliRunner().invoke(app, ["beside", "table", str(recorded), "--write", str(page)])
     assert (ended.exit_code, f"{page} cannot be written" in ended.stderr) == (3, True)
     assert page.read_text() == text
     assert [file.name for file in tmp_path.iterdir()] == ["page.md"]

@@ -8,11 +8,11 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from fabricheck.beside import launches, manifest, table
+from fabricheck.beside.record import exit_code, record
 from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError
 from fabricheck.results.document import load
-from fabricheck.tools.rounds import launches, manifest, table
-from fabricheck.tools.rounds.record import exit_code, record
 
 OURS = [
     "stream", "stream-from-host", "stream-to-host", "memcpy",
@@ -151,7 +151,7 @@ def test_several_devices(programs, tools, tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["tools", "rounds", *map(str, arguments)])
+    return CliRunner().invoke(app, ["beside", "rounds", *map(str, arguments)])
 
 
 def test_tools_that_are_not_given_are_left_out_and_failures_said_at_the_end(

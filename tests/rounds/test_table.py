@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from fabricheck.beside import manifest, table
+from fabricheck.beside.beside_nvidia import BESIDE_NVIDIA
+from fabricheck.beside.cases import Cell, Comparison, Ours
+from fabricheck.beside.launches import TESTCASES
+from fabricheck.beside.table import OurOutput, Row, Values
 from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError
-from fabricheck.tools.rounds import manifest, table
-from fabricheck.tools.rounds.beside_nvidia import BESIDE_NVIDIA
-from fabricheck.tools.rounds.cases import Cell, Comparison, Ours
-from fabricheck.tools.rounds.launches import TESTCASES
-from fabricheck.tools.rounds.table import OurOutput, Row, Values
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell("nvbandwidth", ("device_local_copy", 0, 0), "nvbandwidth")
 OTHER = Cell("babelstream", ("Copy",), "babelstream-1GiB")
-BEGIN = "<!-- fabricheck tools table -->"
-END = "<!-- end of fabricheck tools table -->"
+BEGIN = "<!-- fabricheck beside table -->"
+END = "<!-- end of fabricheck beside table -->"
 
 
 def row(ours, *tools, unit="GB/s", target=1.0, half_width=0.0):
@@ -161,7 +161,7 @@ def test_no_rounds(tmp_path):
 
 
 def lines_of(folder, *more):
-    ended = CliRunner().invoke(app, ["tools", "table", str(folder), *map(str, more)])
+    ended = CliRunner().invoke(app, ["beside", "table", str(folder), *map(str, more)])
     assert ended.exit_code == 0, ended.output
     return ended.stdout.splitlines()
 
@@ -210,7 +210,7 @@ def test_folders_of_one_name_are_told_apart(recorded, tmp_path):
 
 def test_a_folder_is_not_counted_twice(recorded, tmp_path):
     (tmp_path / "link").symlink_to(recorded[0])
-    arguments = ["tools", "table", str(recorded[0]), str(tmp_path / "link")]
+    arguments = ["beside", "table", str(recorded[0]), str(tmp_path / "link")]
     ended = CliRunner().invoke(app, arguments)
     assert (ended.exit_code, "is named twice" in ended.stderr) == (2, True)
 
@@ -298,13 +298,13 @@ def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
 def test_markers_that_are_not_once_each_in_order(recorded, tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text(text)
-    ended = CliRunner().invoke(app, ["tools", "table", str(recorded[0]), "--write", str(page)])
+    ended = CliRunner().invoke(app, ["beside", "table", str(recorded[0]), "--write", str(page)])
     assert ended.exit_code == 4 and "must each occur once" in ended.stderr
     assert page.read_text() == text
 
 
 def test_a_page_that_is_not_there(recorded, tmp_path):
-    arguments = ["tools", "table", str(recorded[0]), "--write", str(tmp_path / "none.md")]
+    arguments = ["beside", "table", str(recorded[0]), "--write", str(tmp_path / "none.md")]
     assert CliRunner().invoke(app, arguments).exit_code == 3
 
 
@@ -315,7 +315,7 @@ def test_the_page_of_the_documentation_is_what_the_recorded_folders_give(tmp_pat
     page.write_text(committed)
     lines_of(folder, "--write", page)
     assert page.read_text() == committed, (
-        "made by: fabricheck tools table tests/outputs/h200/beside-1 --write docs/h200.md"
+        "made by: fabricheck beside table tests/outputs/h200/beside-1 --write docs/h200.md"
     )
 
 

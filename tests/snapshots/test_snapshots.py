@@ -234,9 +234,9 @@ OTHERS = {
         best-gpus h200 -k 99
         best-gpus mi250x -k 0
         best-gpus mi250x -k 2 --
-        tools table nowhere
+        beside table nowhere
         tools run nowhere.json --output result.json
-        tools rounds rounds --programs nowhere
+        beside rounds rounds --programs nowhere
         """,
     ),
     "options": (
@@ -314,7 +314,7 @@ OTHERS = {
         topology reframe-devices h200
         best-gpus mi250x -k 2
         best-gpus -k 4 --from rocm-smi/published-hugging-face-shownodesbw.txt
-        tools table beside
+        beside table beside
         """,
     ),
     "site-check": (

@@ -61,7 +61,8 @@ _ALL = {
         "papers.fidelity_command",
         "Simulate a node and compare it with published values.",
     ),
-    "tools": ("cli.tools", "Run third-party benchmarks, as a check does or in rounds."),
+    "tools": ("cli.tools", "Run third-party benchmarks, as a check does."),
+    "beside": ("beside.command", "Run third-party tools and our programs in rounds."),
     "calibrate": (
         "cli.calibrate",
         "Calibrate references of a partition from its sessions.",
@@ -100,7 +101,7 @@ _ALL = {
     "fabric": ("cli.fabric", "Name the NICs, nodes and switches that are slow."),
 }
 
-#: Those whose subpackage is installed: the core does without `papers`.
+#: Those whose subpackage is installed: the core does without `papers` and `beside`.
 COMMANDS = {
     name: (module, line)
     for name, (module, line) in _ALL.items()

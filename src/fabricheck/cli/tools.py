@@ -1,4 +1,4 @@
-"""The commands about third-party benchmarks: ``fabricheck tools run``, ``rounds`` and ``table``."""
+"""`fabricheck tools run`: the third-party benchmarks of a check."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.core import page_block
 from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
-from fabricheck.tools.rounds import record as rounds
-from fabricheck.tools.rounds import render, table
 
 tools_app = typer.Typer(
-    help="Run third-party benchmarks, as a check does or in rounds beside our programs.",
+    help="Run third-party benchmarks, as a check does.",
     no_args_is_help=True,
 )
 commands.add_typer(tools_app, name="tools")
@@ -38,82 +35,3 @@ def run_command(
 
 def _note(sentence: str) -> None:
     typer.echo(sentence, err=True)
-
-
-@tools_app.command("rounds")
-def rounds_command(
-    folder: Annotated[Path, typer.Argument(help="The folder to record in; new, or empty.")],
-    programs: Annotated[Path, typer.Option("--programs", help="Folder of stream, memcpy and p2p.")],
-    nvbandwidth: Annotated[
-        Path | None,
-        typer.Option("--nvbandwidth", help="Path of nvbandwidth 0.8; left out without it."),
-    ] = None,
-    babelstream: Annotated[
-        Path | None,
-        typer.Option("--babelstream", help="BabelStream 5 (CUDA, HIP); else left out."),
-    ] = None,
-    p2p_test: Annotated[
-        Path | None,
-        typer.Option(
-            "--p2p-test", help="Path of CUDA's p2pBandwidthLatencyTest; left out without it."
-        ),
-    ] = None,
-    transferbench: Annotated[
-        Path | None,
-        typer.Option("--transferbench", help="TransferBench from 1.52 on; else left out."),
-    ] = None,
-    rocm_bandwidth_test: Annotated[
-        Path | None,
-        typer.Option("--rocm-bandwidth-test", help="That of ROCm 5.2 to 6.3; else left out."),
-    ] = None,
-    number: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds.")] = 5,
-    limit_s: Annotated[
-        float,
-        typer.Option("--time-limit", min=0.001, help="Time limit of all rounds together in s."),
-    ] = 900,
-) -> None:
-    """Run our programs and third-party benchmarks alternately, and keep all their output.
-
-    A failed launch is recorded and the others go on. The worst failure decides the exit code: 5
-    wrong data, 9 a device error, 6 time limit, 3 not supported, 8 a setting of the node, 7 too
-    noisy, 4 otherwise. 3 also when the record cannot be written, and 128 + n when signal n ended
-    the rounds.
-    """
-    given = {
-        "nvbandwidth": nvbandwidth,
-        "babelstream": babelstream,
-        "p2p-test": p2p_test,
-        "transferbench": transferbench,
-        "rocm-bandwidth-test": rocm_bandwidth_test,
-    }
-    tools = {tool: path for tool, path in given.items() if path is not None}
-    try:
-        found = rounds.record(folder, programs, tools, number, limit_s, _note)
-    except rounds.NotKept as error:
-        for failure in error.failures:
-            output.say(failure.sentence)
-        raise
-    for failure in found.failures:
-        output.say(failure.sentence)
-    raise typer.Exit(rounds.exit_code(found))
-
-
-@tools_app.command("table")
-def table_command(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of fabricheck tools rounds.")],
-    write: Annotated[
-        Path | None,
-        typer.Option("--write", help="A Markdown page; the part between its markers is replaced."),
-    ] = None,
-) -> None:
-    """Compare recorded rounds, one table for each folder.
-
-    The verdict compares the ratio of medians with the row's target and judges nothing else: the
-    exit code is 0 also where a target is missed.
-    """
-    text = render.section(table.read_all(folders))
-    if write is None:
-        typer.echo(text, nl=False)
-        return
-    page_block.rewrite(write, {render.BLOCK: f"\n{text}\n"})
-    typer.echo(f"wrote {write}", err=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
+from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of, printed
-from fabricheck.tools.outputs import PlacedValues
 
 _NAME = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
 _DEVICE = re.compile(r"Device: (\d+), (.+), pciBusID: [0-9a-f]+, pciDeviceID: [0-9a-f]+, .*")

@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import strict_json
 from fabricheck.core.errors import GarbledOutput, InvalidDocument, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
-from fabricheck.tools.outputs import PlacedValues
 
 #: In GB/s (1e9 bytes per second), a latency in ns; None without a measurement.
 Matrix = list[list[float | None]]

@@ -12,9 +12,9 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
+from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core.errors import GarbledOutput, OtherRunError
 from fabricheck.core.lines import Line, ended_lines_of
-from fabricheck.tools.outputs import PlacedValues
 
 VERSION = "2.6.0"
 

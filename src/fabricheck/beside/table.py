@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from fabricheck.beside import manifest as manifests
+from fabricheck.beside.cases import ARRAY_BYTES, CHASE_BYTES, Cell, Comparison, Ours
+from fabricheck.beside.comparisons import COMPARISONS
+from fabricheck.beside.launches import TOOLS
+from fabricheck.beside.manifest import Device, Manifest
+from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import statistics
 from fabricheck.core.errors import InvalidDocument, OtherRunError, UsageError
 from fabricheck.core.text import read_text
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.tools.outputs import PlacedValues
-from fabricheck.tools.rounds import manifest as manifests
-from fabricheck.tools.rounds.cases import ARRAY_BYTES, CHASE_BYTES, Cell, Comparison, Ours
-from fabricheck.tools.rounds.comparisons import COMPARISONS
-from fabricheck.tools.rounds.launches import TOOLS
-from fabricheck.tools.rounds.manifest import Device, Manifest
 
 Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
 

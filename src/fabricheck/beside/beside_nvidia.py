@@ -5,8 +5,7 @@ What the tools measure is taken from their sources: nvbandwidth 0.8, BabelStream
 
 from __future__ import annotations
 
-from fabricheck.tools.outputs import p2p_test
-from fabricheck.tools.rounds.cases import (
+from fabricheck.beside.cases import (
     BABELSTREAM_BYTES,
     BABELSTREAM_CELLS,
     SET,
@@ -16,6 +15,7 @@ from fabricheck.tools.rounds.cases import (
     Comparison,
     Ours,
 )
+from fabricheck.beside.outputs import p2p_test
 
 
 def _nvb(test: str, row: int = 0, column: int = 0) -> Cell:

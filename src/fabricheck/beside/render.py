@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fabricheck.beside.cases import ARRAY_BYTES
+from fabricheck.beside.launches import TOOLS
+from fabricheck.beside.manifest import Manifest
+from fabricheck.beside.table import ONE_ROUND, Campaign, Row, Values
 from fabricheck.core import amounts
-from fabricheck.tools.rounds.cases import ARRAY_BYTES
-from fabricheck.tools.rounds.launches import TOOLS
-from fabricheck.tools.rounds.manifest import Manifest
-from fabricheck.tools.rounds.table import ONE_ROUND, Campaign, Row, Values
 
 #: The part of a page with the tables, see `fabricheck.core.page_block`.
-BLOCK = "fabricheck tools table"
+BLOCK = "fabricheck beside table"
 
 #: The introduction above the tables.
 _LEGEND = f"""\

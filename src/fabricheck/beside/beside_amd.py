@@ -6,9 +6,7 @@ rocm_bandwidth_test 2.6.0, BabelStream 5.0. Nothing of this has run on an AMD GP
 
 from __future__ import annotations
 
-from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
-from fabricheck.tools.outputs import transferbench as tb
-from fabricheck.tools.rounds.cases import (
+from fabricheck.beside.cases import (
     BABELSTREAM_CELLS,
     HOST,
     SET,
@@ -17,6 +15,8 @@ from fabricheck.tools.rounds.cases import (
     Comparison,
     Ours,
 )
+from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
+from fabricheck.beside.outputs import transferbench as tb
 
 #: The set of all GPUs but GPU 0 in `Cell`s of TransferBench; their number is known when it runs.
 OTHERS = "all others"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
+from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of, printed
-from fabricheck.tools.outputs import PlacedValues
 
 _HEADER = re.compile(
     r"function,num_times,n_elements,sizeof,max_(?:mbytes|MB)_per_sec,"

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from fabricheck.tools.outputs import PlacedValues, babelstream, nvbandwidth, p2p_test, transferbench
-from fabricheck.tools.outputs import rocm_bandwidth_test as rbt
-from fabricheck.tools.rounds.beside_amd import OTHERS
-from fabricheck.tools.rounds.beside_nvidia import BESIDE_NVIDIA
-from fabricheck.tools.rounds.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, HOST
-from fabricheck.tools.rounds.comparisons import COMPARISONS
+from fabricheck.beside.beside_amd import OTHERS
+from fabricheck.beside.beside_nvidia import BESIDE_NVIDIA
+from fabricheck.beside.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, HOST
+from fabricheck.beside.comparisons import COMPARISONS
+from fabricheck.beside.outputs import (
+    PlacedValues,
+    babelstream,
+    nvbandwidth,
+    p2p_test,
+    transferbench,
+)
+from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 
 _Named = TypeVar("_Named")
 

@@ -8,11 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from fabricheck.beside.launches import NAMES, order
 from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidDocument, NotFoundError
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.whole_files import write_whole
-from fabricheck.tools.rounds.launches import NAMES, order
 
 #: Its file name in the folder.
 FILE = "rounds.json"

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of
-from fabricheck.tools.outputs import PlacedValues
 
 #: The oldest version whose format is read, and the newest whose format is known.
 OLDEST, NEWEST = (1, 52), (1, 62)

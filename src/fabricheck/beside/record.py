@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, cast
 
+from fabricheck.beside import launches
+from fabricheck.beside import manifest as manifests
+from fabricheck.beside.comparisons import COMPARISONS
+from fabricheck.beside.launches import TOOLS, Command
+from fabricheck.beside.manifest import Failure, LaunchRecord, Manifest
+from fabricheck.beside.table import OurOutput, devices_of, read_printed
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
 from fabricheck.results.model import ResultDocument
-from fabricheck.tools.rounds import launches
-from fabricheck.tools.rounds import manifest as manifests
-from fabricheck.tools.rounds.comparisons import COMPARISONS
-from fabricheck.tools.rounds.launches import TOOLS, Command
-from fabricheck.tools.rounds.manifest import Failure, LaunchRecord, Manifest
-from fabricheck.tools.rounds.table import OurOutput, devices_of, read_printed
 from fabricheck.tools.runner import (
     SEVERITY,
     Ended,

@@ -1,1 +1,0 @@
-"""Rounds: our programs and third-party benchmarks, launched alternately and compared."""
