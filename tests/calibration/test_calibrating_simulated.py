@@ -45,7 +45,7 @@ def simulate(folder, overlay=None):
     platform.write_text(platform_json(load_node("mi250x", overlay)))
     asked = ["--operations", "write", "--pairs", PAIRS, "--sizes", "1GiB", "--output", str(output)]
     kept = {key: value for key, value in os.environ.items() if not key.startswith("FABRICHECK_")}
-    subprocess.run([str(program), *asked], env=kept | {"FABRICHECK_NODE": str(platform)},
+    subprocess.run([str(program), *asked], env=kept | {"FABRICHECK_SIMULATED_NODE": str(platform)},
                    check=True, capture_output=True, timeout=60)  # fmt: skip
     document = load(output)
     worst = min(series["median"] for series in document["series"])

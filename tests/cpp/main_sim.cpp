@@ -7,7 +7,7 @@
 
 // All tests run in one simulation, of the node in three_devices.json.
 int main(int argc, char** argv) {
-  setenv("FABRICHECK_NODE", FABRICHECK_TEST_NODE, 1);
+  setenv("FABRICHECK_SIMULATED_NODE", FABRICHECK_TEST_NODE, 1);
   int result = 1;
   fabricheck::run_simulated([&] {
     fabricheck::require_node();

@@ -36,7 +36,7 @@ from drawn import Drawn as Session
 from drawn import Judged, Limits, chosen_once, factors
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.vocabulary import ENV_NODE, SMALLER_IS_BETTER
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, SMALLER_IS_BETTER
 from fabricheck.node import NodeModel, load
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import changed, routes
@@ -243,7 +243,7 @@ def _run(
             done = subprocess.run(
                 _command(launch, folder),
                 cwd=folder,
-                env=own | dict(launch.variables) | {ENV_NODE: "node.json"},
+                env=own | dict(launch.variables) | {ENV_SIMULATED_NODE: "node.json"},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

@@ -362,10 +362,10 @@ def test_a_page_that_can_not_be_written_is_a_sentence(made, tmp_path, programs):
 
 def test_the_environment_of_a_run_names_the_node_alone(node, fake, tmp_path, monkeypatch):
     """The platform that the programs get is the node's, whatever the caller has set."""
-    monkeypatch.setenv("FABRICHECK_NODE", "/nowhere.json")
+    monkeypatch.setenv("FABRICHECK_SIMULATED_NODE", "/nowhere.json")
     seen = tmp_path / "seen"
-    fake(f'cat "$FABRICHECK_NODE" > {seen}; exit 4')
+    fake(f'cat "$FABRICHECK_SIMULATED_NODE" > {seen}; exit 4')
     with pytest.raises(ProgramFailed):
         compare(node, tmp_path)
     assert json.loads(seen.read_text())["node"]["digest"] == node.sha256
-    assert os.environ["FABRICHECK_NODE"] == "/nowhere.json"
+    assert os.environ["FABRICHECK_SIMULATED_NODE"] == "/nowhere.json"

@@ -56,7 +56,7 @@ def test_a_program_takes_its_command_line_on_the_simulated_node(tmp_path, line):
         for name, value in os.environ.items()
         if not name.startswith(("HSA_", "ROC_", "FABRICHECK_"))
     }
-    own = {"BIN": str(ROOT / "build" / "sim" / "bin"), "FABRICHECK_NODE": str(node)}
+    own = {"BIN": str(ROOT / "build" / "sim" / "bin"), "FABRICHECK_SIMULATED_NODE": str(node)}
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         cwd=tmp_path,

@@ -19,7 +19,9 @@ import factories
 
 FAULT = os.environ.get("FAKE_COPIES", "")
 #: The simulated node, whose file says what of it is asked; no model, which takes 0.2 s to load.
-PLATFORM = json.loads(Path(os.environ.get("FABRICHECK_NODE", os.devnull)).read_text() or "{}")
+PLATFORM = json.loads(
+    Path(os.environ.get("FABRICHECK_SIMULATED_NODE", os.devnull)).read_text() or "{}"
+)
 VALUES = {"h2d": 28.3, "d2h": 28.3, "both": 51.0, "read": 25.5}
 PAGEABLE = {"h2d": 25.28, "d2h": 25.1, "both": 40.0}
 #: Of a domain whose memory has half its bandwidth.

@@ -43,7 +43,7 @@ CHECKS = ("node_topology", "p2p_kernel", "stream_local")
 #: A program that is another one on each node.
 PROGRAM = """#!/bin/sh
 case $SLURMD_NODENAME.$(basename "$0") in
-  node2.stream) FABRICHECK_NODE={faulty} ;;
+  node2.stream) FABRICHECK_SIMULATED_NODE={faulty} ;;
   node[34].p2p) : > "{folder}/$SLURMD_NODENAME.started"; exec sleep 3600 ;;
 esac
 exec {programs}/$(basename "$0") "$@"

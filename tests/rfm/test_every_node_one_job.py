@@ -39,7 +39,7 @@ JOB = ("salloc", "--quiet", "--no-kill", "--exclusive", "--nodes=5", "--gpus-per
 #: A program that is another one on each node.
 PROGRAM = """#!/bin/sh
 case $SLURMD_NODENAME in
-  node2) FABRICHECK_NODE={slow} ;;
+  node2) FABRICHECK_SIMULATED_NODE={slow} ;;
   node[34]) : > "{folder}/$SLURMD_NODENAME.started"; exec sleep 3600 ;;
 esac
 exec {program} "$@"

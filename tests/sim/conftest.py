@@ -85,7 +85,7 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         output = folder / "result.json"
         done = subprocess.run(
             [str(programs / program), *arguments, "--output", str(output)],
-            env=kept | {"FABRICHECK_NODE": str(node)} | variables,
+            env=kept | {"FABRICHECK_SIMULATED_NODE": str(node)} | variables,
             capture_output=True,
             text=True,
             timeout=600,
@@ -127,7 +127,7 @@ def ranks(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
                 *("--output", str(output)),
             ],
             cwd=folder,
-            env=kept | {"FABRICHECK_NODE": str(node)} | variables,
+            env=kept | {"FABRICHECK_SIMULATED_NODE": str(node)} | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -29,7 +29,7 @@ def medians(programs, tmp_path_factory):
         done = subprocess.run(
             [*launcher, *settings, *program, "--output", "result.json"],
             cwd=folder,
-            env=kept | {"FABRICHECK_NODE": "node.json"} | variables,
+            env=kept | {"FABRICHECK_SIMULATED_NODE": "node.json"} | variables,
             capture_output=True,
             text=True,
             timeout=600,

@@ -58,7 +58,7 @@ def window_of(tmp_path_factory, programs: Path):
         plugin = programs / "libfabricheck_node.so"
         command = ["smpirun", "-np", "2", "-platform", plugin, "-hostfile", "hosts",
                    "--log=root.thresh:error", "./program", str(messages)]  # fmt: skip
-        variables = {"FABRICHECK_NODE": "node.json", "HSA_ENABLE_SDMA": str(int(engines))}
+        variables = {"FABRICHECK_SIMULATED_NODE": "node.json", "HSA_ENABLE_SDMA": str(int(engines))}
         done = subprocess.run(
             command,
             cwd=folder,

@@ -237,7 +237,8 @@ def test_a_variable_set_twice_is_told_and_the_first_value_holds(programs, tmp_pa
     path = str(programs / "p2p")
     subprocess.run(
         [sys.executable, "-c", script, path, "HSA_ENABLE_SDMA=0", "HSA_ENABLE_SDMA=1",
-         f"FABRICHECK_NODE={node}", f"LD_LIBRARY_PATH={os.environ.get('LD_LIBRARY_PATH', '')}",
+         f"FABRICHECK_SIMULATED_NODE={node}",
+         f"LD_LIBRARY_PATH={os.environ.get('LD_LIBRARY_PATH', '')}",
          "--", path, "--sizes", "64MiB", "--pairs", "0-1", "--operations", "engine",
          "--output", str(output)],
         check=True, timeout=60, capture_output=True,

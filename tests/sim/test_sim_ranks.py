@@ -80,9 +80,9 @@ def test_without_a_node_nothing_starts(ranks, tmp_path):
 
 
 def test_without_the_plug_in_there_is_no_node(ranks, tmp_path):
-    ran = ranks("affinity", DEVICES[:2], FABRICHECK_NODE="")
+    ran = ranks("affinity", DEVICES[:2], FABRICHECK_SIMULATED_NODE="")
     assert ran.code == 3
-    assert "name its file in FABRICHECK_NODE" in sentences(ran)[0]
+    assert "name its file in FABRICHECK_SIMULATED_NODE" in sentences(ran)[0]
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,14 @@ def test_visible_devices_are_those_that_the_variables_name(run):
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({"FABRICHECK_NODE": ""}, "there is no node to simulate: name its file in FABRICHECK_NODE"),
-        ({"FABRICHECK_NODE": "nowhere.json"}, "FABRICHECK_NODE names 'nowhere.json', which can"),
+        (
+            {"FABRICHECK_SIMULATED_NODE": ""},
+            "there is no node to simulate: name its file in FABRICHECK_SIMULATED_NODE",
+        ),
+        (
+            {"FABRICHECK_SIMULATED_NODE": "nowhere.json"},
+            "FABRICHECK_SIMULATED_NODE names 'nowhere.json', which can",
+        ),
         ({"HIP_VISIBLE_DEVICES": "0,8"}, "HIP_VISIBLE_DEVICES names '8', which is none of the 8"),
         ({"FABRICHECK_SIM_NOISE": "much"}, "FABRICHECK_SIM_NOISE is 'much', not a number"),
     ],

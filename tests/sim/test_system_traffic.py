@@ -87,7 +87,7 @@ def test_a_message_shares_the_links_of_its_node_and_is_counted(tmp_path, program
         ["smpirun", "-np", "2", "-platform", programs / "libfabricheck_node.so",
          "-hostfile", "hosts", "--log=root.thresh:error", "./program"],
         cwd=tmp_path,
-        env=os.environ | {"FABRICHECK_NODE": "node.json"},
+        env=os.environ | {"FABRICHECK_SIMULATED_NODE": "node.json"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -67,7 +67,7 @@ def simulated(tmp_path):
                      "-platform", programs / "libfabricheck_node.so",
                      "--log=root.thresh:error"]  # fmt: skip
         command = [*start, programs / program, *arguments]
-        return run(tmp_path, command, FABRICHECK_NODE=str(node), **variables)
+        return run(tmp_path, command, FABRICHECK_SIMULATED_NODE=str(node), **variables)
 
     return simulated
 

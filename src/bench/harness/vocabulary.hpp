@@ -377,7 +377,7 @@ namespace env {
 /// the folder for results
 inline constexpr const char* results = "FABRICHECK_RESULTS";
 /// the file of the node to simulate
-inline constexpr const char* node = "FABRICHECK_NODE";
+inline constexpr const char* simulated_node = "FABRICHECK_SIMULATED_NODE";
 /// the file to which a dry run writes metrics
 inline constexpr const char* metrics = "FABRICHECK_METRICS_FILE";
 /// 0 switches off all copy engines

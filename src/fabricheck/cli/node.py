@@ -198,7 +198,7 @@ def export(
     ] = 1,
 ) -> None:
     """Print the platform of a node, or of a system of such nodes, for the sim runtime, which reads
-    the file in FABRICHECK_NODE."""
+    the file in FABRICHECK_SIMULATED_NODE."""
     model = load(node, overlay)
     typer.echo(platform_json(model) if nodes == 1 else system_json(model, nodes), nl=False)
 

@@ -11,7 +11,7 @@ from reframe.core.backends import getlauncher
 from reframe.core.exceptions import PipelineError
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.vocabulary import ENV_NODE
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.node.system import system_json
@@ -20,7 +20,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import exceptions, launchers, slurm
 from fabricheck.rfm.run_match import Requested
 
-#: The platform of a simulated node in the stage folder, named by FABRICHECK_NODE.
+#: The platform of a simulated node in the stage folder, named by FABRICHECK_SIMULATED_NODE.
 PLATFORM = "node.json"
 
 
@@ -112,7 +112,7 @@ class OnPartition:
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         (Path(self.stagedir) / PLATFORM).write_text(platform)
-        self.env_vars[ENV_NODE] = PLATFORM
+        self.env_vars[ENV_SIMULATED_NODE] = PLATFORM
 
     def request_of(self, program: str, arguments: Sequence[str]) -> Requested:
         """Return the required content of a program's document."""

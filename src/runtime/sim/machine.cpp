@@ -75,11 +75,11 @@ void read_managed(Machine& machine) {
 Machine* make_machine() {
   auto* machine = new Machine;
   try {
-    const auto path = variable(fabricheck::env::node);
+    const auto path = variable(fabricheck::env::simulated_node);
     if (!path) {
       throw std::runtime_error(
-          "there is no node to simulate: name its file in FABRICHECK_NODE; write it by: fabricheck "
-          "topology export NODE > FILE");
+          "there is no node to simulate: name its file in FABRICHECK_SIMULATED_NODE; write it by: "
+          "fabricheck topology export NODE > FILE");
     }
     const auto* given = description_for_rank();
     machine->node = given == nullptr ? read_node(*path) : *given;

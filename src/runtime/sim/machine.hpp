@@ -58,8 +58,8 @@ struct Machine {
   std::map<aid_t, hipError_t> errors;  ///< last one of each actor
 };
 
-/// The machine, described by the file that FABRICHECK_NODE names; read at the first call and never
-/// destroyed.
+/// The machine, described by the file that FABRICHECK_SIMULATED_NODE names; read at the first call
+/// and never destroyed.
 Machine& machine();
 
 bool exists(int device);

@@ -269,7 +269,7 @@ template <typename Parse>
 auto read(const std::string& path, const Parse& parse_content) {
   std::ifstream file(path);
   if (!file) {
-    throw std::runtime_error("FABRICHECK_NODE names '" + path +
+    throw std::runtime_error("FABRICHECK_SIMULATED_NODE names '" + path +
                              "', which cannot be read; write it by: " + kCommand);
   }
   try {

@@ -344,7 +344,8 @@ std::function<void()> on_halt(const std::function<void()>& told) {
 
 void make_platform_for_ranks() {
   // What ranks get is as it was read: it lasts as long as the process, as their machines do.
-  const auto& read = *new SystemDescription(read_system(*variable(fabricheck::env::node)));
+  const auto& read =
+      *new SystemDescription(read_system(*variable(fabricheck::env::simulated_node)));
   auto messages = std::make_shared<Messages>();
   messages->system = read;
   auto& nodes = messages->system.nodes;

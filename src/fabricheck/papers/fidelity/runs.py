@@ -10,7 +10,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.core.vocabulary import ENV_NODE, BytesOfCopy
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
 from fabricheck.papers.fidelity.plan import Place
@@ -102,7 +102,7 @@ def _run(
     kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
     line = [*command(run, node, folder, output.parent), "--output", str(output)]
     what = f"the run '{name}' of {run.program} on {node.name}"
-    variables = kept | {ENV_NODE: str(platform)} | run.environment
+    variables = kept | {ENV_SIMULATED_NODE: str(platform)} | run.environment
     try:
         done = runner.run(line, TIME_LIMIT, variables)
     except OSError as error:

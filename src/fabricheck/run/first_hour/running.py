@@ -16,7 +16,7 @@ from typing import Literal
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.text import printable
-from fabricheck.core.vocabulary import ENV_NODE, ENV_RESULTS
+from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
@@ -83,7 +83,7 @@ class FirstHour:
             if place.runtime == "sim":
                 node = folder / "node.json"
                 node.write_text(platform_json(load(str(place.model))), encoding="utf-8")
-                self._variables.append(f"{ENV_NODE}={node}")
+                self._variables.append(f"{ENV_SIMULATED_NODE}={node}")
         except OSError as error:
             raise NotFoundError(f"{folder} cannot be created ({error.strerror}).") from None
 

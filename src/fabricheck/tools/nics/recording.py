@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.core.vocabulary import ENV_NODE, Runtime
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, Runtime
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
 from fabricheck.results.model import ResultDocument, node_name
@@ -67,7 +67,7 @@ def record(
     environment = {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith(_ENVIRONMENT) or name == ENV_NODE
+        if name.startswith(_ENVIRONMENT) or name == ENV_SIMULATED_NODE
     }
     content = empty("nics", runtime, simulated is not None, root, environment)
     content["options"] = {

@@ -15,7 +15,7 @@ import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import ENV_NODE, EXIT_CODE, STATUS_OF_EXIT, UNKNOWN
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, EXIT_CODE, STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
@@ -48,7 +48,7 @@ ESSENTIAL = ("links", "NUMA domains")
 _ENVIRONMENT = (
     *GRANTING,
     "CUDA_DEVICE_ORDER",
-    ENV_NODE,
+    ENV_SIMULATED_NODE,
 )
 
 
