@@ -10,7 +10,7 @@ from reframe.core.exceptions import ConfigError
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.rfm import guard, host, launchers, seams
-from fabricheck.site import sets, sites
+from fabricheck.site import sets, sites, this_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -19,10 +19,11 @@ try:
     RESULTS = host.results_folder(default=ROOT / "results")
     _folders = sites.folders(Path(__file__).resolve().parent / "sites")
     # A session needs one system: reading all takes longer than the rest of its start.
-    _selected, _ = sites.selected(sys.argv[1:])
+    _selected, _partition = sites.selected(sys.argv[1:])
     _gathered = sites.gather(
         *_folders, system=_selected or sites.system_of(host.system_name(), *_folders)
     )
+    this_machine.choose(_gathered["systems"], f"{_selected}:{_partition}")
 except FabricheckError as _error:
     raise ConfigError(str(_error)) from None
 

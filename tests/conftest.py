@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import factories
+from fabricheck.site import partitions, this_machine
 
 # What CI systems and terminals set to change colours and widths; typer reads some when imported.
 for _name in [
@@ -56,6 +57,22 @@ def one_session(results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     return results_folder
+
+
+@pytest.fixture
+def single_machine(monkeypatch):
+    """A function that gives the site local the GPUs of a node model."""
+
+    def of(model):
+        monkeypatch.setenv(this_machine.NODE, model)
+        forget()
+
+    def forget():
+        partitions.read_site.cache_clear()
+        partitions.known_sites.cache_clear()
+
+    yield of
+    forget()
 
 
 @pytest.fixture(scope="session")

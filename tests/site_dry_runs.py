@@ -55,7 +55,12 @@ class DryRuns:
 
     def __call__(self, system: str, **variables: str) -> DryRun:
         """Return a dry run, which passed."""
-        name = "-".join([system.replace(":", "."), *(v.strip("/") for v in variables.values())])
+        name = "-".join(
+            [
+                system.replace(":", "."),
+                *(v.strip("/").replace("/", ".") for v in variables.values()),
+            ]
+        )
         if name not in self._read:
             folder = self._made_once(
                 f"dry-run-{name}", lambda folder: _make(folder, system, ASKED | variables)

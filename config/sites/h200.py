@@ -5,23 +5,7 @@ No machine is recognised by its name, so a session names the system: --system=h2
 
 import os
 
-from fabricheck.core import checkout
 from fabricheck.site import clusters
-
-ROOT = checkout.ORIGIN
-
-MPI = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
-
-# Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks) and of nccl-tests.
-OSU = os.environ.get("FABRICHECK_CUDA_OSU", "")
-NCCL_TESTS = os.environ.get("FABRICHECK_NCCL_TESTS", "")
-
-HAS = (*clusters.PROGRAMS, "gpu_aware_mpi", "osu", "nccl-tests")
-LACKS = [
-    *(clusters.RANK_PROGRAMS if MPI == "OFF" else []),
-    *([] if OSU else ["osu"]),
-    *([] if NCCL_TESTS else ["nccl-tests"]),
-]
 
 # Open MPI 5.0.11 of PyPI, built without CUDA, with UCX 1.22 beside it, crashes in these on device
 # buffers (tests/outputs/h200/two-devices-mpi). For an MPI without that fault set the variable to an
@@ -80,20 +64,9 @@ site_configuration = {
         {
             "name": "cuda",
             "target_systems": ["h200"],
-            "features": [one for one in HAS if one not in LACKS],
             # Multicast over NVLink stays off: a machine that shows a part of a host may lack it.
             "env_vars": [["NCCL_NVLS_ENABLE", "0"]],
-            "extras": {
-                "runtime": "cuda",
-                "programs": os.environ.get(
-                    "FABRICHECK_CUDA_PROGRAMS", str(ROOT / "build" / "cuda" / "bin")
-                ),
-                "mpi_without": MPI_WITHOUT,
-                **({"osu_folder": OSU} if OSU else {}),
-                **({"rccl_folder": NCCL_TESTS} if NCCL_TESTS else {}),
-                "build_command": "cmake -S . -B build/cuda -DFABRICHECK_RUNTIME=cuda "
-                f"-DFABRICHECK_MPI={MPI} && cmake --build build/cuda",
-            },
+            **clusters.programs_here("cuda", "local-cuda", mpi_without=MPI_WITHOUT),
         }
     ],
 }

@@ -1,37 +1,21 @@
-"""Any machine without a site file of its own: its memory, measured, and a simulated node."""
-
-import os
+"""Any machine without a site file of its own: its memory, its GPUs, and a simulated node."""
 
 from fabricheck.core import checkout
+from fabricheck.node import load
 from fabricheck.rfm import host
-from fabricheck.site import clusters
-
-ROOT = checkout.ORIGIN
+from fabricheck.site import clusters, this_machine
 
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
 
-# What a build without MPI (FABRICHECK_MPI=OFF) lacks.
-WITHOUT_MPI = clusters.RANK_PROGRAMS if os.environ.get("FABRICHECK_MPI") == "OFF" else ()
-
 # The MPI of `make build`, wherever the PATH has another one before it.
-MPICH = ROOT / ".venv" / "mpich" / "bin"
-
-HOST_PROGRAMS = os.environ.get("FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin"))
-SIM_PROGRAMS = os.environ.get("FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin"))
-
-# Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks), built with MPICH and with smpicc.
-HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
-SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
-
-HOST_LACKS = [*WITHOUT_MPI, *([] if HOST_OSU else ["osu"])]
-SIM_LACKS = [*WITHOUT_MPI, *([] if SIM_OSU else ["osu"])]
+MPICH = checkout.ORIGIN / ".venv" / "mpich" / "bin"
 
 site_configuration = {
     "systems": [
         {
             "name": "local",
-            "descr": "This machine, without GPUs, and simulated nodes",
+            "descr": "This machine and simulated nodes",
             "hostnames": [".*"],
             "partitions": [
                 {
@@ -119,32 +103,42 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": [one for one in (*clusters.PROGRAMS, "osu") if one not in HOST_LACKS],
             "env_vars": [
                 ["FABRICHECK_HOST_DEVICES", str(DEVICES)],
                 *([["PATH", f"{MPICH}:$PATH"]] if MPICH.is_dir() else []),
             ],
-            "extras": {
-                "runtime": "host",
-                "programs": HOST_PROGRAMS,
-                "osu_folder": HOST_OSU,
-                "build_command": "make build",
-                **clusters.of_spack(HOST_PROGRAMS, "local"),
-            },
+            **clusters.programs_here("host", "local", build_command="make build"),
         },
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": [
-                one for one in (*clusters.PROGRAMS, "gpu_aware_mpi", "osu") if one not in SIM_LACKS
-            ],
-            "extras": {
-                "runtime": "sim",
-                "programs": SIM_PROGRAMS,
-                "osu_folder": SIM_OSU,
-                "build_command": "make build",
-                **clusters.of_spack(SIM_PROGRAMS, "local"),
-            },
+            **clusters.programs_here("sim", "local", build_command="make build"),
         },
     ],
 }
+
+# The GPUs of this machine, where a node model describes them.
+if NODE := this_machine.node():
+    RUNTIME = {"amd": "rocm", "nvidia": "cuda"}[load(NODE).vendor]
+    # Multicast over NVLink stays off: a machine that shows a part of a host may lack it.
+    NO_MULTICAST = [["NCCL_NVLS_ENABLE", "0"]] if RUNTIME == "cuda" else []
+    site_configuration["systems"][0]["partitions"].append(
+        {
+            "name": "gpu",
+            "descr": f"The GPUs of this machine, of the node model {NODE}",
+            "scheduler": "local",
+            "launcher": "local",
+            "environs": [RUNTIME],
+            "max_jobs": 1,
+            **clusters.node(NODE, mpi_launcher="mpirun-openmpi"),
+        }
+    )
+    site_configuration["environments"].append(
+        {
+            "name": RUNTIME,
+            "target_systems": ["local"],
+            # Documents have the node model, for whoever judges them without the variable.
+            "env_vars": [clusters.OPEN_MPI_BY_UCX, *NO_MULTICAST, [this_machine.NODE, NODE]],
+            **clusters.programs_here(RUNTIME, f"local-{RUNTIME}"),
+        }
+    )

@@ -105,7 +105,8 @@ def test_scripts_that_jobs_call_are_there():
             assert (ROOT / script).stat().st_mode & 0o100
 
 
-def test_every_partition_of_every_site_has_a_job_that_starts_its_pipeline():
+def test_every_partition_of_every_site_has_a_job_that_starts_its_pipeline(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_NODE", "mi300x")
     sites = [
         runpy.run_path(str(file))["site_configuration"]
         for file in sorted((ROOT / "config/sites").glob("*.py"))

@@ -47,8 +47,8 @@ def test_the_choice_of_checks_is_replaced_and_nothing_else():
     [
         (["--system=lumi"], True),
         (["--system=lumi:gpu", "-t", "node"], True),
-        (["--system=amd"], False),
-        (["--system", "amd"], False),
+        (["--system=local:host"], False),
+        (["--system", "local:host"], False),
         (["--system", "lumi:gpu"], True),
         (["--system=nowhere"], False),
     ],

@@ -797,7 +797,7 @@ def _others() -> Iterator[Reader]:
 
     texts = [
         Text(name, (ROOT / "config" / "sites" / f"{name}.py").read_text(), site)
-        for name in ("lumi", "nvidia")
+        for name in ("lumi", "local")
     ]
     yield Reader("site files", texts, "site.py", free="")
 

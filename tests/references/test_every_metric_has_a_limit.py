@@ -19,7 +19,15 @@ from site_dry_runs import H200_TOOLS
         ("lumi", {}, 1000),
         ("jureca", {}, 1300),
         ("leonardo", {}, 300),
-        ("amd", {"FABRICHECK_AMD_NODE": "mi250"}, 900),
+        (
+            "local:gpu",
+            {
+                "FABRICHECK_NODE": "mi250",
+                "FABRICHECK_ROCM_OSU": "/osu",
+                "FABRICHECK_RCCL_TESTS": "/rccl",
+            },
+            900,
+        ),
         ("h200", H200_TOOLS, 500),
     ],
 )

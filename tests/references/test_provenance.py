@@ -18,6 +18,7 @@ from fabricheck.judge import coverage
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.judge.calibration.groups import FLOOR_AT_ONCE, FLOORS
+from fabricheck.node.loading import available
 from fabricheck.references import marks
 from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import faults, requires
@@ -27,16 +28,26 @@ from fabricheck.references.published import ACCEPTANCE, FILE, MACHINES, THRESHOL
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.rfm import listing
-from fabricheck.site import partitions, sites
+from fabricheck.site import clusters, partitions, sites, this_machine
 from repeated_sessions import several
+
+#: A machine of each node model, with the programs of Spack, whose versions a lock states.
+SINGLE_MACHINES = [
+    {
+        this_machine.NODE: name,
+        "FABRICHECK_ROCM_PROGRAMS": str(clusters.view("local-rocm") / "bin"),
+        "FABRICHECK_CUDA_PROGRAMS": str(clusters.view("local-cuda") / "bin"),
+    }
+    for name in available()
+]
 
 
 @functools.cache
 def targets() -> tuple[partitions.Target, ...]:
-    """Return every partition of the sites, once for each node model that it may have."""
+    """Return every partition of the sites, that of a single machine once for each node model."""
     found = []
     for file in sites.files(sites.SHIPPED):
-        for variables in sites.variants(file):
+        for variables in SINGLE_MACHINES if file.stem == "local" else [{}]:
             with pytest.MonkeyPatch.context() as patch:
                 for name, value in variables.items():
                     patch.setenv(name, value)
@@ -227,11 +238,12 @@ def test_every_set_is_one_that_a_partition_names():
 
 
 def test_a_link_class_of_one_name_has_other_limits_on_another_device():
-    """The node model of a plain AMD node chooses the set; of MI210 there is no value."""
+    """The devices of a single machine choose the set; of MI210 there is no value."""
     found = nodes_of_sets()
     assert found["amd-mi250"] == {"mi250", "mi250-two-sockets", "mi250x"}
     assert (found["amd-mi300a"], found["amd-mi300x"]) == ({"mi300a"}, {"mi300x"})
     assert found["amd"] == {"mi210"}
+    assert found["nvidia"] == {"h200", "a100-booster", "a100-jureca"}
     single = {key: stated().entries("p2p_engine", key).get("engine_single_worst")
               for key in found if key.startswith("amd")}  # fmt: skip
     assert single["amd-mi250"][0] < 50 * 0.8 < single["amd-mi300x"][0]

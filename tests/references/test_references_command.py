@@ -108,9 +108,10 @@ def test_acceptance_limits_are_no_measurements(checks):
     assert "(acceptance limit of lumi-g, versions not stated): checks/" in said
 
 
-def test_derived_values_say_of_what(checks):
+def test_derived_values_say_of_what(checks, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_NODE", "h200")
     checks.append(told("stream_concurrent", SUM))
-    checks.append(told("p2p_kernel", PEERS, "nvidia:node"))
+    checks.append(told("p2p_kernel", PEERS, "local:gpu"))
     said = text()
     assert "[204.8, -0.25, null, GB/s] derived paper-ddr-bw x 1" in said
     assert "derived peak 450 GB/s x 0.8 (kernels reached 0.83" in said
@@ -168,7 +169,7 @@ def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch)
     entry = References(OWN_FOLDER).entries("stream_local", "h200:x2")["copy_worst"]
     checks.append(told("stream_local", {"copy_worst": {"unit": "GB/s", "entry": entry}}, "h200:x2"))
     target = partitions.choose("h200:x2")[0]
-    environment = {"extras": {"runtime": "cuda", "spack_environment": "nvidia"}}
+    environment = {"extras": {"runtime": "cuda", "spack_environment": "local-cuda"}}
     here = replace(target, environments=[environment])
     monkeypatch.setattr(partitions, "choose", lambda system: [here])
     monkeypatch.setattr(listing, "version_at_hand", lambda environment: "14.1")

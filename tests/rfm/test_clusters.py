@@ -62,9 +62,17 @@ def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("variable", "value", "sentence"),
     [
-        ("FABRICHECK_NVIDIA_NODE", "h2000", "h2000: There is no node model 'h2000'"),
-        ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: the devices of that node are amd's."),
-        ("FABRICHECK_AMD_NODE", "h200", "h200: the devices of that node are nvidia's."),
+        ("FABRICHECK_NODE", "h2000", "h2000: There is no node model 'h2000'"),
+        (
+            "FABRICHECK_NODE",
+            "/my/node.yaml",
+            "/my/node.yaml: /my/node.yaml: there is no such file.",
+        ),
+        (
+            "FABRICHECK_NODE",
+            "my.yaml",
+            "my.yaml is not an absolute path: write FABRICHECK_NODE=$PWD/my.yaml.",
+        ),
         (
             "FABRICHECK_JURECA_MI250",
             "typo",

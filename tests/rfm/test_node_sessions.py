@@ -183,7 +183,7 @@ def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
 
     This machine is none: its own NUMA domains are a setting, until rocm-smi shows a link gone.
     """
-    simulated.own_settings("local.py", '"runtime": "sim"', '"runtime": "rocm"')
+    simulated.own_settings("local.py", '"sim", "local",', '"rocm", "local",')
     tools = tmp_path / "tools"
     tools.mkdir()
     published = f"{root}/tests/outputs/rocm-smi/published-hugging-face-${{1#--}}.txt"

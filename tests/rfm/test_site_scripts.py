@@ -17,7 +17,8 @@ import yaml
 
 from fabricheck.cli import sets as sets_command
 from fabricheck.judge import set_times
-from site_dry_runs import ASKED
+from fabricheck.site import clusters
+from site_dry_runs import ASKED, DryRun
 
 pytestmark = pytest.mark.slow
 
@@ -146,8 +147,9 @@ SITES = {
         ["gcc/12.2.0", "nvhpc/24.5", "hpcx-mpi/2.19"],
         {"SLURM_MPI_TYPE": "pmix", "OMPI_MCA_pml": "ucx"},
     ),
-    "nvidia:node": Site(
-        "nvidia",
+    # A single machine, by its node model.
+    "local:gpu h200": Site(
+        "local-cuda",
         "cuda",
         "0,16,32,48,64,80,96,112",
         variables={"OMPI_MCA_pml": "ucx", "NCCL_NVLS_ENABLE": "0"},
@@ -155,8 +157,8 @@ SITES = {
         alone="",
     ),
     # Eight MI300X, four near each of two sockets of 32 cores.
-    "amd:node": Site(
-        "amd",
+    "local:gpu mi300x": Site(
+        "local-rocm",
         "rocm",
         "0,8,16,24,32,40,48,56",
         variables={"OMPI_MCA_pml": "ucx"},
@@ -186,7 +188,20 @@ class Script:
 @pytest.fixture(scope="module")
 def of_site(site_dry_run):
     """Return a function that gives the dry run of the site of a partition."""
-    return lambda partition: site_dry_run(partition.partition(":")[0])
+
+    def of_site(partition: str) -> DryRun:
+        where, _, model = partition.partition(" ")
+        if not model:
+            return site_dry_run(where.partition(":")[0])
+        view = clusters.view(SITES[partition].spack)
+        own = f"FABRICHECK_{SITES[partition].environment.upper()}"
+        tests = clusters.tests_variable(clusters.COLLECTIVE_TESTS[SITES[partition].environment])
+        tools = {f"{own}_OSU": f"{view}/libexec/osu-micro-benchmarks", tests: f"{view}/bin"}
+        return site_dry_run(
+            where, **{"FABRICHECK_NODE": model, f"{own}_PROGRAMS": f"{view}/bin"}, **tools
+        )
+
+    return of_site
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +209,7 @@ def script(of_site):
     """Return a function that gives the script of a check on a partition."""
 
     def script(partition: str, check: str) -> Script:
-        folder = of_site(partition).stage(partition, check)
+        folder = of_site(partition).stage(partition.split()[0], check)
         assert folder.parent.name == SITES[partition].environment
         return Script(folder / "rfm_job.sh")
 
@@ -204,7 +219,7 @@ def script(of_site):
 @pytest.fixture(scope="module")
 def told(of_site):
     """Return a function that gives what the checks of a partition told of themselves."""
-    return lambda partition: of_site(partition).of(partition)
+    return lambda partition: of_site(partition).of(partition.split()[0])
 
 
 @EVERY_SITE
@@ -396,7 +411,7 @@ NO_ENGINE = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"} | ALIKE
     ],
 )
 def test_engines_and_page_migration_on_amd(script, partition, check, set_to):
-    if partition == "amd:node" and check in OF_UNLIKE_PAIRS:
+    if partition == "local:gpu mi300x" and check in OF_UNLIKE_PAIRS:
         pytest.skip("all pairs of MI300X are alike, so its first devices are its best ones")
     assert set_to.items() <= script(partition, check).variables.items()
 
@@ -470,7 +485,7 @@ def test_osu_has_its_own_iterations_and_each_device_alone(script, partition):
 @AMD
 def test_concurrent_stream_of_the_paper(script, partition):
     command = script(partition, "stream_concurrent_large").command
-    if partition == "amd:node":  # a package of MI300X is one device
+    if partition == "local:gpu mi300x":  # a package of MI300X is one device
         assert f" --sizes {8 << 30} --devices each --kernels copy --source host " in command
         return
     assert f" --sizes {8 << 30} --devices each --devices 0,1 --devices 2,3 " in command
@@ -546,15 +561,16 @@ def test_measurements_of_all_pairs_end_in_time_though_every_series_is_noisy(
 
 @AMD
 def test_sets_are_predicted_to_end_in_time_on_eight_devices(told, partition):
-    smoke, node, *_ = set_times.listed(told(partition))[partition]
+    smoke, node, *_ = set_times.listed(told(partition))[partition.split()[0]]
     assert 30 < smoke.whole_s <= 60
     assert 120 < node.whole_s <= 180
 
 
 @EVERY_SITE
 def test_a_page_says_what_is_predicted_and_asks_for_more(told, partition):
-    page = (ROOT / "docs" / "sites" / f"{partition.partition(':')[0]}.md").read_text()
-    smoke, node, full, *_ = set_times.listed(told(partition))[partition]
+    site = "single-machine" if " " in partition else partition.partition(":")[0]
+    page = (ROOT / "docs" / "sites" / f"{site}.md").read_text()
+    smoke, node, full, *_ = set_times.listed(told(partition))[partition.split()[0]]
     times = [f"{smoke.whole_s:.0f} s", f"{node.whole_s:.0f} s", f"{full.whole_s / 60:.0f} min"]
     sentence = "`smoke` {}, `node` {}, all checks {}".format(*times)
     row = " | ".join(times)
@@ -574,10 +590,13 @@ def test_other_pages_ask_for_enough_time_too(told):
 
 
 @AMD
-def test_the_page_of_the_sets_has_what_is_predicted(told, partition):
+def test_the_page_of_the_sets_has_what_is_predicted(told, partition, single_machine):
+    if " " in partition:
+        single_machine(partition.split()[1])
     page = (ROOT / "docs" / "sets.md").read_text()
-    table = sets_command.markdown(partition, set_times.listed(told(partition))[partition], [])
-    marks = f"<!-- sets of {partition} -->\n{table}<!-- end of sets of {partition} -->"
+    where, listed = partition.split()[0], set_times.listed(told(partition))
+    table = sets_command.markdown(where, listed[where], [])
+    marks = f"<!-- sets of {where} -->\n{table}<!-- end of sets of {where} -->"
     assert marks in page
 
 

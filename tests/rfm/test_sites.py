@@ -12,7 +12,11 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.site import sites
 from fabricheck.site.software import spack_yaml
 
-PAGES = sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
+PAGES = [
+    page
+    for page in sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
+    if (sites.SHIPPED / f"{page.stem}.py").exists()
+]
 
 #: The Spack environments of a site that is of another date with another one.
 OTHER_SOFTWARE = {

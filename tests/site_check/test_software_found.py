@@ -131,6 +131,10 @@ def test_all_of_spack_is_there(tree, lumi):
     (tree.bin / "spack").unlink()
     assert {status for status, _ in said(spack.check(lumi, tree.machine()))} == {"ok"}
     assert not list(spack.check(environment_of("/my/bin"), tree.machine()))
+    elsewhere = environment_of("/my/bin", spack_environment="lumi")
+    assert said(spack.check(elsewhere, tree.machine())) == [
+        ("ok", "The programs are those of /my/bin, not of Spack environment lumi."),
+    ]
 
 
 def test_what_builds_is_there(tree, lumi):

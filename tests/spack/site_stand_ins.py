@@ -39,6 +39,6 @@ STAND_INS = {
     "jureca-mi250-ompi5": _ROCKY9,
     "leonardo": StandIn("rhel", "8.7", "2.28", "/usr"),
     "jureca-a100": _ROCKY9,
-    "nvidia": _UBUNTU22,
-    "amd": _UBUNTU22,
+    "local-cuda": _UBUNTU22,
+    "local-rocm": _UBUNTU22,
 }

@@ -31,8 +31,8 @@ BUILT = {
     "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
     "leonardo": _OURS | _CMAKE | {"nccl-tests"},
     "jureca-a100": _OURS | {"nccl-tests"},
-    "nvidia": _OURS | _OPENMPI | {"nccl-tests"},
-    "amd": _OURS | _OPENMPI | {"rccl-tests"},
+    "local-cuda": _OURS | _OPENMPI | {"nccl-tests"},
+    "local-rocm": _OURS | _OPENMPI | {"rccl-tests"},
 }
 ROCM = {"hip", "hsa-rocr-dev", "llvm-amdgpu", "rccl", "comgr", "rocm-smi-lib"}
 
@@ -189,7 +189,7 @@ def test_rccl_tests_are_of_our_own_recipe_and_link_the_rccl_of_the_site(environm
 
 
 def test_a_fortran_compiler_is_asked_for_only_where_something_needs_it(environment):
-    needs = environment.name in ("jureca-mi250", "jureca-mi250-ompi5", "nvidia", "amd")
+    needs = environment.name in ("jureca-mi250", "jureca-mi250-ompi5", "local-cuda", "local-rocm")
     assert needs == ("openmpi" in {node["name"] for node in environment.built()})
     assert needs == bool(environment.fortran())
 

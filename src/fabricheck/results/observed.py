@@ -20,7 +20,7 @@ from fabricheck.results.other_tools import RECORDERS
 from fabricheck.results.session import Case, Session
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Series
-from fabricheck.site import partitions
+from fabricheck.site import partitions, this_machine
 
 Item = TypeVar("Item")
 
@@ -274,13 +274,11 @@ def metrics_of(row: Check) -> Iterator[Metric]:
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:
     """Return the healthy node model of documents: the one they name, else the site's.
 
-    A site of a single machine takes it from a variable (FABRICHECK_AMD_NODE for `amd`), which the
-    documents have.
+    Documents of ``local:gpu`` have it in the variable that named it.
     """
-    variable = f"FABRICHECK_{where.partition(':')[0].upper()}_NODE"
     for document in documents:
-        if variable in document["environment"]:
-            return _node(document["environment"][variable])
+        if where == this_machine.NAME and this_machine.NODE in document["environment"]:
+            return _node(document["environment"][this_machine.NODE])
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])

@@ -23,12 +23,16 @@ JOB_OPTIONS = {
     "FABRICHECK_QOS": "--qos={}",
 }
 
-FEATURES = ("devices", "several_devices", "peers", "ranks", "placements")
-AMD_FEATURES = ("sdma", "xnack")
+_FEATURES = ("devices", "several_devices", "peers", "ranks", "placements")
+_AMD_FEATURES = ("sdma", "xnack")
 
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
 RANK_PROGRAMS = ("affinity", "pingpong", "mpi", "fabric")
 PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
+
+#: The sets of references with values of a device, by its product; another has that of its vendor.
+#: Link classes of the same name are different links on another device.
+_REFERENCES = {"MI250": "amd-mi250", "MI300A": "amd-mi300a", "MI300X": "amd-mi300x"}
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
@@ -46,7 +50,7 @@ CRAY_LOGIN_MODULES = ["craype-x86-trento", "craype-network-ofi", "libfabric", "x
 OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
 
 #: Sizes for devices of 64 GiB and more; both arrays of a copy are far larger than all caches.
-SIZES = {
+_SIZES = {
     "array_bytes": 1 << 30,
     "concurrent_bytes": 8 << 30,
     "scan_kernels": ["copy", "scale", "add", "triad"],
@@ -61,7 +65,7 @@ SIZES = {
 
 #: The sizes for eight AMD devices, whose 56 ordered pairs would otherwise exceed a set's time. Both
 #: arrays of a copy together are four times the 256 MiB of cache of the hosts.
-AMD_SIZES = {
+_AMD_SIZES = {
     "array_bytes": 512 << 20,
     "peer_bytes": 256 << 20,
     "mpi_bytes": 64 << 20,
@@ -115,13 +119,16 @@ def of_this_job(
     return here or list(partitions)
 
 
-def node(name: str, references: str, fabric: str | None = None, **extras: Any) -> dict[str, Any]:
+def node(
+    name: str, references: str | None = None, fabric: str | None = None, **extras: Any
+) -> dict[str, Any]:
     """Return devices, features and extras of a partition whose nodes a node model describes.
 
     :param name: the node model.
-    :param references: the set of references (docs/feature-words.md).
+    :param references: the set of references (docs/feature-words.md); by default that of any node
+        with these devices.
     :param fabric: the fabric that joins the nodes; without one, checks measure one node only.
-    :param extras: added to those that all sites share (`SIZES`), or replacing them.
+    :param extras: added to those that all sites share (`_SIZES`), or replacing them.
     :raises InvalidInputError: when there is no such model.
     """
     model = _model(name)
@@ -129,25 +136,31 @@ def node(name: str, references: str, fabric: str | None = None, **extras: Any) -
     several = len(model.domains) > 1
     return {
         "features": [
-            *FEATURES,
+            *_FEATURES,
             # Where cores and compute units share one memory, no page can migrate.
             *([] if model.shares_memory else ["managed_memory"]),
             *(["several_domains"] if several else []),
             *(["far_domain"] if "far" in model.placements() else []),
-            *(AMD_FEATURES if amd else []),
+            *(_AMD_FEATURES if amd else []),
             *(["nics"] if model.nics else []),
             *(["several_nodes"] if fabric else []),
         ],
         "devices": [{"type": "gpu", "arch": model.architecture, "num_devices": len(model.devices)}],
         "extras": {
             "node": name,
-            "references": references,
-            **SIZES,
-            **(AMD_SIZES if amd else {}),
+            "references": references or references_of(model),
+            **_SIZES,
+            **(_AMD_SIZES if amd else {}),
             **({"fabric": fabric} if fabric else {}),
             **extras,
         },
     }
+
+
+def references_of(model: NodeModel) -> str:
+    """Return the set of references that holds for any node with the devices of a node model."""
+    sets = (name for product, name in _REFERENCES.items() if product in model.device_model)
+    return next(sets, model.vendor)
 
 
 def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, Any]:
@@ -188,13 +201,43 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
     }
 
 
-def of_spack(programs: str, environment: str) -> dict[str, str]:
-    """Return the extra that names a Spack environment; empty unless it provides the programs.
+def programs_here(runtime: str, spack_environment: str, **extras: Any) -> dict[str, Any]:
+    """Return features and extras of an environment whose programs CMake builds on this machine.
 
-    :param programs: their folder, by whatever symbolic link.
+    They are in ``build/RUNTIME/bin``, or in the folder that a variable names. OSU and the tests of
+    RCCL or NCCL are there where variables name their folders.
+
+    :param spack_environment: the folder of spack-env; its view may be that folder of programs, and
+        then has the tools for GPUs, too.
+    :param extras: further ones of the environment.
     """
-    inside = Path(programs).resolve().is_relative_to(view(environment).parent.resolve())
-    return {"spack_environment": environment} if inside else {}
+    own, tests = f"FABRICHECK_{runtime.upper()}", COLLECTIVE_TESTS.get(runtime)
+    folder = Path(_folder(f"{own}_PROGRAMS", checkout.ORIGIN / "build" / runtime / "bin"))
+    by_spack = folder.resolve().is_relative_to(view(spack_environment).parent.resolve())
+    if by_spack and tests:
+        return programs(runtime, spack_environment, **extras)
+    mpi = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
+    osu = os.environ.get(f"{own}_OSU")
+    rccl = os.environ.get(tests_variable(tests)) if tests else None
+    cmake = f"cmake -S . -B build/{runtime} -DFABRICHECK_RUNTIME={runtime} -DFABRICHECK_MPI={mpi}"
+    return {
+        "features": [
+            *(one for one in PROGRAMS if mpi == "ON" or one not in RANK_PROGRAMS),
+            # The ranks of the host have no device whose buffers an MPI could take.
+            *([] if runtime == "host" else ["gpu_aware_mpi"]),
+            *(["osu"] if osu else []),
+            *([tests] if rccl else []),
+        ],
+        "extras": {
+            "runtime": runtime,
+            "programs": str(folder),
+            **({"osu_folder": osu} if osu else {}),
+            **({"rccl_folder": rccl} if rccl else {}),
+            "build_command": f"{cmake} && cmake --build build/{runtime}",
+            **({"spack_environment": spack_environment} if by_spack else {}),
+            **extras,
+        },
+    }
 
 
 def view(environment: str) -> Path:

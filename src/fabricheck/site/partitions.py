@@ -14,7 +14,7 @@ from fabricheck.core.errors import (
     NotFoundError,
     UsageError,
 )
-from fabricheck.site import sites
+from fabricheck.site import sites, this_machine
 
 #: A system, a partition or an environment, as in a site file.
 Section = Mapping[str, Any]
@@ -209,6 +209,8 @@ def choose(name: str, *folders: Path) -> list[Target]:
     system = systems[wanted]
     partitions = {one["name"]: one for one in system["partitions"]}
     if part and part not in partitions:
+        if name == this_machine.NAME:
+            this_machine.node(required=True)
         raise UsageError(
             f"The site {wanted} has no partition {part!r}; it has {', '.join(partitions)}."
         )

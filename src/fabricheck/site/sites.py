@@ -127,15 +127,6 @@ def _matches(system: Mapping[str, Any], machine: str) -> bool:
     return _ANY_HOST not in patterns and any(re.match(one, machine) for one in patterns)
 
 
-def variants(file: Path) -> list[dict[str, str]]:
-    """Return the variables that each make a site file another site: what its ``variants`` returns.
-
-    :raises InvalidInputError: for a file that cannot be read.
-    """
-    found: list[dict[str, str]] = _run(file).get("variants", lambda: [{}])()
-    return found
-
-
 def _run(file: Path) -> dict[str, Any]:
     try:
         return runpy.run_path(str(file))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.node import load
-from fabricheck.node.loading import available
+from fabricheck.core.errors import InvalidInputError
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
@@ -32,25 +30,3 @@ def one_of(variable: str, allowed: Sequence[str]) -> str:
     if chosen not in allowed:
         raise InvalidInputError(f"{variable}={chosen} must be one of {', '.join(allowed)}.")
     return chosen
-
-
-def node_models(vendor: str) -> list[str]:
-    """Return the names of the node models with devices of a vendor."""
-    return [name for name in available() if load(name).vendor == vendor]
-
-
-def node_model(variable: str, default: str, vendor: str) -> str:
-    """Return the name of the node model that a variable names, or the default.
-
-    :raises InvalidInputError: when there is no such model, or its devices are of another vendor.
-    """
-    name = word(variable) or default
-    try:
-        model = load(name)
-    except FabricheckError as error:
-        raise InvalidInputError(f"{variable}={name}: {error}") from None
-    if model.vendor != vendor:
-        raise InvalidInputError(
-            f"{variable}={name}: the devices of that node are {model.vendor}'s."
-        )
-    return name

@@ -10,7 +10,7 @@ from fabricheck.references.calibrated import PublishedRecord
 from fabricheck.references.entries import requires
 from fabricheck.references.origin import Origin, follow, load
 from fabricheck.references.stated import References
-from fabricheck.site import partitions
+from fabricheck.site import clusters, partitions
 
 
 def of(folder: Path, partition: str) -> Expected:
@@ -28,7 +28,7 @@ def of(folder: Path, partition: str) -> Expected:
     found = References(folder)
     model = extras.get("node")
     first = [key for key in (partition, extras.get("references")) if key]
-    users = _users(str(model))
+    users = _users(str(model)) if model is not None else set()
 
     def look_up(check: str, metric: str, unit: str) -> PublishedRecord | None:
         keys = dict.fromkeys([*first, *found.table(check)])
@@ -61,8 +61,8 @@ def _counts(origin: Origin, model: str, used: bool) -> bool:
 
 
 def _users(model: str) -> set[str]:
-    """Return the partitions of a node model, and the sets of references that these name."""
-    return {
+    """Return the partitions of a node model, the sets that they name, and that of its devices."""
+    return {clusters.references_of(load(model))} | {
         one["extras"].get("references", name)
         for name, one in partitions.named(partitions.known_sites())
         if one["extras"].get("node") == model

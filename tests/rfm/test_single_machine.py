@@ -1,0 +1,127 @@
+"""The GPUs of a single machine are what its node model says."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.node import node_directory
+from fabricheck.site import clusters, this_machine
+
+
+def own_model(folder, name="mine"):
+    """Write the node model of a machine with eight MI300X; returns its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = (node_directory() / "mi300x.yaml").read_text()
+    file = folder / f"{name}.yaml"
+    file.write_text(text.replace("name: mi300x", f"name: {name}", 1))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("node", "ranks", "migrates"),
+    [
+        pytest.param("mi250", 8, True, marks=pytest.mark.slow),
+        # Its devices have no memory of their own that a page could go to.
+        pytest.param("mi300a", 4, False, marks=pytest.mark.slow),
+        pytest.param("mi210", 8, True, marks=pytest.mark.full),
+        pytest.param("mi250-two-sockets", 8, True, marks=pytest.mark.full),
+        pytest.param("mi250x", 8, True, marks=pytest.mark.full),
+    ],
+)
+def test_a_machine_is_what_its_node_model_says(site_dry_run, node, ranks, migrates):
+    ended = site_dry_run("local:gpu", FABRICHECK_NODE=node)
+    job = ended.stage("local:gpu", "pingpong_right") / "rfm_job.sh"
+    assert f"\nmpirun -np {ranks} --map-by pe-list=" in job.read_text()
+    told = {one.check for one in ended.told}
+    assert ("managed_migration" in told) == migrates and "managed_zero_copy" in told
+
+
+def partitions_of(suite, system="local"):
+    """Return the partitions of a session of the site local, as ReFrame has them."""
+    ended = suite(f"--system={system}", "--show-config=systems/0/partitions")
+    assert ended.status == 0, ended
+    return {one["name"]: one for one in json.loads(ended.text[ended.text.index("[") :])}
+
+
+def test_without_a_node_model_a_session_says_both_ways_to_one(suite):
+    ended = suite("--system=local:gpu", "-l")
+    assert ended.status == 1
+    draft = suite.results / "nodes" / f"{socket.gethostname()}.yaml"
+    assert (
+        f"local:gpu has no node model ({draft}: there is no such file): set FABRICHECK_NODE to a "
+        "name in config/nodes or to the path of a file, or draft that of this machine with "
+        "'fabricheck topology write' and fill it in."
+    ) in ended
+    assert "gpu" not in partitions_of(suite)
+
+
+def test_a_node_model_outside_of_the_repository_is_taken(suite):
+    file = own_model(suite.folder)
+    suite.variables["FABRICHECK_NODE"] = str(file)
+    gpu = partitions_of(suite)["gpu"]
+    assert (gpu["environs"], gpu["extras"]["node"]) == (["rocm"], str(file))
+    assert gpu["extras"]["references"] == "amd-mi300x"
+
+
+def test_a_draft_is_taken_where_the_gpus_are_asked_for(suite):
+    """It is no reason for a session that names nothing to measure GPUs."""
+    file = own_model(suite.results / "nodes", socket.gethostname())
+    assert partitions_of(suite, "local:gpu")["gpu"]["extras"]["node"] == str(file)
+    assert "gpu" not in partitions_of(suite)
+    # The variable names the model of another machine.
+    suite.variables["FABRICHECK_NODE"] = "h200"
+    assert partitions_of(suite, "local:gpu")["gpu"]["extras"]["node"] == "h200"
+    assert "gpu" in partitions_of(suite)
+
+
+def test_a_draft_that_is_not_complete_says_what_is_missing(suite):
+    file = own_model(suite.results / "nodes", socket.gethostname())
+    file.write_text(re.sub("^title: .*", "title: to fill", file.read_text(), flags=re.MULTILINE))
+    ended = suite("--system=local:gpu", "-l")
+    assert ended.status == 1
+    assert f"{file}: title: it must still be filled in" in ended
+    assert "gpu" not in partitions_of(suite)
+
+
+def test_the_draft_of_this_machine_is_written_where_it_is_looked_for(results_folder):
+    outputs = ROOT / "tests/outputs/rocm-smi/published-hugging-face-shownodesbw.txt"
+    ended = CliRunner().invoke(app, ["topology", "write", "--from", str(outputs)])
+    assert ended.exit_code == 0, ended.output
+    assert yaml.safe_load(this_machine.draft().read_text())["name"] == socket.gethostname()
+    assert this_machine.draft().is_relative_to(results_folder)
+
+
+@pytest.mark.parametrize(
+    "command", [["site-check", "local:gpu"], ["references", "--system=local:gpu"]]
+)
+def test_commands_say_that_there_is_no_node_model(results_folder, command, monkeypatch):
+    monkeypatch.delenv("FABRICHECK_NODE", raising=False)
+    ended = CliRunner().invoke(app, command)
+    assert ended.exit_code == InvalidInputError.exit_code
+    assert "local:gpu has no node model" in " ".join(ended.output.split())
+
+
+def test_the_tools_are_those_of_the_spack_environment_of_the_programs(tmp_path, monkeypatch):
+    monkeypatch.setattr(clusters.checkout, "ORIGIN", tmp_path)
+    for name in ("FABRICHECK_MPI", "FABRICHECK_ROCM_OSU", "FABRICHECK_RCCL_TESTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("FABRICHECK_ROCM_PROGRAMS", raising=False)
+    built = clusters.programs_here("rocm", "local-rocm")
+    assert built["extras"]["programs"] == str(tmp_path / "build/rocm/bin")
+    assert {"osu", "rccl-tests"}.isdisjoint(built["features"])
+    view = clusters.view("local-rocm")
+    monkeypatch.setenv("FABRICHECK_ROCM_PROGRAMS", str(view / "bin"))
+    found = clusters.programs_here("rocm", "local-rocm")
+    assert found["extras"]["spack_environment"] == "local-rocm"
+    assert found["extras"]["osu_folder"] == str(view / "libexec" / "osu-micro-benchmarks")
+    assert found["extras"]["rccl_folder"] == str(view / "bin")
+    assert {"osu", "rccl-tests"} <= set(found["features"])
