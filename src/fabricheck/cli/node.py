@@ -15,6 +15,7 @@ from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
 from fabricheck.node.system import MOST_NODES, system_json
+from fabricheck.site import this_machine
 from fabricheck.tools.topology import (
     Reported,
     Runtime,
@@ -163,7 +164,12 @@ def record_command(
 
 @topology_app.command()
 def write(
-    name: Annotated[str, typer.Argument(help="The name of the new node model.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="The name of the new node model; default: this host's, in the results folder."
+        ),
+    ] = None,
     files: From = None,
     folder: Annotated[
         Path | None,
@@ -172,13 +178,21 @@ def write(
         ),
     ] = None,
 ) -> None:
-    """Draft a node model from the tools' report; values that they do not report are marked."""
+    """Draft a node model from the tools' report; values that they do not report are marked.
+
+    Without a name it is that of this machine, by which 'reframe --system=local:gpu' measures it
+    once nothing is left to fill in.
+    """
+    if name is None:
+        name, folder = this_machine.draft().stem, folder or this_machine.draft().parent
     text, verdict = write_draft(_report(files), name)
     if folder is None:
         typer.echo(text, nl=False)
     else:
         path = folder / f"{name}.yaml"
         try:
+            if path == this_machine.draft():
+                folder.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except FileExistsError:
