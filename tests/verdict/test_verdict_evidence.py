@@ -13,6 +13,7 @@ from fabricheck.judge.verdict import documents, evidence, model, scheduler
 from fabricheck.judge.verdict.evidence import Judged, Run
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
 from fabricheck.references import calibrated
+from fabricheck.results import observed
 
 CHECK = (made.WHERE, "builtin", "stream_local")
 SOFTWARE = evidence.Software(("0.3.0 abc",), ("6.12",), ("6.3",), ("6.12.12",))
@@ -219,6 +220,7 @@ def test_wrong_data_twice_in_one_process_is_positive_unless_a_library_moved_it(t
 
 H200 = {"system": "h200", "partition": "x2", "environ": "cuda", "tags": ["E1"]}
 FEWER = made.failed("sanity", "fewer", "OtherDevicesError")
+LOCAL_GPU = {"system": "local", "partition": "gpu"}
 
 
 def on_bus(functions, number=1, **changes):
@@ -281,6 +283,46 @@ def test_other_devices_in_another_number_are_a_setting(tmp_path, number, device)
     document = factories.on_h200(number)
     document["devices"] = [one | device for one in document["devices"]]
     assert own_rules(of_h200(tmp_path, document)) == {"setting"}
+
+
+#: A single machine, with the name of a node model or the file of one.
+OWN = "/models/mine.yaml"
+
+
+@pytest.mark.parametrize(
+    ("model", "hidden", "rule"),
+    [
+        # Nothing but the name says that there should be eight.
+        ("h200", False, "setting"),
+        # Whoever describes the machine has them.
+        (OWN, False, "lost"),
+        ("h200", True, "lost"),
+    ],
+)
+def test_two_devices_of_a_model_of_eight(
+    tmp_path, monkeypatch, single_machine, model, hidden, rule
+):
+    loaded = observed.load_node
+    monkeypatch.setattr(observed, "load_node", lambda name: loaded(name.replace(OWN, "h200")))
+    single_machine("h200")
+    functions = [factories.pci_function(0x41 + index) for index in range(3 if hidden else 2)]
+    document = on_bus(functions, 2, environment={"FABRICHECK_NODE": model})
+    found = of_h200(tmp_path, document, FEWER | LOCAL_GPU)
+    assert own_rules(found) == {rule}
+    said = [reason.sentence for reason in found.reasons if reason.rule == rule]
+    named = "as FABRICHECK_NODE=h200 has: name a node model with 2 devices" in said[0]
+    assert named == (rule == "setting")
+
+
+def test_the_devices_of_a_single_machine_are_those_of_its_model(tmp_path):
+    """The session says which one it is, wherever it is judged."""
+    document = factories.on_h200(8, environment={"FABRICHECK_NODE": "h200"})
+    document["devices"] = [
+        one | {"name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85017493504}
+        for one in document["devices"]
+    ]
+    found = of_h200(tmp_path, document, FEWER | LOCAL_GPU)
+    assert "setting" in made.rules(found) and "lost" not in made.rules(found)
 
 
 def test_one_device_unlike_the_others_is_no_other_machine(tmp_path):

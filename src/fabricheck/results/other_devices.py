@@ -17,6 +17,7 @@ from fabricheck.core.vocabulary import OF_DEVICES, UNKNOWN
 from fabricheck.node import NodeModel
 from fabricheck.results import settings, state
 from fabricheck.results.model import Device, PciFunction, ResultDocument, node_name
+from fabricheck.site import this_machine
 
 #: Modes of a device that is whole (AMD, NVIDIA), or of which nothing is known.
 _WHOLE = frozenset({"", "SPX", "none", "UNKNOWN", "Not supported"})
@@ -69,7 +70,7 @@ def explained(
     shown = len(document["devices"])
     on_gpu = document["program"]["runtime"] in OF_DEVICES
     modes = [one["compute_partition"] for one in state.device_states(document)] if on_gpu else []
-    mode = _dividing(modes)
+    mode = next(filter(divides, modes), None)
     if mode is not None and (mode == "MIG" or node is not None or stated not in (None, shown)):
         return OtherDevices("setting", divided_sentence(node_name(document["host"]), mode, shown))
     other = _of_another_kind(document, node) if on_gpu and node is not None else None
@@ -110,10 +111,6 @@ def mode_of_parts(shown: int, stated: int) -> str | None:
     """Return the mode of AMD's driver that makes so many devices of those stated; None for none."""
     parts, rest = divmod(shown, stated)
     return None if rest else _MODE_OF_PARTS.get(parts)
-
-
-def _dividing(modes: Iterable[str | None]) -> str | None:
-    return next(filter(divides, modes), None)
 
 
 def _hiding(document: ResultDocument, shown: int, stated: int) -> str | None:
@@ -162,6 +159,13 @@ def _fewer(
             "lost", f"{short}. The driver lacks {named}, which PCI shows or showed."
         )
     on_bus = state.accelerators(document)
+    if node is not None and document["environment"].get(this_machine.NODE) == node.name:
+        # The model of another machine was chosen, as far as anything here tells.
+        return OtherDevices(
+            "setting",
+            f"{short}, as {this_machine.NODE}={node.name} has: name a node model with "
+            f"{count(len(document['devices']), 'device')}, or find out where the others are.",
+        )
     if node is not None and not missing and on_bus is not None and on_bus < stated:
         seen = f"PCI shows {count(on_bus, 'accelerator')} as well"
         return OtherDevices("lost", f"{short}, as {node.name} has. {seen}.")
