@@ -38,6 +38,15 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
+/// Sixteen cores of each domain, as a node of Frontier has them.
+json cores_of(std::size_t domain) {
+  json cores = json::array();
+  for (std::size_t i = 0; i < 16; ++i) {
+    cores.push_back(16 * domain + i);
+  }
+  return cores;
+}
+
 /// A machine of files, and what the runtime tells of it.
 class Tree {
  public:
@@ -55,7 +64,7 @@ class Tree {
     auto& domains = facts_.host["numa_domains"];
     const auto index = domains.size();
     domains.push_back(
-        {{"index", index}, {"cores", {16 * index, 16 * index + 1}}, {"memory_bytes", 1 << 30}});
+        {{"index", index}, {"cores", cores_of(index)}, {"memory_bytes", 1 << 30}});
     return add_node("cpu_cores_count 32\nsimd_count 0\n");
   }
   int add_node(const std::string& properties) {
@@ -86,7 +95,9 @@ class Tree {
     write(function(address) / "class", "0x120000\n");
     write(function(address) / "device", "0x740c\n");
     write(function(address) / "numa_node", std::to_string(numa_node) + "\n");
-    write(function(address) / "local_cpulist", "48-63,112-127\n");
+    const int near = std::max(numa_node, 0);
+    write(function(address) / "local_cpulist",
+          std::to_string(16 * near) + "-" + std::to_string(16 * near + 15) + "\n");
     for (const auto* name : {"current_link_width", "max_link_width"}) {
       write(function(address) / name, "16\n");
     }
@@ -125,6 +136,17 @@ class Tree {
 void add_metrics(const fs::path& function, const std::string& name) {
   fs::copy_file(fs::path(FABRICHECK_TEST_STATES) / "gpu_metrics_versions" / name,
                 function / "gpu_metrics");
+}
+
+/// Compares a description with the one that the tests of the comparison with node models read;
+/// WRITE_SNAPSHOTS writes it.
+void check_kept(const json& description, const std::string& name) {
+  const auto path = fs::path(FABRICHECK_TEST_INVENTORIES) / (name + ".json");
+  if (std::getenv("WRITE_SNAPSHOTS") != nullptr) {
+    write(path, description.dump() + "\n");
+  }
+  std::ifstream file(path);
+  CHECK_MESSAGE(json::parse(file, nullptr, false) == description, name);
 }
 
 json link_of(const json& description, int from, int to) {
@@ -281,6 +303,7 @@ struct TwoH100 : Tree {
 
 TEST_CASE("a node of Frontier has the links of its map, and is joined to its cores by xGMI") {
   const Frontier tree;
+  check_kept(tree.describe(), "mi250x");
   add_metrics(tree.function("0000:d1:00.0"), "v1_3_mi250.bin");
   const auto node = tree.describe();
   CHECK(matrix(node) == kFrontier);
@@ -302,8 +325,7 @@ TEST_CASE("a node of Frontier has the links of its map, and is joined to its cor
   CHECK(device["memory_bytes"] == 68702699520);
   CHECK(device["pci_address"] == "0000:d1:00.0");
   CHECK(device["numa_domain"] == 0);
-  CHECK(device["cores"].size() == 32);
-  CHECK(device["cores"][16] == 112);
+  CHECK(device["cores"] == cores_of(0));
   CHECK(device["host_link"] == json{{"kind", "xgmi"}, {"gb_per_s", 50.0}});
   // /sys and gpu_metrics have a width and a speed of a link that no data takes.
   CHECK(device["pcie"].is_null());
@@ -320,6 +342,7 @@ TEST_CASE("a link that is gone is one fewer of its pair, or none where it was th
   links[0][1] = links[1][0] = 3;
   links[1][3] = links[3][1] = 0;
   const auto node = Frontier(links).describe();
+  check_kept(node, "mi250x-links-gone");
   CHECK(link_of(node, 0, 1)["links"] == 3);
   CHECK(link_of(node, 1, 0)["links"] == 3);
   CHECK(link_of(node, 1, 3)["links"] == 0);
@@ -334,9 +357,19 @@ TEST_CASE("a link that one end alone has is shown of that direction alone") {
   CHECK(link_of(node, 6, 0)["links"] == 1);
 }
 
+TEST_CASE("a device that is off the bus is not seen at all") {
+  const Frontier tree(kFrontier, 5);
+  fs::remove_all(tree.function("0000:d6:00.0"));
+  const auto node = tree.describe();
+  CHECK(node["devices"].size() == 7);
+  CHECK(node["pci_functions"].size() == 7);
+  check_kept(node, "mi250x-device-off-the-bus");
+}
+
 TEST_CASE("a device that PCI shows and the driver does not is seen") {
   const Frontier tree(kFrontier, 5);
   const auto node = tree.describe();
+  check_kept(node, "mi250x-device-off-the-driver");
   CHECK(node["devices"].size() == 7);
   CHECK(node["pci_functions"].size() == 8);
   CHECK(function_at(node, "0000:d6:00.0")["in_driver"] == false);
@@ -380,26 +413,41 @@ TEST_CASE("where PCI tells no domain, KFD does by the nearest cores") {
   write(tree.function("0000:d9:00.0") / "numa_node", "-1\n");
   const auto node = tree.describe();
   CHECK(node["devices"][6]["numa_domain"] == 2);
-  CHECK(node["devices"][6]["cores"] == json{32, 33});
+  CHECK(node["devices"][6]["cores"] == cores_of(2));
   CHECK(node["sources"]["devices.numa_domain"] == "KFD io_links, numa_node");
 }
 
-// Nodes 2, 3 and 6 of eight MI210 in two hives: verbatim from testdata/topo-mi210-xgmi-pcie of
-// ROCm/k8s-device-plugin at ed7646843003e8f0b6a0630346f01bb4d1ecff2e.
-TEST_CASE("two MI210 have one link, and a path over PCIe to one of another hive") {
-  Tree tree;
-  const int first = tree.add_domain();
-  const int second = tree.add_domain();
-  const std::vector<int> nodes{tree.add_gpu(25344), tree.add_gpu(17152), tree.add_gpu(58112)};
-  const std::vector<std::string> addresses{"0000:63:00.0", "0000:43:00.0", "0000:e3:00.0"};
-  for (std::size_t i = 0; i < 3; ++i) {
-    tree.add_function(addresses[i], i < 2 ? 0 : 1);
-    tree.add_device(addresses[i], "AMD Instinct MI210", "gfx90a:sramecc+:xnack-");
-    tree.link(nodes[i], i < 2 ? first : second, kPcie, 20, 312, 32000);
-    tree.link(nodes[i], i < 2 ? second : first, kPcie, 52, 0, 0, "p2p_links");
+namespace {
+
+/// Two MI210 of one hive, and a third of another. Nodes 2, 3 and 6 of eight in two hives: verbatim
+/// from testdata/topo-mi210-xgmi-pcie of ROCm/k8s-device-plugin at
+/// ed7646843003e8f0b6a0630346f01bb4d1ecff2e.
+struct Mi210 : Tree {
+  explicit Mi210(std::size_t count) {
+    const int first = add_domain();
+    const int second = add_domain();
+    const std::vector<unsigned> locations{25344, 17152, 58112};
+    const std::vector<std::string> addresses{"0000:63:00.0", "0000:43:00.0", "0000:e3:00.0"};
+    std::vector<int> nodes;
+    for (std::size_t i = 0; i < count; ++i) {
+      nodes.push_back(add_gpu(locations[i]));
+      add_function(addresses[i], i < 2 ? 0 : 1);
+      add_device(addresses[i], "AMD Instinct MI210", "gfx90a:sramecc+:xnack-");
+      link(nodes[i], i < 2 ? first : second, kPcie, 20, 312, 32000);
+      link(nodes[i], i < 2 ? second : first, kPcie, 52, 0, 0, "p2p_links");
+    }
+    link_both(nodes[0], nodes[1], kXgmi, 15, 50000, 50000);
+    if (count > 2) {
+      link_both(nodes[0], nodes[2], kPcie, 72, 0, 0, "p2p_links");
+    }
   }
-  tree.link_both(nodes[0], nodes[1], kXgmi, 15, 50000, 50000);
-  tree.link_both(nodes[0], nodes[2], kPcie, 72, 0, 0, "p2p_links");
+};
+
+}  // namespace
+
+TEST_CASE("two MI210 have one link, and a path over PCIe to one of another hive") {
+  check_kept(Mi210(2).describe(), "mi210-x2");
+  const Mi210 tree(3);
   const auto node = tree.describe();
   CHECK(link_of(node, 0, 1)["kind"] == "xgmi");
   CHECK(link_of(node, 0, 1)["links"] == 1);
@@ -416,29 +464,43 @@ TEST_CASE("two MI210 have one link, and a path over PCIe to one of another hive"
   check_provenance(node);
 }
 
-TEST_CASE("eight MI300X in SPX have one link of 64 GB/s for each pair") {
-  Tree tree;
-  tree.add_domain();
-  tree.add_domain();
-  std::vector<int> nodes;
-  for (unsigned i = 0; i < 8; ++i) {
-    // Invented, in the form of a machine of eight.
-    const auto address = "0000:" + std::to_string(10 + 10 * i) + ":00.0";
-    const auto bus = static_cast<unsigned>(std::strtoul(address.c_str() + 5, nullptr, 16));
-    tree.add_function(address, static_cast<int>(i / 4));
-    write(tree.function(address) / "current_compute_partition", "SPX\n");
-    write(tree.function(address) / "current_memory_partition", "NPS1\n");
-    tree.add_device(address, "AMD Instinct MI300X", "gfx942:sramecc+:xnack-");
-    nodes.push_back(tree.add_gpu(bus << 8));
-    tree.link(nodes.back(), static_cast<int>(i / 4), kPcie, 20, 312, 64000);
-  }
-  for (const int a : nodes) {
-    for (const int b : nodes) {
-      if (a != b) {
-        tree.link(a, b, kXgmi, 15, 64000, 64000);
+namespace {
+
+/// Eight MI300X in SPX, one link of each pair (ROCm docs, MI300 series microarchitecture). Their
+/// addresses are invented, in the form of a machine of eight. One pair may have lost its link, so
+/// that other devices are between the two.
+struct Mi300x : Tree {
+  explicit Mi300x(std::size_t one = 0, std::size_t other = 0) {
+    add_domain();
+    add_domain();
+    std::vector<int> nodes;
+    for (unsigned i = 0; i < 8; ++i) {
+      const auto address = "0000:" + std::to_string(10 + 10 * i) + ":00.0";
+      const auto bus = static_cast<unsigned>(std::strtoul(address.c_str() + 5, nullptr, 16));
+      add_function(address, static_cast<int>(i / 4));
+      write(function(address) / "current_compute_partition", "SPX\n");
+      write(function(address) / "current_memory_partition", "NPS1\n");
+      add_device(address, "AMD Instinct MI300X", "gfx942:sramecc+:xnack-");
+      nodes.push_back(add_gpu(bus << 8));
+      link(nodes.back(), static_cast<int>(i / 4), kPcie, 20, 312, 64000);
+    }
+    for (std::size_t a = 0; a < 8; ++a) {
+      for (std::size_t b = 0; b < 8; ++b) {
+        if (a != b) {
+          const bool gone = one != other && std::set{a, b} == std::set{one, other};
+          link(nodes[a], nodes[b], kXgmi, gone ? 30 : 15, gone ? 0 : 64000, gone ? 0 : 64000);
+        }
       }
     }
   }
+};
+
+}  // namespace
+
+TEST_CASE("eight MI300X in SPX have one link of 64 GB/s for each pair") {
+  check_kept(Mi300x(2, 5).describe(), "mi300x-link-2-5-gone");
+  const Mi300x tree;
+  check_kept(tree.describe(), "mi300x");
   add_metrics(tree.function("0000:80:00.0"), "v1_8_mi300x_link_down.bin");
   const auto node = tree.describe();
   CHECK(node["links"].size() == 56);
@@ -504,6 +566,9 @@ TEST_CASE("partitions of an MI300X in CPX are found by their number, or by their
       }
     }
     const auto node = tree.describe();
+    if (high) {
+      check_kept(node, "mi300x-cpx");
+    }
     CHECK(node["devices"].size() == 16);
     CHECK(node["devices"][13]["compute_partition"] == "CPX");
     CHECK(node["devices"][13]["pcie"]["width"] == 16);
@@ -564,6 +629,7 @@ TEST_CASE("an MI300A is within one package with its cores, at one address in fou
     }
   }
   const auto node = tree.describe();
+  check_kept(node, "mi300a");
   for (const auto& link : node["links"]) {
     CHECK(link["kind"] == "xgmi");
     CHECK(link["links"] == 2);
@@ -593,7 +659,7 @@ TEST_CASE("a kernel that tells no bandwidth leaves the number of links unknown")
   CHECK(node["devices"][1]["name"].is_null());
   // Of one domain every device is near it.
   CHECK(node["devices"][0]["numa_domain"] == 0);
-  CHECK(node["devices"][0]["cores"] == json{0, 1});
+  CHECK(node["devices"][0]["cores"] == cores_of(0));
   check_provenance(node);
 }
 
@@ -614,6 +680,7 @@ TEST_CASE("an error of the runtime about a pair leaves its access unknown") {
 TEST_CASE("two H100 are joined by a switch, by all links of each") {
   const TwoH100 tree;
   const auto node = tree.describe(FABRICHECK_TEST_NVML);
+  check_kept(node, "h100-x2");
   const auto link = link_of(node, 0, 1);
   CHECK(link["kind"] == "nvswitch");
   CHECK(link["links"] == 18);
@@ -700,7 +767,7 @@ TEST_CASE("virtual devices share the memory of the machine, and have no links") 
   }
   const auto node = tree.describe();
   CHECK(link_of(node, 1, 0)["kind"] == "none");
-  CHECK(node["devices"][1]["cores"] == json{0, 1});
+  CHECK(node["devices"][1]["cores"] == cores_of(0));
   CHECK(node["pci_functions"].is_null());
   CHECK(reason(node, "pci_functions").find("bus/pci/devices cannot be read") != std::string::npos);
   check_provenance(node);
