@@ -219,7 +219,7 @@ STATE = (
                 variables={"FAKE_STREAM": "device-missing", "FABRICHECK_MPI": "OFF"}),
         Must(HW, ["1 device", "the partition states 2"])),
     Row(35, "devices in another order", "L",
-        Made("an output of amd-smi with another order, and a model without PCI addresses",
+        Made("a description by `inventory` with another order, and a model without PCI addresses",
              files.other_order),
         Must(HW, ["0-1"])),
     Row(36, "another process on a device", "F",

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import factories
+import inventories
 import locks
-import topology_texts as texts
 import verdict_sessions as made
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.verdict import documents
@@ -119,17 +119,10 @@ def replays(folder: Path) -> Said:
     return changed_counters(folder, {}, pcie=pcie)
 
 
-def topology(folder: Path, *printed: str, balancing: int = 0) -> Said:
-    """What tools print, and the kernel's NUMA balancing, recorded and judged as the check does."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"tool{number}" for number in range(len(printed))]
-    for file, text in zip(files, printed, strict=True):
-        file.write_text(text)
-    switch = folder / "proc/sys/kernel/numa_balancing"
-    switch.parent.mkdir(parents=True)
-    switch.write_text(f"{balancing}\n")
-    output = folder / "result.json"
-    found = record("mi250x", "rocm", output, files=files, root=folder)
+def topology(folder: Path, told: dict[str, Any]) -> Said:
+    """What the drivers tell of a node, recorded and judged as the check does."""
+    programs = inventories.programs(folder, told)
+    found = record("mi250x", "rocm", programs, folder / "result.json")
     code = found["outcome"]["exit_code"]
     failed = made.failed("sanity") if code else made.missed("differences", "count", tags=["E13"])
     case = made.good("node_topology") | failed | {"job_exitcode": code}
@@ -138,8 +131,7 @@ def topology(folder: Path, *printed: str, balancing: int = 0) -> Said:
 
 def numa_balancing(folder: Path) -> Said:
     """NUMA balancing is on, and nothing else differs."""
-    node = load("mi250x")
-    return topology(folder, texts.shownodesbw(node), texts.showtoponuma(node), balancing=1)
+    return topology(folder, inventories.composed(load("mi250x"), numa_balancing=1))
 
 
 def osu_without_rocm(folder: Path) -> Said:
@@ -175,10 +167,11 @@ def osu_without_rocm(folder: Path) -> Said:
 
 
 def other_order(folder: Path) -> Said:
-    """Devices that the tools number otherwise, without PCI addresses of the model."""
-    node, order = load("mi250x"), (2, 0, 4, 6, 1, 3, 5, 7)
-    printed = texts.amd_smi(node, texts.PCI, order=order), texts.showtoponuma(node)
-    return topology(folder, *printed)
+    """Devices that the driver numbers otherwise, without PCI addresses of the model."""
+    told, order = inventories.composed(load("mi250x")), (2, 0, 4, 6, 1, 3, 5, 7)
+    for way in told["links"]:
+        way["from"], way["to"] = order.index(way["from"]), order.index(way["to"])
+    return topology(folder, told)
 
 
 def full_disk(folder: Path) -> Said:
@@ -293,7 +286,7 @@ def closed(folder: Path) -> Said:
 
 def one_of_seven(folder: Path) -> Said:
     """Seven of eight devices, compared with their node model."""
-    said = "The node has 8 amd devices in mi300x, 7 amd devices in rocm-smi."
+    said = "The node has 8 amd devices in mi300x, 7 amd devices in the driver."
     program = factories.document()["program"] | {"name": "topology"}
     own = factories.document(series=[], program=program, differences=[said], lost=[said])
     case = made.good("node_topology") | made.missed("differences", "count", tags=["E13"])

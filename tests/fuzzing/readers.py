@@ -66,9 +66,11 @@ from fabricheck.run.first_hour import packing
 from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
+from fabricheck.tools.nics.simulated import simulated_nics
 from fabricheck.tools.outputs import cxi_loopback, ib_write_bw, osu
 from fabricheck.tools.runner import Output, text_of
-from fabricheck.tools.topology import detection, host, simulated
+from fabricheck.tools.topology import host
+from fabricheck.tools.topology import texts as topology_files
 from fuzzing.judging import Reader, Text, leaves, plain_json, plain_yaml
 
 OUTPUTS = ROOT / "tests" / "outputs"
@@ -289,7 +291,7 @@ def _rocm_bandwidth_test() -> Reader:
 
 def _topology() -> Iterator[Reader]:
     def told(*paths: Path) -> Mapping[Any, Any]:
-        found = detection.parse_files(paths)
+        found = topology_files.parse_files(paths)
         values: dict[Any, Any] = {"vendor": found.vendor, "count": found.count}
         if found.link_peak_gbs is not None:
             values["peak", "GB/s"] = found.link_peak_gbs
@@ -621,7 +623,7 @@ def _files_of_json() -> Iterator[Reader]:
                  plain_json)  # fmt: skip
 
     def platform(path: Path) -> Mapping[Any, Any]:
-        _, fields = simulated.ask_simulated(path)
+        _, fields = simulated_nics(path)
         return dict(leaves(fields["node"], ("node",)))
 
     small = platform_json(load("mi250-two-sockets"))

@@ -74,9 +74,9 @@ def plan(results: Path, devices: int, check: str) -> list[dict]:
 def test_one_device(whole):
     run, skipped = checks_of(whole.outcome, 1)
     assert (len(run), skipped) == (12, set())
-    assert line(whole.results, 1, "node_topology").split("/")[-1] == (
-        "fabricheck topology record h200 --devices 1 --runtime cuda --time-limit 120 "
-        "--output result.json"
+    assert line(whole.results, 1, "node_topology").endswith(
+        "/fabricheck topology record h200 --devices 1 --runtime cuda --programs /programs "
+        f"--results {whole.results} --time-limit 120 --output result.json"
     )
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from itertools import permutations
 
 import pytest
 from stand_ins import findings_figure
 
 import factories
+import inventories
 from fabricheck.node import load, node_directory
 from fabricheck.results.document import load as load_document
 from fabricheck.rfm.findings import TopologyCheck
 from fabricheck.rfm.metrics import MetricError, where_measured
 from fabricheck.rfm.pairs import BestSet
-from fabricheck.tools.topology.host import describe_host, host_differences
 
 SELECTED = ("-r", "-n", "node_topology", "-n", "best_devices")
 PARTITION = "local:sim-mi250x"
@@ -178,46 +177,28 @@ def test_more_differences_than_fit_are_counted(simulated, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
-    """The simulated partition, made a real one, whose rocm-smi says what is published of a node.
-
-    This machine is none: its own NUMA domains are a setting, until rocm-smi shows a link gone.
-    """
+def test_the_drivers_of_a_real_node_are_asked(simulated, tmp_path):
+    """The simulated partition, made a real one, whose drivers tell of a node of Frontier."""
     simulated.own_settings("local.py", '"sim", "local",', '"rocm", "local",')
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    published = f"{root}/tests/outputs/rocm-smi/published-hugging-face-${{1#--}}.txt"
-    (tools / "rocm-smi").write_text(f"#!/bin/sh\nexec cat {published}\n")
-    (tools / "rocm-smi").chmod(0o755)
-    simulated.variables["PATH"] = f"{tools}:{os.environ['PATH']}"
-    outcome = simulated("-r", "-n", "node_topology")
-    assert outcome.status == 1
-    (path,) = (simulated.results / "stage").glob("*/local/*/*/node_topology/result.json")
-    document = load_document(path)
+    programs = tmp_path / "programs"
+    simulated.variables["FABRICHECK_SIM_PROGRAMS"] = str(programs)
+
+    def ended(told, status, **ends):
+        inventories.programs(programs, told, **ends)
+        outcome = simulated("-r", "-n", "node_topology")
+        assert outcome.status == status, outcome
+        place = "output" if status == 0 else "stage"
+        found = sorted(simulated.results.glob(f"{place}/*/local/*/*/node_topology/result.json"))
+        return outcome, load_document(found[-1])
+
+    whole = inventories.kept("mi250x")
+    _, document = ended(whole, 0)
     assert (document["clock"], document["program"]["runtime"]) == ("measured", "rocm")
-    node = document["host"]["hostname"]
-    assert f"Node {node} has " in outcome and "NUMA nodes per socket (NPS) decides it" in outcome
-    path.unlink()
-    gone = "/^GPU[06]/s/50000-100000/0-0         /"
-    (tools / "rocm-smi").write_text(f"#!/bin/sh\nexec sed '{gone}' {published}\n")
-    outcome = simulated("-r", "-n", "node_topology")
-    assert outcome.status == 1
-    (path,) = (simulated.results / "stage").glob("*/local/*/*/node_topology/result.json")
-    document = load_document(path)
-    for sentence in document["differences"][:8]:
-        assert f"Node {node}: {sentence}" in outcome
-    (lost,) = document["lost"]
-    assert lost.startswith("Pair 0-6: 2 links in mi250x, no direct link in rocm-smi")
-    assert any(
-        sentence.startswith("Device 0: NUMA domain 3 in mi250x, 0 in rocm-smi")
-        for sentence in document["differences"]
-    )
-    of_the_host = [
-        sentence for sentence in document["differences"] if f"on node {node}" in sentence
-    ]
-    assert of_the_host == host_differences(NODE, describe_host())
-    (tools / "rocm-smi").write_text("#!/bin/sh\nexit 3\n")
-    outcome = simulated("-r", "-n", "node_topology")
-    assert outcome.status == 1
-    ended = "topology ended with exit code 10 (another program that it ran failed)"
-    assert f"{ended}: No tool reported anything" in outcome
+    outcome, document = ended(inventories.kept("mi250x-device-off-the-bus"), 1)
+    assert len(document["lost"]) == 2
+    for sentence in document["differences"]:
+        assert f"Node node1: {sentence}" in outcome
+    assert ", and had 8 in session 2" in document["lost"][1]
+    outcome, _ = ended(whole, 1, code=4, says="inventory: no memory")
+    assert "topology ended with exit code 10 (another program that it ran failed)" in outcome
+    assert "failed: no memory." in outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import topology_texts as texts
+import inventories
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.run.site_check import Machine
 from fabricheck.site.partitions import Target
@@ -52,17 +52,14 @@ class Tree:
             properties = f"simd_count {440 * (index >= 4)}\ngfx_target_version {version}\n"
             self.put(f"/sys/class/kfd/kfd/topology/nodes/{index}/properties", properties)
 
-    def rocm_smi(self, node: NodeModel = NODE) -> None:
-        """Let rocm-smi tell the links, domains and addresses of a node."""
-        told = {
-            "--showbus": texts.showbus(texts.PCI),
-            "--shownodesbw": texts.shownodesbw(node),
-            "--showtoponuma": texts.showtoponuma(node),
-            "--showtopo": texts.showtopo(node),
-        }
-        for option, text in told.items():
-            (self.bin / f"rocm-smi{option}.txt").write_text(text)
-        self.tool("rocm-smi", f'exec /bin/cat "{self.bin}/rocm-smi$1.txt"')
+    def inventory(self, node: NodeModel = NODE) -> None:
+        """Let the drivers tell what a node model has."""
+        inventories.programs(self.programs, inventories.composed(node))
+
+    @property
+    def programs(self) -> Path:
+        """The folder of the environment's programs."""
+        return self.bin.parent / "programs"
 
     def host(self, balancing: int = 0, domains: int = 4) -> None:
         """Let the system have the domains of the node model."""

@@ -6,7 +6,7 @@ import json
 import platform
 
 import pytest
-from site_trees import NODE, USABLE, Tree, environment_of, said, target, texts
+from site_trees import NODE, USABLE, Tree, environment_of, said, target
 from typer.testing import CliRunner
 
 from fabricheck import __version__
@@ -23,23 +23,28 @@ def tree(tmp_path):
     """A compute node as the partition states it."""
     tree = Tree(tmp_path)
     tree.devices()
-    tree.rocm_smi()
+    tree.inventory()
     tree.host()
     return tree
 
 
+def on(tree, **partition):
+    """Return the partition whose programs are those of the tree."""
+    return target(environment_of(tree.programs), **partition)
+
+
 def lacks(tree, cores=USABLE, **partition):
-    found = said(node.check(target(**partition), tree.machine(cores=cores)))
+    found = said(node.check(on(tree, **partition), tree.machine(cores=cores)))
     return [says for status, says in found if status == "missing"]
 
 
 def test_a_node_as_it_should_be(tree):
-    found = said(node.check(target(), tree.machine()))
+    found = said(node.check(on(tree), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert found[0][1] == "The node has 8 devices, as lumi:gpu states."
     assert "(8 gfx90a)" in found[1][1]
     assert found[2][1] == "This process may use all 56 cores that mi250x needs."
-    more = said(node.check(target(), tree.machine(cores=USABLE | {0, 8})))
+    more = said(node.check(on(tree), tree.machine(cores=USABLE | {0, 8})))
     assert more[2][1].endswith("of those that it reserves 0,8 may be used too.")
 
 
@@ -74,11 +79,13 @@ def test_another_number_and_architecture_of_devices(tree):
     assert found[1].startswith("The devices are 8 gfx90a, but lumi:gpu states gfx942: choose")
 
 
-def test_devices_are_counted_by_the_driver_where_no_tool_is(tree):
-    (tree.bin / "rocm-smi").unlink()
-    found = lacks(tree)
-    assert len(found) == 1
-    assert found[0].startswith("The devices' own tools reported nothing: This machine has none of")
+def test_devices_are_counted_by_the_system_where_no_program_is(tree):
+    (tree.programs / "inventory").unlink()
+    (sentence,) = lacks(tree)
+    assert sentence == (
+        "The node's drivers could not be asked: There is no program "
+        f"{tree.programs}/inventory: build it with 'make it'."
+    )
 
 
 def test_cores_that_a_job_lacks(tree):
@@ -99,7 +106,7 @@ def test_numa_domains_and_balancing(tree):
 
 
 def test_a_link_that_is_gone(tree):
-    tree.rocm_smi(load("mi250x", node_directory() / "overlays" / "link-0-6-gone.yaml"))
+    tree.inventory(load("mi250x", node_directory() / "overlays" / "link-0-6-gone.yaml"))
     (sentence,) = lacks(tree)
     assert sentence.startswith("Pair 0-6: ")
 
@@ -108,15 +115,8 @@ def test_an_nvidia_node(tmp_path):
     tree = Tree(tmp_path)
     tree.put("/proc/driver/nvidia/gpus/0000:01:00.0/information")
     model = load("a100-booster")
-    (tree.bin / "topo").write_text(texts.topo_m(model))
-    (tree.bin / "pci").write_text(texts.query([str(one.pci_address) for one in model.devices]))
-    tree.tool(
-        "nvidia-smi",
-        f'case "$1" in topo) exec /bin/cat "{tree.bin}/topo";;\n'
-        f'*pci.bus_id) exec /bin/cat "{tree.bin}/pci";;\n'
-        "*compute_cap) echo 8.0; echo 8.0; echo 8.0; echo 8.0;; esac",
-    )
-    environment = environment_of("/my/bin", runtime="cuda")
+    tree.inventory(model)
+    environment = environment_of(tree.programs, runtime="cuda")
     about = {"devices": [{"arch": "sm_80", "num_devices": 4}], "extras": {"node": model.name}}
     assert tree.machine().is_compute
     machine = tree.machine(cores=frozenset(range(48)))
@@ -125,11 +125,13 @@ def test_an_nvidia_node(tmp_path):
     assert found[1][1].endswith("as stated (4 sm_80).")
     assert found[-1][0] == "ok"
     assert found[-1][1].startswith("As in a100-booster: devices, links")
-    # Without its matrix only the driver counts them.
-    (tree.bin / "topo").unlink()
-    found = said(node.check(target(environment, **about), machine))
-    assert found[0][1].startswith("The devices' own tools reported nothing: 'nvidia-smi topo -m' ")
-    assert [status for status, _ in found[1:3]] == ["ok", "ok"]
+    # Without the program the system counts them, and knows no more.
+    (tree.programs / "inventory").unlink()
+    tree.put("/proc/driver/nvidia/gpus/0000:02:00.0/information")
+    about["devices"] = [{"arch": "sm_80", "num_devices": 2}]
+    found = said(node.check(target(environment, **about | {"extras": {}}), machine))
+    assert [status for status, _ in found] == ["missing", "ok", "missing"]
+    assert found[2][1].startswith("No driver tells the architecture of the devices; ")
 
 
 def test_a_simulated_partition_has_no_node(tree):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 import sys
 from pathlib import Path
 
@@ -12,10 +11,12 @@ import reframe
 import yaml
 from typer.testing import CliRunner
 
+import inventories
 import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory
+from fabricheck.node.loading import to_fill
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
@@ -37,24 +38,13 @@ def failed(result, code: int) -> str:
 
 
 @pytest.fixture
-def tools(tmp_path, monkeypatch):
-    """A PATH with nothing but the tools that a test puts there, as (name, text, exit code)."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", str(folder))
+def drivers(tmp_path):
+    """Return the options that name a folder of programs, whose `inventory` tells this."""
 
-    def install(name: str, answers: dict[str, str], code: int = 0) -> None:
-        script = (
-            f"#!{sys.executable}\nimport sys\n"
-            f"answer = {answers!r}.get(' '.join(sys.argv[1:]))\n"
-            "if answer is None:\n    sys.exit('unknown option')\n"
-            f"sys.stdout.write(answer)\nsys.exit({code})\n"
-        )
-        path = folder / name
-        path.write_text(script)
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    def drivers(told, **ends):
+        return ("--programs", str(inventories.programs(tmp_path / "programs", told, **ends)))
 
-    return install
+    return drivers
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -139,11 +129,9 @@ def test_best_gpus_runs_a_command_on_them(capfd):
     assert run("best-gpus", "-k", "2", "h200", "--", *killed).exit_code == 128 + 9
 
 
-def test_best_gpus_of_this_machine(tools):
-    tools("rocm-smi", {"--shownodesbw": texts.shownodesbw(load("mi250"))})
-    result = run("best-gpus", "-k", "3")
-    assert result.stdout == "0,1,4\n"
-    assert "numbered as by rocm-smi" in result.stderr
+def test_best_gpus_of_this_machine(drivers):
+    result = run("best-gpus", "-k", "3", *drivers(inventories.composed(load("mi250"))))
+    assert (result.stdout, result.stderr) == ("0,1,4\n", "")
 
 
 def test_best_gpus_failures(tmp_path):
@@ -159,56 +147,85 @@ def test_best_gpus_failures(tmp_path):
     assert "The number of links is not reported" in failed(told, 2)
 
 
-def test_detect_puts_the_tools_together(tools):
-    node = load("mi250x")
-    answers = {
-        "--showbus": texts.showbus(texts.PCI),
-        "--shownodesbw": texts.shownodesbw(node),
-        "--showtoponuma": texts.showtoponuma(node),
-        "--showtopo": texts.showtopo(node),
-    }
-    tools("rocm-smi", answers)
-    tools("amd-smi", {"topology": texts.amd_smi(node, texts.PCI, order=(7, 6, 5, 4, 3, 2, 1, 0))})
-    result = run("topology", "detect")
-    assert result.exit_code == 0
-    assert "8 amd devices" in result.stdout and "0000:c1:00.0" in result.stdout
-    assert "lacks nvidia-smi" in result.stderr
-    assert run("topology", "compare", "mi250x").exit_code == 0
-
-
-def test_detect_on_nvidia(tools):
-    node = load("a100-booster")
-    addresses = [device.pci_address or "" for device in node.devices]
-    option = "--query-gpu=index,pci.bus_id --format=csv,noheader"
-    tools("nvidia-smi", {"topo -m": texts.topo_m(node), option: texts.query(addresses)})
-    result = run("topology", "compare", "a100-booster")
+def test_compare_and_parse_of_this_machine(tmp_path, drivers, monkeypatch):
+    result = run("topology", "compare", "mi250x", *drivers(inventories.kept("mi250x")))
     assert result.exit_code == 0, result.output
-    assert "matched by PCI address" in result.stderr
+    assert (
+        result.stdout
+        == "the driver agrees with mi250x (devices, links, peak of a link, NUMA domains, cores).\n"
+    )
+    result = run("topology", "compare", "mi250x", *drivers(inventories.kept("mi250x-links-gone")))
+    assert result.exit_code == EXIT_DIFFERENT
+    assert "Pair 1-3: 1 link in mi250x, no direct link in the driver." in result.stdout
+    told = inventories.kept("h100-x2")
+    result = run("topology", "compare", "h200", "--devices", "2", *drivers(told))
+    assert result.exit_code == 0, result.output
+    # What somebody sends is read as well.
+    file = tmp_path / "programs" / "node.json"
+    said = run("topology", "parse", str(file)).stdout
+    assert "2 nvidia devices" in said and "26.562 GB/s each" in said
+    monkeypatch.chdir(tmp_path)
+    assert "no program inventory in build/rocm/bin or build/cuda/bin" in failed(
+        run("topology", "compare", "mi250x"), 3
+    )
+    bad = drivers(
+        told | {"devices": [], "links": [], "pci_functions": []}, code=3, says="no driver"
+    )
+    assert "inventory shows no device: no driver." in failed(run("topology", "write", "x", *bad), 4)
 
 
-def test_detect_says_which_calls_failed(tools):
-    tools("rocm-smi", {"--shownodesbw": texts.shownodesbw(load("mi250x"))})
-    result = run("topology", "detect")
-    assert result.exit_code == 0
-    assert "'rocm-smi --showbus' ended with exit code 1: unknown option" in result.stderr
-
-
-def test_detect_without_anything_usable(tools, monkeypatch):
-    assert "none of the tools rocm-smi, amd-smi, nvidia-smi" in failed(run("topology", "detect"), 3)
-    tools("nvidia-smi", {"topo -m": "No devices were found\n"}, code=6)
-    assert "exit code 6: No devices were found" in failed(run("topology", "detect"), 4)
-    tools("nvidia-smi", {"topo -m": texts.topo_m(load("h200"))[:200]})
-    assert "nvidia-smi topo -m, line 3" in failed(run("topology", "detect"), 4)
-
-
-def test_a_tool_that_hangs_or_can_not_start(tools, tmp_path, monkeypatch):
-    monkeypatch.setattr("fabricheck.tools.topology.detection._TIME_LIMIT_S", 0.05)
-    path = tmp_path / "bin" / "amd-smi"
-    path.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n")
-    path.chmod(0o755)
-    assert "did not end within 0.05 s" in failed(run("topology", "detect"), 4)
-    path.write_text("#!/nowhere/python\n")
-    assert "cannot be run" in failed(run("topology", "detect"), 4)
+@pytest.mark.parametrize(
+    ("tree", "name", "left"),
+    [
+        ("mi250x", "mi250x", {"devices.memory_peak_gbs", "packages.devices"}),
+        ("mi210-x2", "mi210", {"devices.memory_peak_gbs"}),
+        ("mi300x", "mi300x", {"devices.memory_peak_gbs"}),
+        ("mi300a", "mi300a", {"devices.memory_peak_gbs", "host_link.peak_gbs"}),
+        ("h100-x2", "h200", {"devices.memory_peak_gbs"}),
+    ],
+)
+def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name, left):
+    """What the drivers tell is that of the model; what they do not tell is left to fill in."""
+    model = load(name)
+    told = inventories.kept(tree)
+    text = run("topology", "write", name, *drivers(told)).stdout
+    draft = yaml.safe_load(text)
+    assert {*to_fill(draft)} == left
+    count = len(told["devices"])
+    assert draft["devices"]["count"] == count
+    assert draft["devices"]["architecture"] in (model.architecture, "sm_90")
+    if name != "h200":
+        assert draft["devices"]["model"] == model.device_model
+    if model.switch:
+        assert draft["switch"]["links_per_device"] == model.switch.links_per_device
+        assert draft["switch"]["peak_gbs"]["value"] == pytest.approx(
+            model.switch.peak_gbs, rel=0.07
+        )
+    else:
+        matrix = [list(row[:count]) for row in model.link_matrix[:count]]
+        assert draft["links"]["matrix"] == matrix
+        peak = draft["links"]["peak_gbs"]
+        assert peak["kind"] == "assumed"
+        assert peak["value"] == max(link.peak_gbs for link in model.links.values())
+    if name not in ("h200", "mi210"):
+        domains = {one["index"]: {*one["devices"]} for one in draft["domains"]["list"]}
+        assert domains == {one.index: {*one.devices} for one in model.domains}
+    # Filled in, it is valid, and never compared with the driver that it is of.
+    draft["devices"]["memory_peak_gbs"] = {"value": 2000, "kind": "assumed", "note": "test"}
+    if "packages.devices" in left:
+        draft["packages"]["devices"] = [list(one) for one in model.packages]
+    if "host_link.peak_gbs" in left:
+        draft["host_link"]["peak_gbs"] = {"value": 64, "kind": "assumed", "note": "test"}
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(draft))
+    for way in told["links"]:
+        way["links"] = 1 if way["links"] == 0 else 0
+    told["domains"] = []
+    result = run("topology", "compare", str(path), *drivers(told))
+    assert result.exit_code == 0, result.output
+    fact = "switch" if model.switch else "links"
+    for one in (fact, "domains", "devices.pci"):
+        assert f"note: not judged: {one}, which {name} has from the driver" in result.stderr
 
 
 def test_write_a_draft(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+import inventories
 import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.node import load
@@ -24,16 +25,6 @@ def machine(tmp_path):
     file = tmp_path / "topo"
     file.write_text(texts.topo_m(load("h200").part(2)))
     return ["--from", str(file)]
-
-
-def system(root, cores):
-    folder = root / "sys/devices/system/node/node0"
-    folder.mkdir(parents=True)
-    (folder / "cpulist").write_text(f"{cores}\n")
-    (folder / "meminfo").write_text("Node 0 MemTotal:       1024 kB\n")
-    (root / "proc/sys/kernel").mkdir(parents=True)
-    (root / "proc/sys/kernel/numa_balancing").write_text("0\n")
-    return root
 
 
 def test_show():
@@ -59,27 +50,34 @@ def test_compare(machine):
     )
 
 
-@pytest.mark.parametrize("cores", ["0-31", "0-127", "0-30"])
-def test_record(tmp_path, machine, cores):
-    found = record(
-        "h200",
-        "cuda",
-        tmp_path / "result.json",
-        files=[tmp_path / "topo"],
-        root=system(tmp_path / "root", cores),
-        devices=2,
-    )
+@pytest.fixture
+def programs(tmp_path):
+    """Return the folder of programs of a machine with two of eight H200."""
+
+    def programs(last_core=31):
+        told = inventories.composed(load("h200").part(2))
+        told["domains"] = [{"index": 0, "cores": [*range(last_core + 1)], "memory_bytes": 1}]
+        return inventories.programs(tmp_path / "programs", told)
+
+    return programs
+
+
+@pytest.mark.parametrize("last_core", [31, 127, 30])
+def test_record(tmp_path, programs, last_core):
+    found = record("h200", "cuda", programs(last_core), tmp_path / "result.json", devices=2)
     # The cores are those of another host.
     assert found["differences"] == []
-    assert any("differs from another host" in note for note in found["notes"]) == (cores == "0-30")
+    noted = any("differs from another host" in note for note in found["notes"])
+    assert noted == (last_core == 30)
     assert found["options"]["node"] == "h200 (2 of 8 devices)"
     assert found["notes"][0].startswith("compared with h200 (2 of 8 devices): devices, links, ")
     assert found["complete"]
 
 
-def test_record_by_the_command(tmp_path, machine):
+def test_record_by_the_command(tmp_path, programs):
     output = tmp_path / "result.json"
-    asked = ["h200", "--devices", "2", "--runtime", "cuda", "--output", str(output), *machine]
+    asked = ["h200", "--devices", "2", "--runtime", "cuda", "--output", str(output),
+             "--programs", str(programs())]  # fmt: skip
     run("topology", "record", *asked)
     assert document.load(output)["options"]["devices"] == 2
     asked[2] = "9"
@@ -99,10 +97,6 @@ def test_best_gpus():
         (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not state what"),
         (["topology", "show", "h200", "--devices", "9"], "8 devices, and 9 were requested"),
         (["best-gpus", "-k", "1", "--devices", "2"], "--devices requires a node model."),
-        (
-            ["topology", "record", "mi250x", "--simulated", "x", "--devices", "8", "--output", "y"],
-            "A simulated node has all devices of its model: omit --devices.",
-        ),
     ],
 )
 def test_what_is_refused(arguments, sentence):

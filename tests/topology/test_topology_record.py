@@ -1,83 +1,64 @@
-"""Result documents of a node's topology, simulated and told by tools, and how recordings end."""
+"""Result documents of a node's topology by `inventory`, and how recordings end (E13)."""
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-import topology_texts as texts
+import inventories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
-from fabricheck.node.system import system_json
 from fabricheck.results import document
-from fabricheck.tools.topology import detection, parse_files, record, recording
+from fabricheck.tools.topology import record
 from fabricheck.tools.topology.host import balancing_setting, describe_host, driver_version
 
 OVERLAYS = node_directory() / "overlays"
-NODE = load("mi250x")
+SIM = Path(__file__).parents[2] / "build" / "sim" / "bin"
 
 
 def run(*arguments: str):
     return CliRunner().invoke(app, ["topology", "record", *arguments])
 
 
-def simulated(folder: Path, overlay: str | None = None) -> list[str]:
-    """Write the platform of a simulated node; returns the arguments that record it."""
-    node = load("mi250x", OVERLAYS / f"{overlay}.yaml" if overlay else None)
-    (folder / "node.json").write_text(platform_json(node))
-    return ["--simulated", str(folder / "node.json"), "--output", str(folder / "result.json")]
-
-
-def system(root: Path, domains: dict[int, str], balancing: str | None = "0") -> Path:
-    """Build the files of an operating system that a recording reads."""
-    for index, cores in domains.items():
-        folder = root / f"sys/devices/system/node/node{index}"
-        folder.mkdir(parents=True)
-        (folder / "cpulist").write_text(f"{cores}\n")
-        (folder / "meminfo").write_text(f"Node {index} MemTotal:       1024 kB\n")
-    (root / "proc/sys/kernel").mkdir(parents=True)
-    if balancing is not None:
-        (root / "proc/sys/kernel/numa_balancing").write_text(f"{balancing}\n")
-    return root
-
-
-MI250X = {0: "0-15,64-79", 1: "16-31", 2: "32-47", 3: "48-63"}
+def recorded(folder, told, model="mi250x", *, code=0, says="", **settings):
+    """Record a node whose drivers tell this."""
+    programs = inventories.programs(folder / "programs", told, code, says)
+    runtime = told["program"]["runtime"] if told else "rocm"
+    return record(model, runtime, programs, folder / "result.json", **settings)
 
 
 @pytest.fixture
-def outputs(tmp_path):
-    """Return files with what the tools of a healthy mi250x say."""
+def simulated(tmp_path, monkeypatch):
+    """Record the simulated mi250x, whose `inventory` is the real one."""
 
-    def write(*printed: str) -> list[Path]:
-        paths = [tmp_path / f"tool{number}" for number in range(len(printed))]
-        for path, text in zip(paths, printed, strict=True):
-            path.write_text(text)
-        return paths
+    def simulated(model="mi250x", overlay=None):
+        node = load("mi250x", OVERLAYS / f"{overlay}.yaml" if overlay else None)
+        (tmp_path / "node.json").write_text(platform_json(node))
+        monkeypatch.setenv("FABRICHECK_NODE", str(tmp_path / "node.json"))
+        arguments = ("--runtime", "sim", "--programs", str(SIM))
+        result = run(model, *arguments, "--output", str(tmp_path / "result.json"))
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines(), document.load(tmp_path / "result.json")
 
-    return write
+    return simulated
 
 
-def test_a_healthy_simulated_node_has_no_difference(tmp_path):
-    result = run("mi250x", *simulated(tmp_path))
-    assert (result.exit_code, result.stdout) == (0, "")
-    found = document.load(tmp_path / "result.json")
-    assert found["differences"] == [] and found["complete"]
+def test_a_healthy_simulated_node_has_no_difference(simulated):
+    printed, found = simulated()
+    assert printed == found["differences"] == [] and found["complete"]
     assert (found["clock"], found["program"]["runtime"]) == ("simulated", "sim")
-    assert found["node"] == platform(NODE)["node"]
+    assert found["node"] == platform(load("mi250x"))["node"]
     assert found["host"]["hostname"] == "mi250x (simulated)"
     assert [device["numa_domain"] for device in found["devices"]] == [3, 3, 1, 1, 0, 0, 2, 2]
     assert found["notes"][0] == (
-        "compared with mi250x: devices, links, peak of a link, NUMA domains, NUMA domains and "
-        "cores of the host"
+        "compared with mi250x: devices, links, NUMA domains, cores, NUMA domains and cores of the "
+        "host"
     )
     assert "not reported: NUMA balancing" in found["notes"]
-    assert not (tmp_path / "result.json.partial").exists()
 
 
 @pytest.mark.parametrize(
@@ -86,16 +67,14 @@ def test_a_healthy_simulated_node_has_no_difference(tmp_path):
         ("link-0-6-gone", 1, "Pair 0-6: 2 links in mi250x, no direct link in the simulated node "),
         ("numa-map-rotated", 8, "Device 0: NUMA domain 3 in mi250x, 0 in the simulated node "),
         ("cable-map-swapped", 4, "Pair 0-2: 1 link in mi250x, no direct link in the simulated "),
-        # Tools tell the number of links; a link's width and a memory's bandwidth are measured.
+        # Drivers tell the number of links; a link's width and a memory's bandwidth are measured.
         ("link-0-1-half-width", 0, None),
         ("domain-2-half-memory", 0, None),
     ],
 )
-def test_an_overlay_is_found_where_tools_would_tell_it(tmp_path, overlay, count, first):
-    result = run("mi250x", *simulated(tmp_path, overlay))
-    assert result.exit_code == 0
-    found = document.load(tmp_path / "result.json")
-    assert found["differences"] == result.stdout.splitlines()
+def test_an_overlay_is_found_where_drivers_would_tell_it(simulated, overlay, count, first):
+    printed, found = simulated(overlay=overlay)
+    assert found["differences"] == printed
     assert len(found["differences"]) == count and found["outcome"]["status"] == "good"
     assert not first or found["differences"][0].startswith(first)
     assert (
@@ -104,61 +83,158 @@ def test_an_overlay_is_found_where_tools_would_tell_it(tmp_path, overlay, count,
     )
 
 
-def test_another_model_is_a_difference(tmp_path):
-    assert run("mi250", *simulated(tmp_path)).exit_code == 0
-    found = document.load(tmp_path / "result.json")["differences"]
-    assert any(sentence.startswith("Pair 0-4: 2 links in mi250, no direct") for sentence in found)
+def test_another_model_is_a_difference(simulated):
+    _, found = simulated("mi250")
+    assert any(one.startswith("Pair 0-4: 2 links in mi250, no dir") for one in found["differences"])
 
 
-def recorded(tmp_path, outputs, printed, root, model="mi250x"):
-    output = tmp_path / "result.json"
-    return record(model, "rocm", output, files=outputs(*printed), root=root)
-
-
-def test_a_node_as_its_model(tmp_path, outputs):
-    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE), texts.showbus(texts.PCI))
-    found = recorded(tmp_path, outputs, printed, system(tmp_path, MI250X))
-    assert found["differences"] == []
+@pytest.mark.parametrize(
+    ("tree", "model"),
+    [("mi250x", "mi250x"), ("mi300x", "mi300x"), ("mi300a", "mi300a")],
+)
+def test_a_node_as_its_model(tmp_path, tree, model):
+    told = inventories.kept(tree)
+    found = recorded(tmp_path, told, model)
+    assert (found["differences"], found["lost"]) == ([], []), found["notes"]
+    assert found["outcome"]["message"] is None
     assert (found["clock"], found["node"]) == ("measured", None)
-    assert found["notes"][0].endswith("NUMA domains and cores of the host, NUMA balancing")
-    assert [device["pci_address"] for device in found["devices"]] == list(texts.PCI)
-    assert {device["memory_bytes"] for device in found["devices"]} == {None}
-    assert found["host"]["numa_domains"][3] == {
-        "index": 3, "cores": list(range(48, 64)), "memory_bytes": 1 << 20,
-    }  # fmt: skip
+    assert found["devices"][0]["name"] == load(model).device_model
+    assert found["versions"] == told["versions"]
+    assert found["host"]["numa_domains"] == told["domains"]
 
 
-def test_what_the_operating_system_says_is_compared_too(tmp_path, outputs):
-    root = system(tmp_path, {0: "0-15", 1: "16-30", 3: "48-63", 5: "64-79", 6: ""}, "1")
-    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
-    found = recorded(tmp_path, outputs, printed, root)
-    node = f"on node {found['host']['hostname']}"
+@pytest.mark.parametrize(
+    ("tree", "model", "differences"),
+    [
+        (
+            "mi250x-links-gone",
+            "mi250x",
+            [
+                "Pair 0-1: 4 links in mi250x, 3 links in the driver.",
+                "Pair 1-3: 1 link in mi250x, no direct link in the driver.",
+            ],
+        ),
+        (
+            "mi300x-link-2-5-gone",
+            "mi300x",
+            ["Pair 2-5: 1 link in mi300x, no direct link in the driver."],
+        ),
+        (
+            "mi250x-device-off-the-bus",
+            "mi250x",
+            ["The node has 8 amd devices in mi250x, 7 amd devices in the driver."],
+        ),
+        (
+            "mi250x-device-off-the-driver",
+            "mi250x",
+            [
+                "The node has 8 amd devices in mi250x, 7 amd devices in the driver.",
+                "The driver lacks the device at 0000:d6:00.0, which PCI shows.",
+            ],
+        ),
+    ],
+)
+def test_what_is_gone_is_lost(tmp_path, tree, model, differences):
+    found = recorded(tmp_path, inventories.kept(tree), model)
+    assert found["differences"] == differences
+    assert found["lost"] == differences
+    if model == "mi300x":
+        # One link for each pair needs no model.
+        found = recorded(tmp_path, inventories.kept(tree), None)
+        said = "Pair 2-5: no direct link, and 1 of each other pair, in the driver."
+        assert found["differences"] == found["lost"] == [said]
+    if "device" in tree:
+        assert any("odd number" in note for note in found["notes"])
+
+
+def test_maps_of_several_classes_are_left_to_their_models(tmp_path):
+    for tree in ("mi250x", "mi250x-links-gone", "mi210-x2", "h100-x2"):
+        found = recorded(tmp_path, inventories.kept(tree), None)
+        assert found["differences"] == [], tree
+
+
+def test_a_device_with_fewer_links_to_the_switch(tmp_path):
+    told = inventories.composed(load("h200"))
+    for way in told["links"]:
+        way["links"] = 17 if way["from"] == 3 else 18
+    found = recorded(tmp_path, told, None)
+    (said,) = found["lost"]
+    assert said == "Device 3: 17 links to the switch, and 18 of other devices, in the driver."
+    told["links"] = [
+        way | ({"kind": "pcie", "links": 0} if 3 in (way["from"], way["to"]) else {})
+        for way in told["links"]
+    ]
+    (said,) = recorded(tmp_path, told, None)["lost"]
+    assert said.startswith("Device 3: 0 links to the switch")
+
+
+def test_a_link_of_one_direction_alone(tmp_path):
+    told = inventories.composed(load("a100-booster"))
+    next(way for way in told["links"] if (way["from"], way["to"]) == (2, 1))["links"] = 3
+    (said, fewer) = recorded(tmp_path, told, None)["differences"]
+    assert said == "Pair 1-2: 4 links from 1 to 2, 3 links back, in the driver."
+    assert fewer.startswith("Pair 1-2: 3 links, and 4 of each other pair")
+
+
+def test_what_a_model_assumes_or_has_of_another_host_is_a_note(tmp_path):
+    """The links of mi210, and the one domain of the machine that h200 was measured on."""
+    told = inventories.composed(load("h200"))
+    for one in told["devices"][4:]:
+        one["numa_domain"] = 1
+    told["domains"] = [{"index": i, "cores": [*range(32 * i, 32 * i + 32)], "memory_bytes": 1}
+                       for i in (0, 1)]  # fmt: skip
+    found = recorded(tmp_path, told, "h200")
+    assert (found["differences"], found["outcome"]["status"]) == ([], "good")
+    assert any(one.startswith("differs from another host: Device 4") for one in found["notes"])
+    told = inventories.composed(load("mi210"))
+    for way in told["links"]:
+        way["links"], way["kind"] = 0, "pcie"
+    found = recorded(tmp_path, told, "mi210")
+    assert found["differences"] == []
+    assert any(one.startswith("differs from what is assumed: Pair 0-1") for one in found["notes"])
+
+
+def test_what_the_operating_system_says_is_compared_too(tmp_path):
+    told = inventories.composed(load("mi250x"), numa_balancing=1)
+    cores = {0: range(16), 1: range(16, 31), 3: range(48, 64), 5: range(64, 80), 6: ()}
+    told["domains"] = [
+        {"index": index, "cores": [*near], "memory_bytes": 1} for index, near in cores.items()
+    ]
+    found = recorded(tmp_path, told)
     assert found["differences"] == [
-        f"NUMA domain 1: the cores 16-31 in mi250x, 16-30 {node}.",
-        f"NUMA domain 2: the cores 32-47 in mi250x, no such domain {node}.",
-        f"NUMA domain 5: not in mi250x, the cores 64-79 {node}.",
+        "NUMA domain 1: the cores 16-31 in mi250x, 16-30 on node node1.",
+        "NUMA domain 2: the cores 32-47 in mi250x, no such domain on node node1.",
+        "NUMA domain 5: not in mi250x, the cores 64-79 on node node1.",
     ]
     # It is a setting and no matter of the hardware, of which something is wrong here.
-    assert found["notes"][-1].startswith(f"{node[3:].capitalize()} has NUMA balancing on (")
+    assert found["notes"][-1].startswith("Node node1 has NUMA balancing on (")
 
 
-def test_numa_balancing_alone_is_a_setting(tmp_path, outputs):
-    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
-    found = recorded(tmp_path, outputs, printed, system(tmp_path, MI250X, "1"))
-    node = found["host"]["hostname"]
+def test_numa_balancing_alone_is_a_setting(tmp_path):
+    found = recorded(tmp_path, inventories.composed(load("mi250x"), numa_balancing=1))
     assert found["outcome"] == {
         "exit_code": 8,
         "status": "setting",
-        "message": f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), "
+        "message": "Node node1 has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), "
         "which moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0).",
     }
     assert found["differences"] is None and not found["complete"]
 
 
-def first_devices(count):
-    seen = texts.gpus(NODE)[:count]
-    table = texts.rocm_table("Bandwidth", seen, lambda a, b: texts.bandwidth_cell(NODE, a, b))
-    return (f"{table}\nFormat: min-max; Units: mps\n",)
+def test_other_domains_alone_are_a_setting_of_the_firmware(tmp_path):
+    told = inventories.composed(load("mi250x"))
+    told["domains"] = [{"index": 0, "cores": [*range(64)], "memory_bytes": 1}]
+    found = recorded(tmp_path, told)
+    assert found["outcome"]["status"] == "setting"
+    assert "NUMA nodes per socket (NPS) decides it" in found["outcome"]["message"]
+
+
+def devices(count):
+    """Return the description of a mi250x of which the bus shows the first devices alone."""
+    told = inventories.composed(load("mi250x"))
+    for index in range(7, count - 1, -1):
+        inventories.without_device(told, index)
+    return told
 
 
 @pytest.mark.parametrize(
@@ -167,170 +243,168 @@ def first_devices(count):
      ("NVIDIA_VISIBLE_DEVICES", "4"), ("ROCR_VISIBLE_DEVICES", "4")],
 )  # fmt: skip
 def test_each_variable_that_grants_devices_explains_those_that_are_seen(
-    tmp_path, outputs, monkeypatch, name, value
+    tmp_path, monkeypatch, name, value
 ):
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "8")
     monkeypatch.setenv(name, value)
-    found = recorded(tmp_path, outputs, first_devices(1), tmp_path / "nowhere")
+    found = recorded(tmp_path, devices(1))
     assert found["outcome"]["status"] == "setting"
-    assert found["outcome"]["message"].startswith(f"{name} is {value} on node ")
+    assert found["outcome"]["message"].startswith(f"{name} is {value} on node node1, but ")
 
 
-@pytest.mark.parametrize(
-    ("packages", "parts", "mode", "beside"),
-    [(8, 8, "CPX", False), (1, 8, "CPX", True), (4, 2, "DPX", True), (6, 8, "CPX", True)],
-)
-def test_parts_of_devices_are_told_by_their_addresses(
-    tmp_path, outputs, packages, parts, mode, beside
-):
-    """Also where they are as many as whole devices would be."""
-    addresses = [f"0000:{64 + one:02x}:00.{part}" for one in range(packages)
-                 for part in range(parts)]  # fmt: skip
-    found = recorded(tmp_path, outputs, (texts.showbus(addresses),), tmp_path / "nowhere", "mi300x")
-    assert found["outcome"]["status"] == "setting"
-    said = found["outcome"]["message"]
-    assert f"in mode {mode}, as {packages * parts} devices: set SPX" in said
-    assert (f"It shows {packages} GPUs; mi300x has 8." in said) == beside
-
-
-def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, outputs, monkeypatch):
-    count = 4
-    printed = first_devices(count)
+def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, monkeypatch):
     for granted in ("", "2", "8"):
         monkeypatch.setenv("SLURM_GPUS_ON_NODE", granted)
-        found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
+        found = recorded(tmp_path, devices(4))
         assert found["outcome"]["status"] == "good", "the hardware lacks them"
         assert len(found["differences"]) == 1
-    monkeypatch.setenv("SLURM_GPUS_ON_NODE", str(count))
-    found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
-    assert found["outcome"]["message"].startswith(f"SLURM_GPUS_ON_NODE is {count} on node ")
-    assert found["environment"]["SLURM_GPUS_ON_NODE"] == str(count)
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", "4")
+    found = recorded(tmp_path, devices(4))
+    assert found["outcome"]["message"].startswith("SLURM_GPUS_ON_NODE is 4 on node node1")
+    assert found["environment"]["SLURM_GPUS_ON_NODE"] == "4"
 
 
-def test_a_driver_that_tells_no_links_is_named(tmp_path, outputs):
-    silent = re.sub(r"\d+-\d+", "0", texts.shownodesbw(NODE))
-    root = system(tmp_path, MI250X)
-    (root / "sys/module/amdgpu").mkdir(parents=True)
-    (root / "sys/module/amdgpu/version").write_text("6.2.4\n")
-    found = recorded(tmp_path, outputs, (silent, texts.showtoponuma(NODE)), root)
-    assert found["outcome"]["status"] == "tool" and found["differences"] is None
-    assert "the driver reports no bandwidth of links: " in found["outcome"]["message"]
-    assert "tool0 prints 0 for every pair; amdgpu 6.2.4), so they" in found["outcome"]["message"]
-
-
-def test_domains_that_no_tool_knows_are_not_told(tmp_path, outputs):
-    unknown = re.sub(r"Node: \d", "Node: 4294967295", texts.showtoponuma(NODE))
-    found = recorded(
-        tmp_path, outputs, (texts.shownodesbw(NODE), unknown), system(tmp_path, MI250X)
+def test_a_device_that_the_driver_has_and_the_runtime_does_not_show_is_hidden(tmp_path):
+    told = inventories.hide_device(inventories.kept("mi250x"), 5)
+    found = recorded(tmp_path, told)
+    assert found["outcome"]["message"] == (
+        "The runtime of node node1 shows 7 devices of the 8 in mi250x, though its driver has "
+        "0000:d6:00.0: a setting hides them."
     )
+
+
+def test_devices_in_partitions_are_a_setting(tmp_path):
+    found = recorded(tmp_path, inventories.kept("mi300x-cpx"), "mi300x")
+    assert found["outcome"]["status"] == "setting"
+    said = found["outcome"]["message"]
+    assert said.startswith("Node node1 has its GPUs in mode CPX, as 16 devices: set SPX")
+    assert said.endswith("It shows 2 GPUs; mi300x has 8.")
+    mig = inventories.composed(load("h200"))
+    mig["devices"][2]["compute_partition"] = "MIG"
+    assert "in mode MIG" in recorded(tmp_path, mig, "h200")["outcome"]["message"]
+
+
+def test_links_that_the_driver_does_not_tell_are_no_silent_pass(tmp_path):
+    told = inventories.composed(load("mi250x"))
+    why = "KFD of this kernel tells no bandwidth of the link"
+    told["absent"] = [{"item": "links.links", "why": why}]
+    inventories.set_links(told, 0, 1, None)
+    found = recorded(tmp_path, told)
+    assert (found["outcome"]["exit_code"], found["outcome"]["status"]) == (10, "tool")
+    said = found["outcome"]["message"]
+    assert said == (
+        f"The links of node node1 are not known to the driver ({why}; driver 60342134), so they "
+        "cannot be compared with mi250x."
+    )
+    assert found["differences"] is None and not found["complete"]
+    # What differs counts, whatever is missing beside it.
+    told["domains"][3]["cores"] = [*range(48, 63)]
+    found = recorded(tmp_path, told)
+    (difference,) = found["differences"]
+    assert difference.startswith("NUMA domain 3: ") and said in found["notes"]
+
+
+def test_kinds_tell_enough_where_a_pair_has_one_link(tmp_path):
+    """As drivers of MI300X that tell no bandwidth: pairs are known to be joined, or not."""
+    told = inventories.kept("mi300x")
+    for way in told["links"]:
+        way["links"] = None
+    found = recorded(tmp_path, told, "mi300x")
+    assert (found["outcome"]["message"], found["differences"]) == (None, [])
+    inventories.set_links(told, 2, 5, 0)
+    (difference,) = recorded(tmp_path, told, "mi300x")["lost"]
+    assert difference == (
+        "Pair 2-5: 1 link in mi300x, a connection of type XGMI over others in the driver."
+    )
+
+
+def test_domains_that_the_driver_does_not_tell_are_no_silent_pass(tmp_path):
+    told = inventories.composed(load("mi250x"))
+    for one in told["devices"]:
+        one["numa_domain"] = one["cores"] = None
+    found = recorded(tmp_path, told)
     assert found["outcome"]["status"] == "tool"
-    assert found["outcome"]["message"].startswith("The NUMA domains of node ")
+    assert found["outcome"]["message"].startswith("The NUMA domains of node node1 are not known")
 
 
-def test_a_system_that_tells_nothing_is_noted(tmp_path, outputs):
-    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
-    found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
-    assert found["differences"] == []
-    assert "not reported: NUMA balancing" in found["notes"]
-    assert "not reported: NUMA domains and cores of the host" in found["notes"]
-    assert found["host"]["cpu_model"] == "unknown" and found["versions"]["driver"] == "unknown"
-
-
-def test_a_lost_device_is_one_difference(tmp_path, outputs):
-    printed = (texts.shownodesbw(load("mi250x")), texts.showtoponuma(NODE))
-    found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere", "a100-booster")
+def test_another_vendor_is_one_difference(tmp_path):
+    found = recorded(tmp_path, inventories.kept("mi250x") | {"domains": []}, "a100-booster")
     assert [sentence.split(" in ")[0] for sentence in found["differences"]] == [
         "The node has 4 nvidia devices"
     ]
 
 
-def test_links_that_nobody_tells_are_no_silent_pass(tmp_path, outputs):
-    (path,) = outputs(texts.showtopo(NODE))
-    for name, cores in (("as-the-model", "48-63"), ("different", "48-62")):
-        root = system(tmp_path / name, {**MI250X, 3: cores})
-        found = record("mi250x", "rocm", tmp_path / "result.json", files=[path], root=root)
-        node = found["host"]["hostname"]
-        said = f"The links of node {node} are not reported in {path}, so they cannot be compared "
-        if name == "as-the-model":
-            assert (found["outcome"]["exit_code"], found["outcome"]["status"]) == (10, "tool")
-            assert found["outcome"]["message"] == f"{said}with mi250x."
-            assert found["differences"] is None and not found["complete"]
-        else:
-            # What differs counts, whatever is missing beside it.
-            (difference,) = found["differences"]
-            assert (
-                difference.startswith("NUMA domain 3: ") and f"{said}with mi250x." in found["notes"]
-            )
-
-
-def test_types_tell_enough_where_a_pair_has_one_link(tmp_path, outputs):
-    node = load("mi300x")
-    addresses = [f"0000:{index:02x}:00.0" for index in range(8)]
-    silent = re.sub(r"\b\d+-\d+\b", "0-0", texts.amd_smi(node, addresses))
-    numa = texts.showtoponuma(node)
-    found = recorded(tmp_path, outputs, (silent, numa), tmp_path / "nowhere", "mi300x")
-    assert (found["outcome"]["message"], found["differences"]) == (None, [])
-    rows = silent[silent.index("LINK TYPE") :].splitlines()[2:10]
-    changed = silent
-    for row, other in ((2, 5), (5, 2)):
-        cells = re.split(r"( +)", rows[row])
-        cells[2 * (other + 1)] = "PCIE"
-        changed = changed.replace(rows[row], "".join(cells))
-    found = recorded(tmp_path, outputs, (changed, numa), tmp_path / "nowhere", "mi300x")
-    (difference,) = found["differences"]
-    assert difference.startswith("Pair 2-5: 1 link in mi300x, a connection of type PCIE in ")
-
-
-NVML = "echo 'Failed to initialize NVML: Driver/library version mismatch'"
-
-
 @pytest.mark.parametrize(
-    ("tool", "script", "status", "said"),
+    ("code", "says", "status", "said"),
     [
-        ("nvidia-smi", f"{NVML}; echo 'NVML library version: 550.54'; exit 18", "tool",
-         "ended with exit code 18: Failed to initialize NVML: Driver/library version mismatch."),
-        # It ends with 0 and explains itself on standard error.
-        ("rocm-smi", "echo 'cat: initstate: No such file or directory' >&2; "
-         "echo 'ERROR:root:Driver not initialized (amdgpu not found in modules)' >&2",
-         "tool", "printed no table: ERROR:root:Driver not initialized (amdgpu not found in "),
-        ("rocm-smi", "echo '/usr/bin/env: python3: No such file or directory' >&2; exit 127",
-         "tool", "ended with exit code 127: /usr/bin/env: python3: No such file or directory."),
-        ("amd-smi", "printf 'Traceback (most recent call last):\\n  raise Error\\n"
-         "ImportError: no library\\nNote: install it\\n' >&2; exit 1",
-         "tool", "ended with exit code 1: ImportError: no library."),
-        ("amd-smi", "echo something new", "tool", "it contains no topology table of rocm-smi, "),
-        ("nvidia-smi", "echo 'Unable to determine the device handle for GPU0000:03:00.0: "
-         "GPU is lost.  Reboot the system'; exit 15", "device-error", "GPU is lost"),
+        (3, "inventory: no device: system has unsupported display driver / cuda driver combination",
+         "tool", "inventory shows no device: no device: system has unsupported display driver"),
+        (4, "inventory: out of memory", "tool", "failed: out of memory."),
+        (6, "inventory: a driver does not answer", "time-limit", "did not answer within 120 s."),
+        (8, "inventory: ROCR_VISIBLE_DEVICES is -1", "setting", "ROCR_VISIBLE_DEVICES is -1."),
+        (9, "inventory: device 1: an illegal state", "device-error", "device 1: an illegal state."),
+        (139, "", "tool", "was ended by signal 11"),
     ],
 )  # fmt: skip
-def test_a_tool_that_does_not_work_accuses_no_hardware(
-    tmp_path, monkeypatch, tool, script, status, said
-):
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / tool).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / tool).chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder))
-    found = record("mi250x", "rocm", tmp_path / "result.json", root=tmp_path / "nowhere")
+def test_drivers_that_do_not_answer_accuse_no_hardware(tmp_path, code, says, status, said):
+    none = inventories.composed(load("mi250x"), devices=[], links=[], pci_functions=[])
+    found = recorded(tmp_path, none, code=code, says=says)
     assert (found["outcome"]["status"], found["devices"]) == (status, [])
-    assert said in found["outcome"]["message"] and f"{tool} " in found["outcome"]["message"]
+    assert said in found["outcome"]["message"]
 
 
-def test_the_decisive_call_that_failed_is_the_reason(tmp_path, monkeypatch):
-    """nvidia-smi cuts the rows of a wide table; the list of addresses beside it is no table."""
-    node = load("h200")
-    wide = re.sub(r"PXB\t(\d)", r"PX\1", texts.topo_m(node, nics=2))
-    addresses = "".join(f"{index}, 00000000:{index:02x}:00.0\n" for index in range(8))
-    for name, text in (("wide", wide), ("addresses", addresses)):
-        (tmp_path / name).write_text(text)
-    script = "case $1 in topo) printed=wide;; *) printed=addresses;; esac"
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n/bin/cat {tmp_path}/$printed\n")
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    found = record("h200", "cuda", tmp_path / "result.json", root=tmp_path / "nowhere")
-    assert found["outcome"]["status"] == "tool"
-    assert found["outcome"]["message"].startswith("nvidia-smi topo -m, line ")
-    assert "is not a kind of connection" in found["outcome"]["message"]
+def test_all_devices_off_the_driver_are_lost(tmp_path):
+    told = inventories.composed(load("mi300x"), devices=[], links=[])
+    for one in told["pci_functions"]:
+        one |= {"indices": [], "in_driver": False}
+    found = recorded(tmp_path, told, "mi300x", code=3, says="inventory: no device")
+    assert len(found["lost"]) == 9 and found["outcome"]["status"] == "good"
+
+
+def earlier(folder: Path, told, session, *, where="output", model="mi300x", **settings):
+    """Record a node as an earlier session of the results folder did."""
+    stage = folder / where / session / "local" / "gpu" / "rocm" / "node_topology"
+    return recorded(stage, told, model, **settings)
+
+
+def test_devices_that_an_earlier_session_of_the_host_had_are_missing(tmp_path):
+    results = tmp_path / "results"
+    whole = inventories.kept("mi300x")
+    seven = inventories.without_device(inventories.kept("mi300x"), 5)
+    another = inventories.kept("mi300x")
+    another["host"]["hostname"] = "node2"
+    earlier(results, whole, "20261124T080000-1")
+    earlier(results, another, "20261124T090000-1")
+    found = recorded(tmp_path, seven, None, results=results)
+    said = (
+        "The node has 7 devices in the driver, and had 8 in session 20261124T080000-1: without "
+        "0000:60:00.0."
+    )
+    assert said in found["differences"] and said in found["lost"]
+    # A session that found the loss is no new normal, wherever its document is.
+    lost = earlier(results, seven, "20261125T080000-1", where="stage", model=None, results=results)
+    assert lost["lost"]
+    assert said in recorded(tmp_path, seven, None, results=results)["lost"]
+    # Others are no earlier sessions of this host with these devices.
+    other = tmp_path / "other"
+    earlier(other, another, "20261124T080000-1")
+    earlier(other, whole, "20261124T090000-1", code=6)
+    assert recorded(tmp_path, seven, None, results=other)["differences"] == []
+    assert recorded(tmp_path, whole, "mi300x", results=results)["differences"] == []
+
+
+def test_a_job_that_was_granted_fewer_devices_misses_none(tmp_path, monkeypatch):
+    earlier(tmp_path / "results", inventories.kept("mi250x"), "20261124T080000-1", model=None)
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", "4")
+    found = recorded(tmp_path, devices(4), None, results=tmp_path / "results")
+    assert found["differences"] == []
+
+
+def test_partitions_that_were_cards_are_not_missing(tmp_path):
+    earlier(tmp_path / "results", inventories.kept("mi300x-cpx"), "20261124T080000-1", model=None)
+    told = inventories.kept("mi300x")
+    found = recorded(tmp_path, told, None, results=tmp_path / "results")
+    assert found["differences"] == []
 
 
 def test_this_machine_describes_itself():
@@ -357,10 +431,22 @@ def test_a_described_machine(tmp_path):
     assert driver_version(root) == "amdgpu 6.7.0"
 
 
+def system(root: Path, domains: dict[int, str], balancing: str | None = "0") -> Path:
+    """Build the files of an operating system."""
+    for index, cores in domains.items():
+        folder = root / f"sys/devices/system/node/node{index}"
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(f"{cores}\n")
+        (folder / "meminfo").write_text(f"Node {index} MemTotal:       1024 kB\n")
+    (root / "proc/sys/kernel").mkdir(parents=True)
+    if balancing is not None:
+        (root / "proc/sys/kernel/numa_balancing").write_text(f"{balancing}\n")
+    return root
+
+
 @pytest.mark.parametrize("cores", ["0-15,0-15", "all", "0-4000000000"])
 def test_cores_that_cannot_be_read_are_a_sentence(tmp_path, cores):
-    root = system(tmp_path, MI250X)
-    (root / "sys/devices/system/node/node0/cpulist").write_text(cores)
+    root = system(tmp_path, {0: cores})
     with pytest.raises(InvalidInputError, match="node0/cpulist: "):
         describe_host(root)
 
@@ -371,107 +457,54 @@ def test_no_balancing_is_no_setting_to_speak_of():
     assert "numa_balancing is 2" in (balancing_setting(host | {"numa_balancing": 2}) or "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--output", "r"], "--runtime must be rocm or cuda, or give a simulated node."),
-        (
-            ["--output", "r", "--runtime", "sim"],
-            "--runtime sim and --simulated require each other.",
-        ),
-        (["--output", "r", "--simulated", "n", "--runtime", "rocm"], "--runtime sim and"),
-        (["--output", "r", "--simulated", "n", "--from", "f"], "A simulated node and"),
-    ],
-)
-def test_bad_usage(arguments, said):
-    result = run("mi250x", *arguments)
-    assert result.exit_code == 2 and result.stderr.startswith(f"fabricheck: {said}")
-
-
-def test_a_failed_run_leaves_a_document(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_a_failed_run_leaves_a_document(tmp_path):
     output = tmp_path / "result.json"
-    result = run("mi250x", "--runtime", "rocm", "--output", str(output))
-    said = "This machine has none of the tools rocm-smi, amd-smi, nvidia-smi."
+    asked = ("--runtime", "rocm", "--programs", str(tmp_path), "--output", str(output))
+    result = run("mi250x", *asked)
+    said = f"{tmp_path}/inventory cannot be run (No such file or directory)."
     assert result.exit_code == 10 and result.stderr == f"fabricheck: {said}\n"
     found = document.load(output)
     assert found["outcome"] == {"exit_code": 10, "status": "tool", "message": said}
-    assert found["differences"] is None and found["program"]["commit"] == "unknown"
-    assert run("nothing", "--runtime", "rocm", "--output", str(output)).exit_code == 3
+    assert found["differences"] is None
+    assert run("nothing", *asked).exit_code == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        ("[]", 4, "this is not the platform of a simulated node."),
-        ('{"node": {"name": "mi250x"}}', 4, "this is not the platform of a simulated node."),
-        ("{", 4, "this is not the platform of a simulated node."),
-    ],
-)
-def test_no_platform(tmp_path, text, code, said):
-    arguments = simulated(tmp_path)
-    path = tmp_path / "node.json"
-    path.write_text(text)
-    result = run("mi250x", *arguments)
-    assert result.exit_code == code and result.stderr == f"fabricheck: {path}: {said}\n"
-    found = document.load(tmp_path / "result.json")
-    assert found["host"]["hostname"] == "unknown (simulated)" and found["node"] is None
-
-
-def test_a_system_of_several_nodes_is_no_node(tmp_path):
-    arguments = simulated(tmp_path)
-    (tmp_path / "node.json").write_text(system_json(load("mi250x"), 3))
-    result = run("mi250x", *arguments)
-    assert result.exit_code == 4
-    assert "this is a system of 3 nodes, and one node is needed" in result.stderr
-
-
-def test_a_platform_of_an_older_model(tmp_path):
-    arguments = simulated(tmp_path)
-    path = tmp_path / "node.json"
-    content = json.loads(path.read_text())
-    content["devices"][3]["domain"] = 0
-    path.write_text(json.dumps(content))
-    result = run("mi250x", *arguments)
-    assert result.exit_code == 4
-    assert "this is not the platform of the present node model mi250x" in result.stderr
-    path.unlink()
-    gone = run("mi250x", *arguments)
-    assert (gone.exit_code, gone.stderr) == (3, f"fabricheck: There is no file {path}.\n")
-    path.mkdir()
-    assert "cannot be read (it is not a regular file)" in run("mi250x", *arguments).stderr
-
-
-def test_tools_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "rocm-smi").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
-    (tmp_path / "rocm-smi").chmod(0o755)
+def test_drivers_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("fabricheck.tools.topology.inventory._GRACE_S", 0)
+    (tmp_path / "inventory").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
+    (tmp_path / "inventory").chmod(0o755)
     output = tmp_path / "result.json"
-    result = run("mi250x", "--runtime", "rocm", "--output", str(output), "--time-limit", "0.1")
+    asked = ("--runtime", "rocm", "--programs", str(tmp_path), "--output", str(output))
+    result = run("mi250x", *asked, "--time-limit", "0.1")
     assert result.exit_code == 6
-    assert result.stderr == "fabricheck: The node did not answer within the time limit of 0.1 s.\n"
+    assert result.stderr == "fabricheck: The node's drivers did not answer within 0.1 s.\n"
     assert document.load(output)["outcome"]["status"] == "time-limit"
 
 
-def test_calls_that_failed_are_noted(tmp_path, outputs, monkeypatch):
-    files = outputs(texts.shownodesbw(NODE), texts.showtoponuma(NODE))
-    found = detection.Detection(parse_files(files), failed=("'amd-smi topology' failed.",))
-    monkeypatch.setattr(recording, "detect", lambda limit_s: found)
-    said = record("mi250x", "rocm", tmp_path / "result.json", root=tmp_path)
-    assert "not used: 'amd-smi topology' failed." in said["notes"]
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": "other"}, "this is no description by inventory."),
+        ({"schema_version": 2}, "schema_version: it is not 1."),
+        ({"links": []}, "this description by inventory is damaged."),
+        ({"devices": [{}]}, "this description by inventory is damaged."),
+    ],
+)
+def test_a_description_that_cannot_be_used_is_a_sentence(tmp_path, change, said):
+    found = recorded(tmp_path, inventories.kept("mi250x") | change)
+    assert found["outcome"]["exit_code"] == 4 and found["outcome"]["message"].endswith(said)
 
 
 def test_a_document_that_can_not_be_written(tmp_path):
     with pytest.raises(NotFoundError, match=r"result\.json cannot be written"):
-        record("mi250x", "rocm", tmp_path / "no" / "result.json", files=[tmp_path])
+        record("mi250x", "rocm", tmp_path, tmp_path / "no" / "result.json")
 
 
 @pytest.mark.parametrize(("told", "said"), [("node3", "node3"), ("", None), (None, None)])
-def test_the_scheduler_s_name_of_the_node_is_recorded(tmp_path, monkeypatch, told, said):
+def test_the_scheduler_s_name_of_the_node_is_recorded(simulated, monkeypatch, told, said):
     monkeypatch.delenv("SLURMD_NODENAME", raising=False)
     if told is not None:
         monkeypatch.setenv("SLURMD_NODENAME", told)
-    assert run("mi250x", *simulated(tmp_path)).exit_code == 0
-    host = document.load(tmp_path / "result.json")["host"]
+    host = simulated()[1]["host"]
     assert (host["hostname"], host["scheduler_node"]) == ("mi250x (simulated)", said)
     assert describe_host()["scheduler_node"] == said

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
+import inventories
 import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.node import load as load_node
@@ -153,24 +154,20 @@ def test_numa_balancing_is_told_beside_a_pass(tmp_path):
     assert settings.numa_balancing([factories.document(), simulated]) is None
 
 
+def topology_with_balancing(folder, **settings):
+    told = inventories.composed(load_node("mi250-two-sockets"), numa_balancing=1)
+    programs = inventories.programs(folder / "programs", told)
+    return record("mi250-two-sockets", "rocm", programs, folder / "result.json", **settings)
+
+
 def test_numa_balancing_is_no_fault_of_the_topology(tmp_path):
-    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
-    (tmp_path / "proc/sys/kernel/numa_balancing").write_text("1\n")
-    files = sorted((ROOT / "tests/outputs/rocm-smi").glob("*.txt"))
-    output = tmp_path / "result.json"
-    found = record("mi250-two-sockets", "rocm", output, files=files, root=tmp_path)
+    found = topology_with_balancing(tmp_path)
     assert found["outcome"]["exit_code"] == 8, found["outcome"]
     incomplete_by_setting(tmp_path, found, "numa_balancing is 1", "kernel.numa_balancing=0")
 
 
 def test_numa_balancing_that_the_site_makes_a_note_is_a_caveat(tmp_path):
-    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
-    (tmp_path / "proc/sys/kernel/numa_balancing").write_text("1\n")
-    files = sorted((ROOT / "tests/outputs/rocm-smi").glob("*.txt"))
-    output = tmp_path / "result.json"
-    found = record(
-        "mi250-two-sockets", "rocm", output, files=files, note_numa_balancing=True, root=tmp_path
-    )
+    found = topology_with_balancing(tmp_path, note_numa_balancing=True)
     assert (found["outcome"]["status"], found["differences"]) == ("good", [])
     assert "has NUMA balancing on" in found["notes"][-1]
     times = {name: factories.document()[name] for name in ("started", "finished")}

@@ -20,7 +20,7 @@ from fabricheck.tools.topology import (
     Reported,
     Runtime,
     compare,
-    detect,
+    inventory,
     parse_files,
     record,
     write_draft,
@@ -40,12 +40,21 @@ Part = Annotated[
 ]
 From = Annotated[
     list[Path] | None,
-    typer.Option("--from", help="Output file of rocm-smi, amd-smi or nvidia-smi; may be repeated."),
+    typer.Option(
+        "--from",
+        help="Output file of inventory, rocm-smi, amd-smi or nvidia-smi; may be repeated.",
+    ),
+]
+Programs = Annotated[
+    Path | None,
+    typer.Option(
+        "--programs", help="Folder of the programs; default: build/rocm/bin or build/cuda/bin."
+    ),
 ]
 
 
 topology_app = typer.Typer(
-    help="Show node models, parse the output of a node's tools, and compare both.",
+    help="Show node models, and compare them with the drivers of a node.",
     no_args_is_help=True,
 )
 commands.add_typer(topology_app, name="topology")
@@ -56,16 +65,11 @@ def _load(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
     return model if devices is None else model.part(devices)
 
 
-def _report(files: list[Path] | None) -> Reported:
-    """Parse files, or run the tools of this machine if there are none."""
+def _report(files: list[Path] | None, programs: Path | None) -> Reported:
+    """Parse files, or ask the drivers of this machine if there are none."""
     if files:
         return parse_files(files)
-    found = detect()
-    for sentence in found.failed:
-        typer.echo(f"note: {sentence}", err=True)
-    if found.missing:
-        typer.echo(f"note: this machine lacks {', '.join(found.missing)}", err=True)
-    return found.report
+    return inventory.reported(inventory.this_machine(programs))
 
 
 @topology_app.command()
@@ -82,28 +86,26 @@ def show(
 
 @topology_app.command()
 def parse(
-    files: Annotated[list[Path], typer.Argument(help="Output files of tools on one node.")],
+    files: Annotated[list[Path], typer.Argument(help="Output files of one node.")],
 ) -> None:
-    """Parse the output of rocm-smi, amd-smi or nvidia-smi from files."""
+    """Show the topology in outputs of inventory, rocm-smi, amd-smi or nvidia-smi."""
     typer.echo(report_text(parse_files(files)))
-
-
-@topology_app.command("detect")
-def detect_command() -> None:
-    """Run the tools installed on this machine, and show their report."""
-    typer.echo(report_text(_report(None)))
 
 
 @topology_app.command("compare")
 def compare_command(
-    node: Node, files: From = None, overlay: Overlay = None, devices: Part = None
+    node: Node,
+    files: From = None,
+    programs: Programs = None,
+    overlay: Overlay = None,
+    devices: Part = None,
 ) -> None:
-    """Compare a node model with the tools' report, from this machine or files.
+    """Compare a node model with the drivers of this machine, or with files.
 
     Prints one sentence per difference; exit code 8 means that there is one.
     """
     model = _load(node, overlay, devices)
-    report = _report(files)
+    report = _report(files, programs)
     outcome = compare(model, report)
     for sentence in outcome.differences:
         typer.echo(sentence)
@@ -117,16 +119,17 @@ def compare_command(
 
 @topology_app.command("record")
 def record_command(
-    node: Node,
     target: Annotated[Path, typer.Option("--output", help="The result document.")],
-    runtime: Annotated[
-        Runtime | None, typer.Option(help="The runtime that this node's programs were built for.")
+    runtime: Annotated[Runtime, typer.Option(help="The runtime of the programs.")],
+    programs: Annotated[Path, typer.Option("--programs", help="Folder of the programs.")],
+    node: Annotated[
+        str | None, typer.Argument(help="A node model: its name, or a YAML file; default: none.")
     ] = None,
-    simulated: Annotated[
-        Path | None, typer.Option(help="A simulated node: the output of 'export'.")
-    ] = None,
-    files: From = None,
     devices: Part = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Folder of results: earlier sessions of this host count."),
+    ] = None,
     note_numa_balancing: Annotated[
         bool,
         typer.Option(
@@ -138,23 +141,15 @@ def record_command(
 ) -> None:
     """Compare this node with a node model and write the differences to a result document (E13).
 
-    It judges nothing: differences are in the document, and the exit code is 0.
+    The program inventory asks the drivers. Differences are in the document, and the exit code is 0.
     """
-    if simulated is not None and files:
-        raise UsageError("A simulated node and files cannot be combined.")
-    if simulated is not None and devices is not None:
-        raise UsageError("A simulated node has all devices of its model: omit --devices.")
-    if (simulated is not None) != (runtime == "sim") and not (simulated and runtime is None):
-        raise UsageError("--runtime sim and --simulated require each other.")
-    if runtime is None and simulated is None:
-        raise UsageError("--runtime must be rocm or cuda, or give a simulated node.")
     document = record(
         node,
-        runtime or "sim",
+        runtime,
+        programs,
         target,
-        simulated=simulated,
-        files=files or (),
         devices=devices,
+        results=results,
         note_numa_balancing=note_numa_balancing,
         limit_s=limit_s,
     )
@@ -171,6 +166,7 @@ def write(
         ),
     ] = None,
     files: From = None,
+    programs: Programs = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -178,14 +174,14 @@ def write(
         ),
     ] = None,
 ) -> None:
-    """Draft a node model from the tools' report; values that they do not report are marked.
+    """Draft a node model from the drivers of this machine, or from files.
 
-    Without a name it is that of this machine, by which 'reframe --system=local:gpu' measures it
-    once nothing is left to fill in.
+    Values that they do not tell are marked. Without a name it is that of this machine, by which
+    'reframe --system=local:gpu' measures it once nothing is left to fill in.
     """
     if name is None:
         name, folder = this_machine.draft().stem, folder or this_machine.draft().parent
-    text, verdict = write_draft(_report(files), name)
+    text, verdict = write_draft(_report(files, programs), name)
     if folder is None:
         typer.echo(text, nl=False)
     else:
@@ -241,18 +237,19 @@ def best_gpus(
     k: Annotated[int, typer.Option("-k", help="Number of devices to choose.")],
     node: Annotated[str | None, typer.Argument(help="A node model; default: this machine.")] = None,
     files: From = None,
+    programs: Programs = None,
     devices: Part = None,
 ) -> None:
     """Print the best K devices of a node for HIP_VISIBLE_DEVICES, or run a command on them.
 
-    The node is a model, outputs of tools in files, or this machine. With "-- COMMAND..." at the
+    The node is a model, outputs in files, or this machine. With "-- COMMAND..." at the
     end, the command runs with HIP_VISIBLE_DEVICES (and CUDA_VISIBLE_DEVICES on NVIDIA) set, and its
     exit code is returned.
     """
     command: list[str] | None = context.meta.get(_COMMAND)
     if command == []:
         raise UsageError('A command is required after "--".')
-    chosen, vendor = _choose(k, node, files, devices)
+    chosen, vendor = _choose(k, node, files, programs, devices)
     listed = ",".join(map(str, chosen))
     if command is None:
         typer.echo(listed)
@@ -269,7 +266,11 @@ def best_gpus(
 
 
 def _choose(
-    k: int, node: str | None, files: list[Path] | None, devices: int | None
+    k: int,
+    node: str | None,
+    files: list[Path] | None,
+    programs: Path | None,
+    devices: int | None,
 ) -> tuple[tuple[int, ...], str]:
     if node is not None and files:
         raise UsageError("A node model and files cannot be combined.")
@@ -278,10 +279,10 @@ def _choose(
     if node is not None:
         model = _load(node, None, devices)
         return model.best_subsets(k)[0], model.vendor
-    report = _report(files)
+    report = _report(files, programs)
     peaks = report.direct_peaks_gbs
     if peaks is None:
         raise UsageError(f"The number of links is not reported in {report.origin}.")
-    if report.pci is None and report.vendor == "amd":
+    if report.description is None and report.pci is None and report.vendor == "amd":
         typer.echo("note: numbered as by rocm-smi; HIP may number differently", err=True)
     return best_subsets(peaks, k, report.origin)[0], report.vendor

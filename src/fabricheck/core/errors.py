@@ -41,6 +41,12 @@ class NotFoundError(FabricheckError):
     exit_code = EXIT_NOT_FOUND
 
 
+class PreventedBySetting(FabricheckError):
+    """A setting of the node or the job is wrong, and nothing else differs."""
+
+    exit_code = EXIT_CODE["setting"]
+
+
 class InvalidInputError(FabricheckError):
     """An input cannot be read or contradicts itself."""
 

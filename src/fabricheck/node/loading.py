@@ -26,6 +26,10 @@ from fabricheck.node.schema import (
 #: The placeholder in a drafted node model for a number or a list that no tool reported.
 TO_FILL = "to fill"
 
+#: The key of the source, in a drafted node model, of what the drivers of a node told: comparing it
+#: with these drivers would prove nothing.
+OF_DRIVER = "driver"
+
 
 def node_directory() -> Path:
     """Return the folder of the node models: ``config/nodes`` in the working directory, or beside

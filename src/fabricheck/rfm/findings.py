@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reframe.core import runtime
 from reframe.core.builtins import run_before
 
 from fabricheck.core.errors import FabricheckError
@@ -64,8 +65,7 @@ class _ByCommand(MeasuringCheck, special=True):  # type: ignore[call-arg]
         """Return the arguments of ``fabricheck``."""
         model = str(self.extra("node"))
         part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
-        source = ("--simulated", PLATFORM) if self.simulated else ()
-        return (self.program, "record", model, *part, "--runtime", self.runtime, *source)
+        return (self.program, "record", model, *part, "--runtime", self.runtime)
 
     def program_path(self) -> Path:
         """Return ``fabricheck`` itself."""
@@ -79,9 +79,7 @@ class _ByCommand(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
 
 class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-arg]
-    """Reads the topology with the node's own tools, and reports differences from the partition's
-    model.
-    """
+    """Reports how a node's drivers differ from the partition's model, and from earlier sessions."""
 
     program = "topology"
     metrics = (Metric("differences", over=(), unit="count"),)
@@ -89,7 +87,12 @@ class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-ar
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``, with the setting that the site makes a note."""
         noted = self.current_partition.extras.get("numa_balancing") == "note"
-        return (*super().program_arguments(), *(["--note-numa-balancing"] if noted else []))
+        results = Path(runtime.runtime().output_prefix).parents[1]
+        return (
+            *super().program_arguments(),
+            *("--programs", str(self.programs_folder), "--results", str(results)),
+            *(["--note-numa-balancing"] if noted else []),
+        )
 
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return the differences between the node and its model."""
@@ -109,7 +112,8 @@ class _OfNics(_ByCommand, special=True):  # type: ignore[call-arg]
         """Return the arguments of ``fabricheck``, with the partition's fabric if it names one."""
         fabric = self.current_partition.extras.get("fabric")
         network = ("--fabric", str(fabric)) if fabric else ()
-        return (*super().program_arguments(), *network)
+        source = ("--simulated", PLATFORM) if self.simulated else ()
+        return (*super().program_arguments(), *source, *network)
 
 
 class NicCheck(Findings, _OfNics, special=True):  # type: ignore[call-arg]

@@ -24,11 +24,11 @@ from fabricheck.run.first_hour.steps import Place
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.tools.recording import mpi_version
 from fabricheck.tools.runner import run, text_of
-from fabricheck.tools.topology.detection import COMMANDS
+from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.host import describe_host, driver_version
 
 #: Commands called for their version, or for their report on the node.
-TOOLS = (*COMMANDS, ("rocminfo",), ("rocm-smi", "--showdriverversion"), ("hipcc", "--version"))
+TOOLS = (("rocminfo",), ("hipcc", "--version"))
 
 _LIBRARIES = re.compile(r"lib(?:hwloc|amdhip64|hsa-runtime64|cudart|numa|mpi\w*|rccl|nccl)\b\S*")
 
@@ -165,9 +165,10 @@ def _hwloc_api(library: str) -> str | None:
     return f"{number >> 16}.{number >> 8 & 0xFF}"
 
 
-def tools() -> Iterable[Sequence[str]]:
-    """Return the calls of the vendor's tools installed on this machine."""
-    return [command for command in TOOLS if shutil.which(command[0]) is not None]
+def tools(programs: Path) -> Iterable[Sequence[str]]:
+    """Return the calls that describe the node: `inventory`, and what is installed of the vendor."""
+    installed = [command for command in TOOLS if shutil.which(command[0]) is not None]
+    return [(str(programs / inventory.PROGRAM),), *installed]
 
 
 def move_log(output: Path, log: Path) -> None:

@@ -141,9 +141,9 @@ class FirstHour:
 
     def _topology(self) -> None:
         folder = self.folder / "topology"
-        for command in (*facts.tools(), ("fabricheck", "topology", "detect")):
+        for command in facts.tools(self.place.programs):
             self._now = " ".join(command)
-            name = "-".join(word.strip("-") for word in command)[:60].replace("/", "-")
+            name = "-".join((Path(command[0]).name, *(word.strip("-") for word in command[1:])))
             out = folder / f"{name}.txt"
             with self._going_on():
                 folder.mkdir(exist_ok=True)

@@ -39,7 +39,7 @@ STEPS: Sequence[Step] = (
     Step(
         "topology",
         "Are the links and NUMA domains those of the node model?",
-        ("fabricheck topology compare {model} --devices {devices}",),
+        ("fabricheck topology compare {model} --devices {devices} --programs {programs}",),
         120,
         "model",
     ),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
-from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
 from fabricheck.site.partitions import Target
-from fabricheck.tools.topology import compare, detect
+from fabricheck.tools.topology import compare, inventory
 from fabricheck.tools.topology.host import balancing_setting, describe_host, host_differences
-from fabricheck.tools.topology.reported import Reported
+
+#: The time limit of the drivers' answer, in s.
+_TIME_LIMIT_S = 60
 
 #: Requirements that can be checked on a compute node only.
 ON_COMPUTE = (
@@ -33,13 +36,18 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
     if not machine.is_compute:
         yield from map(unseen, ON_COMPUTE)
         return
-    report: Reported | None = None
+    told: Mapping[str, Any] | None = None
     try:
-        report = detect(machine.environ).report
+        told = _inventory(target)
     except FabricheckError as error:
-        yield missing(f"The devices' own tools reported nothing: {error}")
-    found = _architectures(machine)
-    yield from _devices(target, report.count if report else len(found), found)
+        yield missing(f"The node's drivers could not be asked: {error}")
+    if told is None:
+        found = machine.amd_devices
+        shown = len(found or machine.nvidia_devices)
+    else:
+        found = [one["arch"].split(":")[0] for one in inventory.devices_of(told)]
+        shown = len(found)
+    yield from _devices(target, shown, found)
     model = _model(target)
     if model is None:
         return
@@ -48,15 +56,20 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
         return
     yield _cores(model, machine)
     yield _balancing(target, machine)
-    yield from _as_modelled(model, machine, report)
+    yield from _as_modelled(model, machine, told)
 
 
-def _architectures(machine: Machine) -> list[str]:
-    """Return the architecture of each device, from AMD's driver or nvidia-smi."""
-    if machine.amd_devices or machine.which("nvidia-smi") is None:
-        return machine.amd_devices
-    _, said = machine.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
-    return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said, re.MULTILINE)]
+def _inventory(target: Target) -> Mapping[str, Any]:
+    """Return the description of the node by the programs of its devices."""
+    (extras, *_) = (one["extras"] for one in target.environments
+                    if one["extras"]["runtime"] in OF_DEVICES)  # fmt: skip
+    folder = Path(extras["programs"])
+    if not (folder / inventory.PROGRAM).is_file():
+        raise NotFoundError(
+            f"There is no program {folder / inventory.PROGRAM}: build it with "
+            f"'{extras['build_command']}'."
+        )
+    return inventory.ask(folder, _TIME_LIMIT_S)
 
 
 def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[Finding]:
@@ -69,7 +82,7 @@ def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[F
         )
     if not architectures:
         yield missing(
-            "Neither the driver nor nvidia-smi reports the architecture of the devices; "
+            "No driver tells the architecture of the devices; "
             f"{target.name} states {', '.join(sorted(target.architectures))}."
         )
         return
@@ -117,22 +130,21 @@ def _balancing(target: Target, machine: Machine) -> Finding:
     return missing(setting)
 
 
-def _as_modelled(model: NodeModel, machine: Machine, report: Reported | None) -> Iterator[Finding]:
+def _as_modelled(
+    model: NodeModel, machine: Machine, told: Mapping[str, Any] | None
+) -> Iterator[Finding]:
     host = describe_host(machine.root)
     differences = host_differences(model, host)
     yield from map(missing, differences)
     if not differences:
         yield ok(f"NUMA domains are those of {model.name}.")
-    if report is None:
+    if told is None or not told["devices"]:
         return
-    try:
-        compared = compare(model, report)
-    except InvalidInputError as error:
-        yield missing(str(error))
-        return
+    report = inventory.reported(told)
+    compared = compare(model, report)
     # Another number of devices was reported already.
     if report.count == len(model.devices):
         yield from map(missing, compared.differences)
     if not compared.differences:
-        told = "" if report.pci else " (their PCI addresses are not reported)"
-        yield ok(f"As in {model.name}: {', '.join(compared.compared)}{told}.")
+        unknown = "" if report.pci else " (their PCI addresses are not reported)"
+        yield ok(f"As in {model.name}: {', '.join(compared.compared)}{unknown}.")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, PreventedBySetting
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, Runtime
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
@@ -24,7 +24,7 @@ from fabricheck.tools.nics.loopback import loopback, require_installed
 from fabricheck.tools.nics.reading import SeenNic, counters, read_nics
 from fabricheck.tools.nics.simulated import simulated_nics
 from fabricheck.tools.outputs.cxi_loopback import Loopback
-from fabricheck.tools.topology.recording import PreventedBySetting, empty, fail, finish
+from fabricheck.tools.topology.recording import empty, fail, finish
 
 #: Seconds between both readings of the counters, at least.
 INTERVAL_S = 1.0

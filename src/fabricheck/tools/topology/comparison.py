@@ -1,8 +1,8 @@
-"""Comparison of a node's topology tools with its node model, in sentences.
+"""Comparison of what is told of a node with its node model, in sentences.
 
 The kind of a fact decides what a difference from it is: a finding where it is published or measured
 of this kind of machine, a note where it is assumed or derived, or where it is of the NUMA domains,
-cores or addresses of another host.
+cores or addresses of another host. What a model has from the driver itself is not judged by it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.text import count
 from fabricheck.node import NodeModel, format_cores, parse_cores
-from fabricheck.tools.topology.reported import UNKNOWN_TYPES, Reported, by_pci
+from fabricheck.node.loading import OF_DRIVER
+from fabricheck.tools.topology import inventory
+from fabricheck.tools.topology.reported import UNKNOWN_TYPES, Reported, by_pci, links_text
 
-_MATCHED_BY_NUMBER = (
-    "devices were matched by number: {reason}, and a tool may number them differently from HIP"
-)
+_MATCHED_BY_NUMBER = "devices were matched by number: {reason}"
 
 #: Facts that differ from host to host with the same devices: measured on one, they are that host's.
 _OF_A_HOST = ("domains", "devices.pci")
@@ -45,7 +44,12 @@ def weighs(model: NodeModel, fact: str) -> bool:
     :param fact: its key: ``links``, ``switch``, ``domains``, ``devices.pci``.
     """
     kinds = ("published",) if fact in _OF_A_HOST else ("published", "measured")
-    return fact in model.facts and model.facts[fact].kind in kinds
+    return fact in model.facts and model.facts[fact].kind in kinds and not of_driver(model, fact)
+
+
+def of_driver(model: NodeModel, fact: str) -> bool:
+    """Whether a model has a fact from the driver itself, as a draft does."""
+    return fact in model.facts and model.facts[fact].source == OF_DRIVER
 
 
 def compare(model: NodeModel, report: Reported) -> Comparison:
@@ -63,7 +67,9 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     differences: list[str] = []
     lost: tuple[str, ...] = ()
     compared = ["devices"]
-    notes: list[str] = []
+    facts = ("links", "switch", "domains", "devices.pci")
+    notes = [f"not judged: {fact}, which {model.name} has from the driver" for fact in facts
+             if of_driver(model, fact)]  # fmt: skip
     report, how = _matched(model, report, differences, notes)
     notes.append(how)
     of_links: list[str] = []
@@ -77,11 +83,16 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         notes.append("the number of links is not reported, only their type")
     else:
         notes.append("links are not reported")
-    if weighs(model, "switch" if model.switch is not None else "links"):
+    fact = "switch" if model.switch is not None else "links"
+    if weighs(model, fact):
         differences += of_links
         lost = tuple(of_links) if _is_gone(model, report) else ()
     else:
-        notes += [f"differs from what is assumed: {sentence}" for sentence in of_links]
+        unlike = unlike_each_other(report)
+        differences += unlike
+        lost = tuple(unlike)
+        why = "the driver as drafted" if of_driver(model, fact) else "what is assumed"
+        notes += [f"differs from {why}: {sentence}" for sentence in of_links]
     if report.link_peak_gbs is not None and model.links:
         modelled = max(link.peak_gbs for link in model.links.values())
         if abs(modelled - report.link_peak_gbs) <= 1e-6 * modelled:
@@ -105,6 +116,14 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     return Comparison(tuple(differences), tuple(compared), tuple(notes), lost)
 
 
+def unlike_each_other(report: Reported) -> list[str]:
+    """Return the links that differ where those of all devices should be alike, on any machine."""
+    told = report.description
+    if told is None:
+        return []
+    return [*inventory.one_sided(told, report.origin), *inventory.unlike(told, report.origin)]
+
+
 def by_weight(
     model: NodeModel, sentences: Iterable[str], differences: list[str], notes: list[str]
 ) -> None:
@@ -112,7 +131,8 @@ def by_weight(
     if weighs(model, "domains"):
         differences += sentences
     else:
-        notes += [f"differs from another host: {sentence}" for sentence in sentences]
+        why = "the driver as drafted" if of_driver(model, "domains") else "another host"
+        notes += [f"differs from {why}: {sentence}" for sentence in sentences]
 
 
 def _is_gone(model: NodeModel, report: Reported) -> bool:
@@ -144,7 +164,7 @@ def _matched(
     addresses = [device.pci_address for device in model.devices]
     known = [address for address in addresses if address is not None]
     if report.pci is None:
-        reason = "the tools report no PCI addresses"
+        reason = "no PCI addresses are reported"
         return report, _MATCHED_BY_NUMBER.format(reason=reason)
     if len(known) != len(addresses):
         reason = f"{model.name} does not have all PCI addresses"
@@ -163,8 +183,8 @@ def _links(model: NodeModel, report: Reported) -> Iterator[str]:
         expected, seen = model.link_matrix[a][b], report.links[a][b]
         if expected != seen:
             yield (
-                f"Pair {a}-{b}: {_count(expected)} in {model.name}, "
-                f"{_count(seen)} in {report.origin}."
+                f"Pair {a}-{b}: {links_text(expected)} in {model.name}, "
+                f"{links_text(seen)} in {report.origin}."
             )
 
 
@@ -174,13 +194,9 @@ def _types(model: NodeModel, report: Reported) -> Iterator[str]:
         expected, seen = model.link_matrix[a][b], report.link_types[a][b]
         if expected and seen != "XGMI":
             yield (
-                f"Pair {a}-{b}: {_count(expected)} in {model.name}, "
+                f"Pair {a}-{b}: {links_text(expected)} in {model.name}, "
                 f"a connection of type {seen} in {report.origin}."
             )
-
-
-def _count(links: int) -> str:
-    return "no direct link" if links == 0 else count(links, "link")
 
 
 def _numa(model: NodeModel, report: Reported) -> Iterator[str]:
@@ -199,6 +215,8 @@ def _cores(model: NodeModel, report: Reported) -> Iterator[str]:
     domains = {domain.index: domain for domain in model.domains}
     for device, cpus in zip(model.devices, report.cpus, strict=True):
         own = set(domains[device.domain].cores)
+        if report.numa is not None and report.numa[device.index] != device.domain:
+            continue  # the cores of another domain
         if cpus is not None and not own <= set(parse_cores(cpus)):
             yield (
                 f"Device {device.index}: near the cores {format_cores(own)} in {model.name}, "

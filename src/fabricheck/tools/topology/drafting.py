@@ -1,7 +1,8 @@
-"""Drafting of a node model from the reports of a node's tools."""
+"""Drafting of a node model from what is told of a node."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +10,27 @@ import yaml
 
 from fabricheck.core.errors import InvalidFile, InvalidInputError
 from fabricheck.node import format_cores, parse_cores
-from fabricheck.node.loading import TO_FILL, from_content
+from fabricheck.node.loading import OF_DRIVER, TO_FILL, from_content
 from fabricheck.tools.topology.reported import Reported
 
 #: The most NVLinks of one device, up to Hopper: more to its peers require a switch.
 _MOST_NVLINKS = 18
 
+#: The speeds of a lane of PCIe 3.0 to 5.0, in GT/s, which all send 128 bits of data in 130.
+_PCIE_GT_PER_S = (8.0, 16.0, 32.0)
+
 _HEADER = """\
 # Drafted from: {origin}.
-# What no tool tells is marked "{mark}". The format is explained in docs/node-models.md.
+# What is not told is marked "{mark}". The format is explained in docs/node-models.md.
 """
+
+_UNKNOWN = {"value": None, "kind": "unknown", "note": "not told by the driver"}
 
 
 def write_draft(report: Reported, name: str) -> tuple[str, str]:
     """Return the text of a drafted file, and the validator's sentence about it.
 
-    Values that no tool reports are marked as to be filled in.
+    Values that are not told are marked as to be filled in.
 
     :raises InvalidInputError: when the report has no links.
     """
@@ -41,53 +47,102 @@ def write_draft(report: Reported, name: str) -> tuple[str, str]:
 def _draft(report: Reported, name: str) -> dict[str, Any]:
     if report.links is None:
         raise InvalidInputError(f"The number of links is not reported in {report.origin}.")
-    seen = {"kind": "measured", "source": "tools"}
-    devices: dict[str, Any] = {
-        "count": report.count,
-        "model": TO_FILL,
-        "architecture": TO_FILL,
-        "memory_bytes": TO_FILL,
-        "memory_peak_gbs": TO_FILL,
-    }
-    if report.pci is not None:
-        devices["pci"] = {**seen, "addresses": dict(enumerate(report.pci))}
+    told = report.description
+    source = "tools" if told is None else OF_DRIVER
+    seen = {"kind": "measured", "source": source}
     content: dict[str, Any] = {
         "format": 1,
         "name": name,
         "title": TO_FILL,
         "vendor": report.vendor,
         "systems": [],
-        "sources": {"tools": {"title": f"Tools of the node: {report.origin}"}},
-        "devices": devices,
+        "sources": {source: {"title": f"Of the node: {report.origin}"}},
+        "devices": {
+            "count": report.count,
+            "model": TO_FILL,
+            "architecture": TO_FILL,
+            "memory_bytes": TO_FILL,
+            "memory_peak_gbs": TO_FILL,
+        },
         "packages": {**seen, "devices": TO_FILL},
         "domains": {**seen, "memory_peak_gbs": TO_FILL, "list": _domains(report)},
     }
+    if report.pci is not None:
+        content["devices"]["pci"] = {**seen, "addresses": dict(enumerate(report.pci))}
     peak: Any = TO_FILL
     if report.link_peak_gbs is not None:
         note = "by the driver, which prints a constant"
         peak = {"value": report.link_peak_gbs, "kind": "assumed", "note": note}
     per_device = {sum(row) for row in report.links}
-    if report.vendor == "nvidia" and max(per_device) > _MOST_NVLINKS:
+    switched = report.vendor == "nvidia" and max(per_device) > _MOST_NVLINKS
+    if told is not None:
+        switched = any(way["kind"] == "nvswitch" for way in told["links"])
+    if switched:
         links = {cell for row in report.links for cell in row if cell}
         count: Any = links.pop() if len(links) == 1 else TO_FILL
         content["switch"] = {**seen, "links_per_device": count, "peak_gbs": peak}
-    else:
+    elif report.count > 1:
         matrix = [list(row) for row in report.links]
         content["links"] = {**seen, "peak_gbs": peak, "matrix": matrix}
     content["host_link"] = {"type": TO_FILL, "peak_gbs": TO_FILL}
     content["copy_engine"] = {"peak_gbs": TO_FILL, "count": TO_FILL}
+    if told is not None:
+        _add_description(content, told, seen)
     return content
+
+
+def _add_description(
+    content: dict[str, Any], told: Mapping[str, Any], seen: Mapping[str, str]
+) -> None:
+    """Fill in what `inventory` tells beyond the tools of the vendors."""
+    first = told["devices"][0]
+    name = first["name"] or TO_FILL
+    content["title"] = f"{len(told['devices'])} x {name}"
+    content["devices"] |= {
+        "model": name,
+        "architecture": first["architecture"].split(":")[0],
+        "memory_bytes": {"value": first["memory_bytes"], **seen},
+    }
+    # No driver tells that the two devices of an MI250 or MI250X share a package.
+    if "MI250" not in name:
+        content["packages"]["devices"] = [[index] for index in range(len(told["devices"]))]
+    content["domains"]["memory_peak_gbs"] = {**_UNKNOWN}
+    content["copy_engine"] = {"peak_gbs": {**_UNKNOWN}, "count": {**_UNKNOWN}}
+    content["host_link"] = _host_link(first)
+
+
+def _host_link(device: Mapping[str, Any]) -> dict[str, Any]:
+    link, pcie = device["host_link"] or {"kind": None}, device["pcie"]
+    kind = link["kind"]
+    if kind == "xgmi" and link["gb_per_s"]:
+        note = "by the driver, which prints a constant"
+        peak = {"value": link["gb_per_s"], "kind": "assumed", "note": note}
+        return {"type": "Infinity Fabric", "peak_gbs": peak}
+    if kind == "pcie" and pcie and pcie["width_max"] and pcie["gt_per_s_max"] in _PCIE_GT_PER_S:
+        rate, width = pcie["gt_per_s_max"], pcie["width_max"]
+        value = round(rate * width * 128 / 130 / 8, 3)
+        note = f"{rate:g} GT/s x {width} lanes x 128/130 / 8"
+        return {
+            "type": f"PCIe {rate:g} GT/s x{width}",
+            "peak_gbs": {"value": value, "kind": "derived", "note": note},
+        }
+    return {"type": TO_FILL if kind is None else kind, "peak_gbs": TO_FILL}
 
 
 def _domains(report: Reported) -> Any:
     if report.numa is None or None in report.numa:
         return TO_FILL
     found: list[dict[str, Any]] = []
-    for index in sorted({domain for domain in report.numa if domain is not None}):
+    told = report.description
+    of_host = {one["index"]: one["cores"] for one in told["domains"]} if told else {}
+    with_devices = {domain for domain in report.numa if domain is not None}
+    for index in sorted(with_devices | {one for one, cores in of_host.items() if cores}):
         attached = [i for i, domain in enumerate(report.numa) if domain == index]
-        cpus = {report.cpus[i] for i in attached} if report.cpus is not None else {None}
-        told = cpus.pop() if len(cpus) == 1 else None
-        cores = TO_FILL if told is None else format_cores(parse_cores(told))
+        near = {report.cpus[i] for i in attached} if report.cpus is not None else {None}
+        text = near.pop() if len(near) == 1 else None
+        cores = TO_FILL if text is None else format_cores(parse_cores(text))
+        if of_host.get(index):
+            cores = format_cores(of_host[index])
         found.append({"index": index, "cores": cores, "devices": dict.fromkeys(attached, cores)})
     return found
 

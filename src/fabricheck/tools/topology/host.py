@@ -12,9 +12,10 @@ from fabricheck.core.errors import InvalidFile
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
-from fabricheck.results.other_devices import divides
 from fabricheck.results.settings import balancing_sentence
 from fabricheck.tools.runner import text_of
+
+NONE = "none (simulated)"
 
 
 def describe_host(root: Path = Path("/")) -> Host:
@@ -38,6 +39,22 @@ def describe_host(root: Path = Path("/")) -> Host:
     }
 
 
+def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
+    """Describe the host of a simulated node, as the programs of the sim runtime do."""
+    return {
+        "hostname": f"{name} (simulated)",
+        "scheduler_node": scheduler_node(),
+        "kernel": NONE,
+        "cpu_model": NONE,
+        "cores_allowed": [core for domain in domains for core in domain["cores"]],
+        "numa_domains": domains,
+        "last_level_cache_bytes": 0,
+        "page_size_bytes": 4096,
+        "numa_balancing": None,
+        "transparent_hugepage": None,
+    }
+
+
 def scheduler_node() -> str | None:
     """Return the scheduler's name of this process's node, None without one.
 
@@ -53,15 +70,6 @@ def driver_version(root: Path = Path("/")) -> str:
         if version:
             return f"{module} {version}"
     return UNKNOWN
-
-
-def partition_mode(root: Path = Path("/")) -> str | None:
-    """Return the mode by which AMD's driver divides devices, such as CPX; None where none does."""
-    for file in sorted(root.glob("sys/class/drm/card*/device/current_compute_partition")):
-        mode = _line(file)
-        if divides(mode):
-            return mode
-    return None
 
 
 def host_differences(model: NodeModel, host: Host) -> list[str]:

@@ -13,31 +13,25 @@ from typing import Any, Literal
 
 import fabricheck
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.core.text import count
-from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, EXIT_CODE, STATUS_OF_EXIT, UNKNOWN
+from fabricheck.core.errors import FabricheckError, InvalidInputError, PreventedBySetting
+from fabricheck.core.text import count, first_names
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
-from fabricheck.results.model import Device, ResultDocument
-from fabricheck.results.other_devices import (
-    GRANTING,
-    divided_sentence,
-    granting,
-    mode_of_parts,
-)
+from fabricheck.results.model import ResultDocument, node_name
+from fabricheck.results.other_devices import GRANTING, divided_sentence, divides, granting
 from fabricheck.tools.runner import recorded_code
-from fabricheck.tools.topology.comparison import by_weight, compare, weighs
-from fabricheck.tools.topology.detection import Detection, NoTools, detect, parse_files
+from fabricheck.tools.topology import inventory
+from fabricheck.tools.topology.comparison import by_weight, compare, unlike_each_other, weighs
+from fabricheck.tools.topology.earlier import missing_devices
 from fabricheck.tools.topology.host import (
     balancing_setting,
     describe_host,
-    driver_version,
     host_differences,
-    partition_mode,
+    simulated_host,
 )
 from fabricheck.tools.topology.reported import Reported
-from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
@@ -52,151 +46,172 @@ _ENVIRONMENT = (
 )
 
 
-class PreventedBySetting(FabricheckError):
-    """A setting of the node or the job is wrong, and nothing else differs."""
-
-    exit_code = EXIT_CODE["setting"]
-
-
 def record(
-    model: str,
+    model: str | None,
     runtime: Runtime,
+    programs: Path,
     output: Path,
     *,
-    simulated: Path | None = None,
-    files: Sequence[Path] = (),
     devices: int | None = None,
+    results: Path | None = None,
     note_numa_balancing: bool = False,
     limit_s: float = 120,
-    root: Path = Path("/"),
 ) -> ResultDocument:
     """Compare a node with its model and write the result document, also of a failed run.
 
     Differences are a result and not a failure of the run; the reader of the document judges them.
 
-    :param runtime: the runtime of the programs of the same environment.
-    :param simulated: the platform of a simulated node; by default this machine is examined.
-    :param files: outputs of this machine's tools; without any, the tools are run.
+    :param model: the node model; None where only what holds on any machine is examined.
+    :param runtime: the runtime of the programs.
+    :param programs: the folder of the programs, of which `inventory` describes the node.
     :param devices: the number of the model's devices that the node has; ``None`` is all of them.
+    :param results: the folder of results, whose earlier sessions of this host are compared with.
     :param note_numa_balancing: whether NUMA balancing is a note, and does not end the run.
-    :param limit_s: of the tools, in s.
-    :param root: the folder with ``proc`` and ``sys``.
+    :param limit_s: of the drivers' answer, in s.
     :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    content = empty("topology", runtime, simulated is not None, root, environment)
-    if simulated is None:
-        content["versions"]["driver"] = driver_version(root)
+    content = empty("topology", runtime, runtime == "sim", Path("/"), environment)
     content["options"] = {
         "node": model,
         "devices": devices,
-        "simulated": None if simulated is None else str(simulated),
-        "from": [str(path) for path in files],
+        "programs": str(programs),
         "time_limit_s": limit_s,
     }
     try:
-        node = load(model)
-        if devices is not None:
-            node = node.part(devices)
-        content["options"] |= {"node": node.name, "digest": node.sha256}
-        mode = None if simulated else partition_mode(root)
-        report, failed = _ask(simulated, files, limit_s, content)
-        _compare(node, report, failed, mode, content, note_numa_balancing)
+        node = None if model is None else load(model)
+        if node is not None:
+            node = node if devices is None else node.part(devices)
+            content["options"] |= {"node": node.name, "digest": node.sha256}
+        told = inventory.ask(programs, limit_s)
+        content |= {
+            "node": told["node"],
+            "host": inventory.host_of(told),
+            "devices": inventory.devices_of(told),
+            "versions": told["versions"] or content["versions"],
+        }
+        report = inventory.reported(told)
+        _require_all_devices(node, told, report, content)
+        differences, lost = _on_any_machine(node, told, report, results, content)
+        if node is not None:
+            of_model, lost_of_model = _compare(node, report, differences, content)
+            differences, lost = [*of_model, *differences], [*lost_of_model, *lost]
+        setting = balancing_setting(content["host"])
+        if setting and not differences and not note_numa_balancing:
+            raise PreventedBySetting(setting)
+        if setting:
+            content["notes"].append(setting)
+        content["differences"], content["lost"] = differences, lost
     except FabricheckError as error:
         fail(content, error)
     return finish(content, started, output)
 
 
-def _ask(
-    simulated: Path | None, files: Sequence[Path], limit_s: float, content: dict[str, Any]
-) -> tuple[Reported, Sequence[str]]:
-    """Add the node's report to the document; return it, and the sentences of failed calls."""
-    if simulated is not None:
-        report, fields = ask_simulated(simulated)
-        content |= fields
-        return report, ()
-    try:
-        found = Detection(parse_files(files)) if files else detect(limit_s=limit_s)
-    except NoTools as error:
-        raise InvalidInputError(str(error)) from None
-    content["devices"] = _devices(found.report)
-    content["notes"] = [f"not used: {sentence}" for sentence in found.failed]
-    return found.report, found.failed
+def _require_all_devices(
+    model: NodeModel | None,
+    told: Mapping[str, Any],
+    report: Reported,
+    content: Mapping[str, Any],
+) -> None:
+    """Refuse a node whose devices a mode divides, or a setting hides.
+
+    :raises PreventedBySetting: naming the mode or the setting.
+    """
+    node = node_name(content["host"])
+    modes = [one["compute_partition"] for one in told["devices"]]
+    mode = next(filter(divides, modes), None)
+    if mode is not None and model is not None:
+        said = divided_sentence(node, mode, report.count)
+        # The parts of one package are functions of one PCI device.
+        packages = {one["pci_address"].rpartition(".")[0] for one in told["devices"]
+                    if one["pci_address"]}  # fmt: skip
+        other = len(packages) not in (0, len(model.devices))
+        beside = f" It shows {len(packages)} GPUs; {model.name} has {len(model.devices)}."
+        raise PreventedBySetting(f"{said}{beside if other else ''}")
+    if model is None or report.count >= len(model.devices):
+        return
+    shown = f"{count(report.count, 'device')} of the {len(model.devices)} in {model.name}"
+    granted = granting(content["environment"], report.count)
+    if granted is not None:
+        raise PreventedBySetting(
+            f"{granted} is {content['environment'][granted]} on node {node}, but its runtime shows "
+            f"{shown}: request all of them."
+        )
+    hidden = inventory.hidden_functions(told)
+    if hidden:
+        raise PreventedBySetting(
+            f"The runtime of node {node} shows {shown}, though its driver has "
+            f"{first_names(hidden, 4)}: a setting hides them."
+        )
+
+
+def _on_any_machine(
+    model: NodeModel | None,
+    told: Mapping[str, Any],
+    report: Reported,
+    results: Path | None,
+    content: dict[str, Any],
+) -> tuple[list[str], list[str]]:
+    """Return the differences that need no node model, and those of them that are losses."""
+    lost = [
+        f"The driver lacks the device at {address}, which PCI shows."
+        for address in inventory.lost_functions(told)
+    ]
+    if results is not None:
+        lost += missing_devices(content, results, report.origin)
+    if report.count > 1 and report.count % 2:
+        content["notes"].append(f"{report.count} devices are an odd number")
+    if model is None:
+        content["notes"].append("no node model: compared with nothing but itself")
+        lost += unlike_each_other(report)
+    return [*lost], lost
 
 
 def _compare(
-    model: NodeModel,
-    report: Reported,
-    failed: Sequence[str],
-    mode: str | None,
-    content: dict[str, Any],
-    note_numa_balancing: bool,
-) -> None:
-    """Add the differences from the model to the document.
+    model: NodeModel, report: Reported, found: Sequence[str], content: dict[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Return the differences from the model, and those of them that are losses.
 
-    :param failed: why tools could not be used.
-    :param mode: the mode that divides devices; None where they are whole, or none tells.
+    :param found: the differences that need no model.
     :raises InvalidInputError: when nothing differs, and something essential is not reported.
     """
-    host, not_used = content["host"], content["notes"]
-    fewer = report.count < len(model.devices)
-    granted = granting(content["environment"], report.count) if fewer else None
-    if granted is not None:
-        raise PreventedBySetting(
-            f"{granted} is {content['environment'][granted]} on node {host['hostname']}, but its "
-            f"tools show {report.count} devices of the {len(model.devices)} in {model.name}: "
-            "request all of them."
-        )
-    if model.vendor == report.vendor == "amd":
-        # The parts of one package are functions of one PCI device.
-        packages = len({address.rpartition(".")[0] for address in report.pci or ()})
-        mode = mode or mode_of_parts(report.count, packages or len(model.devices))
-        if mode is not None:
-            said = divided_sentence(host["hostname"], mode, report.count)
-            other = packages not in (0, len(model.devices))
-            beside = f" It shows {packages} GPUs; {model.name} has {len(model.devices)}."
-            raise PreventedBySetting(f"{said}{beside if other else ''}")
+    host = content["host"]
     outcome = compare(model, report)
     of_host = {
         "NUMA domains and cores of the host": bool(host["numa_domains"]),
         "NUMA balancing": host["numa_balancing"] is not None,
     }
-    compared = [*outcome.compared, *(what for what, told in of_host.items() if told)]
+    compared = [*outcome.compared, *(what for what, known in of_host.items() if known)]
     content["notes"] = [
         f"compared with {model.name}: {', '.join(compared)}",
         *outcome.notes,
-        *not_used,
-        *(f"not reported: {what}" for what, told in of_host.items() if not told),
+        *content["notes"],
+        *(f"not reported: {what}" for what, known in of_host.items() if not known),
     ]
     differences = [*outcome.differences]
     by_weight(model, host_differences(model, host), differences, content["notes"])
-    untold = [what for what in ESSENTIAL if what not in outcome.compared]
+    unknown = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices, that is the only difference: nothing else can be compared.
-    if untold and report.count == len(model.devices) and report.vendor == model.vendor:
-        silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
+    if unknown and report.count == len(model.devices) and report.vendor == model.vendor:
+        why = inventory.reason(report.description, unknown[0])
+        reason = f" ({why}; driver {content['versions']['driver']})" if why else ""
         said = (
-            f"The {' and '.join(untold)} of node {host['hostname']} are not reported in "
-            f"{report.origin}{silent}, so they cannot be compared with {model.name}."
+            f"The {' and '.join(unknown)} of node {host['hostname']} are not known to "
+            f"{report.origin}{reason}, so they cannot be compared with {model.name}."
         )
-        if not differences:
-            raise InvalidInputError(" ".join([*failed[:1], said]))
+        if not differences and not found:
+            raise InvalidInputError(said)
         content["notes"].append(said)
     domains = sum(bool(one["cores"]) for one in host["numa_domains"])
-    as_cabled = not outcome.lost and report.links in (None, model.link_matrix)
+    as_cabled = not outcome.lost and not found and report.links in (None, model.link_matrix)
     if domains not in (0, len(model.domains)) and weighs(model, "domains") and as_cabled:
         raise PreventedBySetting(
             f"Node {host['hostname']} has {count(domains, 'NUMA domain')} with cores, {model.name} "
             f"has {len(model.domains)}: the firmware's setting of NUMA nodes per socket (NPS) "
             "decides it."
         )
-    setting = balancing_setting(host)
-    if setting and not differences and not note_numa_balancing:
-        raise PreventedBySetting(setting)
-    if setting:
-        content["notes"].append(setting)
-    content["differences"] = differences
-    content["lost"] = list(outcome.lost)
+    return differences, [*outcome.lost]
 
 
 def empty(
@@ -255,24 +270,6 @@ def finish(content: dict[str, Any], started: float, output: Path) -> ResultDocum
     checked = document.parse(text, output)
     write_whole(output, text)
     return checked
-
-
-def _devices(report: Reported) -> list[Device]:
-    """Return the devices as far as topology tools report them; no runtime is used."""
-    return [
-        {
-            "index": index,
-            "name": f"{report.vendor} device",
-            "arch": UNKNOWN,
-            "pci_address": report.pci[index] if report.pci else None,
-            "unique_id": None,
-            "memory_bytes": None,
-            "compute_units": None,
-            "last_level_cache_bytes": None,
-            "numa_domain": report.numa[index] if report.numa else None,
-        }
-        for index in range(report.count)
-    ]
 
 
 def now() -> str:

@@ -1,11 +1,11 @@
-"""What a tool reported about a node, in one form for all tools."""
+"""What is told of a node's topology, in one form for `inventory` and all vendors' tools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import count
@@ -19,14 +19,14 @@ UNKNOWN_TYPES = frozenset({"N/A", "UNKNOWN", "XXXX"})
 
 @dataclass(frozen=True)
 class Reported:
-    """The devices of a node as one or several tools reported them; ``None`` is not reported.
+    """The devices of a node as they are told; ``None`` is not reported.
 
-    Devices are numbered as by the tool, possibly not in HIP's order. Matrices are devices x
-    devices: ``links`` counts the direct links of a pair (0: none), ``link_peak_gbs`` is the peak of
-    a single link in GB/s per direction, ``link_types`` is the tool's name of the type. ``numa`` and
-    ``cpus`` have one entry per device. ``may_be_cut`` marks a list of devices with an unconfirmed
-    end, which needs another report with a table of all pairs. ``silent`` is the output of a tool
-    whose driver reported nothing.
+    Devices are numbered as by their source: `inventory` as the runtime does, a vendor's tool
+    possibly otherwise. Matrices are devices x devices: ``links`` counts the direct links of a pair
+    (0: none), ``link_peak_gbs`` is the peak of a single link in GB/s per direction, ``link_types``
+    is the tool's name of the type. ``numa`` and ``cpus`` have one entry per device. ``may_be_cut``
+    marks a list of devices with an unconfirmed end, which needs another report with a table of all
+    pairs. ``description`` is what `inventory` wrote.
     """
 
     origin: str
@@ -39,7 +39,7 @@ class Reported:
     cpus: tuple[str | None, ...] | None = None
     pci: tuple[str, ...] | None = None
     may_be_cut: bool = False
-    silent: str | None = None
+    description: Mapping[str, Any] | None = None
 
     @property
     def direct_peaks_gbs(self) -> Matrix[float] | None:
@@ -48,6 +48,17 @@ class Reported:
             return None
         unit = self.link_peak_gbs or 1.0
         return tuple(tuple(cell * unit for cell in row) for row in self.links)
+
+
+def links_text(links: int) -> str:
+    """Return the number of links of a pair as text."""
+    return "no direct link" if links == 0 else count(links, "link")
+
+
+def symmetric(links: Matrix[int]) -> Matrix[int]:
+    """Return the links of each pair that both directions have."""
+    n = range(len(links))
+    return tuple(tuple(min(links[a][b], links[b][a]) for b in n) for a in n)
 
 
 def _permuted(report: Reported, order: Sequence[int]) -> Reported:
@@ -115,7 +126,7 @@ def merge(reports: Sequence[Reported]) -> Reported:
             numa=merged.numa or report.numa,
             cpus=merged.cpus or report.cpus,
             may_be_cut=merged.may_be_cut and report.may_be_cut,
-            silent=" and ".join(filter(None, (merged.silent, report.silent))) or None,
+            description=merged.description or report.description,
         )
     return merged
 

@@ -67,13 +67,11 @@ def parse(text: str, origin: str) -> Reported:
         raise last.garbled(
             f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut off"
         )
-    links, peak, silent = None, None, None
+    links, peak = None, None
     if _BANDWIDTH in tables:
         body = found[_BANDWIDTH].body
         unsupported = any(line.text.startswith(_UNSUPPORTED) for line in body)
-        if not unsupported and _tells_nothing(tables[_BANDWIDTH]):
-            silent = f"the driver reports no bandwidth of links: {origin} prints 0 for every pair"
-        else:
+        if unsupported or not _tells_nothing(tables[_BANDWIDTH]):
             links, peak = links_of(tables[_BANDWIDTH], unsupported=unsupported)
         _check_unit(body, peak is not None)
     for title in _NUMBERS:
@@ -98,7 +96,6 @@ def parse(text: str, origin: str) -> Reported:
         numa=numa,
         pci=pci,
         may_be_cut=not closed and not tables,
-        silent=silent,
     )
 
 

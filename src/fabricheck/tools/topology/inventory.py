@@ -1,0 +1,294 @@
+"""The description of a node by `inventory`: devices, links and domains, by its drivers."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from fabricheck.core import strict_json
+from fabricheck.core.errors import (
+    FabricheckError,
+    InvalidDocument,
+    InvalidFile,
+    NotFoundError,
+    PreventedBySetting,
+)
+from fabricheck.core.text import count, read_text
+from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
+from fabricheck.node import format_cores
+from fabricheck.results.model import Device, Host
+from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run
+from fabricheck.tools.topology.reported import Matrix, Reported, links_text, symmetric
+
+#: The program in the folder of an environment's programs.
+PROGRAM = "inventory"
+
+SCHEMA, VERSION = "fabricheck-inventory", 1
+
+#: Where the programs of a runtime with devices are built, for commands that name no folder.
+_BUILDS = ("build/rocm/bin", "build/cuda/bin")
+
+#: Seconds beyond the program's own time limit.
+_GRACE_S = 5
+
+#: The vendors of PCI's functions.
+_PCI_VENDORS: Mapping[str, Literal["amd", "nvidia"]] = {"0x1002": "amd", "0x10de": "nvidia"}
+
+#: KFD's kinds of links as types; another kind keeps its name.
+_TYPES = {"xgmi": "XGMI", "pcie": "PCIE"}
+
+
+class InventoryFailed(FabricheckError):
+    """The program ended badly, with this exit code."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.exit_code = code
+
+
+def this_machine(programs: Path | None, limit_s: float = 60) -> dict[str, Any]:
+    """Return the description of this machine.
+
+    :param programs: the folder of the programs; None for those of the first build with devices.
+    :raises NotFoundError: when there is no such program.
+    :raises FabricheckError: as `ask`.
+    """
+    folders = [programs] if programs else [Path(folder) for folder in _BUILDS]
+    for folder in folders:
+        if (folder / PROGRAM).is_file():
+            return ask(folder, limit_s)
+    named = " or ".join(map(str, folders))
+    raise NotFoundError(f"There is no program {PROGRAM} in {named}: build the programs.")
+
+
+def ask(programs: Path, limit_s: float) -> dict[str, Any]:
+    """Run `inventory` and return its description, also of a node whose driver shows no device.
+
+    :param programs: the folder of the programs.
+    :param limit_s: in s.
+    :raises PreventedBySetting: when a setting may hide the devices.
+    :raises TimeLimit: when a driver does not answer.
+    :raises ProgramFailed: when the runtime shows no device, and PCI none that its driver lost.
+    :raises FabricheckError: when it fails otherwise.
+    """
+    program = programs / PROGRAM
+    own_limit = max(1, math.ceil(limit_s))
+    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
+        output = Path(folder, "node.json")
+        command = [str(program), "--output", str(output), "--time-limit", str(own_limit)]
+        try:
+            ended = run(command, limit_s + _GRACE_S)
+        except OSError as error:
+            raise ProgramFailed(f"{program} cannot be run ({error.strerror}).") from None
+        said = last_words(ended.err, ended.out).removeprefix(f"{PROGRAM}: ")
+        if ended.code in (None, EXIT_CODE["time-limit"]):
+            raise TimeLimit(f"The node's drivers did not answer within {limit_s:g} s.")
+        if ended.code == EXIT_CODE["setting"]:
+            raise PreventedBySetting(f"{PROGRAM}: {said}.")
+        described = read(output) if output.is_file() else None
+        if ended.code == EXIT_CODE["unsupported"] and described is not None:
+            if not lost_functions(described):
+                raise ProgramFailed(f"{PROGRAM} shows no device: {said}.")
+        elif ended.code != 0:
+            if ended.code in EXIT_CODE.values():
+                raise InventoryFailed(f"{program} failed: {said}.", ended.code)
+            ended.require_good(str(program), limit_s, ended.err, ended.out)
+    if described is None:
+        raise ProgramFailed(f"{program} wrote no description.")
+    return described
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a description from a file.
+
+    :raises InvalidFile: when it is none, or of another version.
+    """
+    return parse(read_text(path), path)
+
+
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """Read a description from a text."""
+    try:
+        content: dict[str, Any] = strict_json.parse(text, path)
+    except InvalidDocument:
+        raise InvalidFile(path, None, f"this is no description by {PROGRAM}") from None
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise InvalidFile(path, None, f"this is no description by {PROGRAM}")
+    if content.get("schema_version") != VERSION:
+        raise InvalidFile(path, "schema_version", f"it is not {VERSION}")
+    try:
+        devices_of(content), host_of(content), lost_functions(content), hidden_functions(content)
+        if content["devices"]:
+            reported(content, str(path))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidFile(path, None, f"this description by {PROGRAM} is damaged") from None
+    return content
+
+
+def origin_of(content: Mapping[str, Any]) -> str:
+    """Return what the sentences of a comparison call the source of a description."""
+    node = content["node"]
+    if node is None:
+        return "the driver"
+    changed = f" with the overlay '{node['overlay']['name']}'" if node["overlay"] else ""
+    return f"the simulated node{changed}"
+
+
+def reported(content: Mapping[str, Any], origin: str | None = None) -> Reported:
+    """Return what a description tells of a node, in the form that is compared with a model.
+
+    :param origin: what to call its source; None as `origin_of`.
+    :raises InvalidFile: when the devices are virtual.
+    """
+    devices: Sequence[Mapping[str, Any]] = content["devices"]
+    origin = origin or origin_of(content)
+    ways = {(way["from"], way["to"]): way for way in content["links"]}
+    n = len(devices)
+    if set(ways) != set(permutations(range(n), 2)):
+        raise ValueError("the pairs are not those of the devices")
+
+    def square(cell: Any, own: Any) -> Matrix[Any]:
+        return tuple(tuple(own if a == b else cell(ways[a, b]) for b in range(n)) for a in range(n))
+
+    vendor = _vendor(content, origin)
+    links = square(lambda way: way["links"], 0)
+    typed = vendor == "amd" and all(way["kind"] for way in ways.values())
+    peaks = {way["gb_per_s"] for way in ways.values()} - {None}
+    domains = tuple(one["numa_domain"] for one in devices)
+    cores = tuple(None if one["cores"] is None else format_cores(one["cores"]) for one in devices)
+    addresses = tuple(one["pci_address"] for one in devices)
+    whole = None not in addresses and len(set(addresses)) == n
+    return Reported(
+        origin=origin,
+        vendor=vendor,
+        count=n,
+        links=symmetric(links) if all(None not in row for row in links) and n else None,
+        link_peak_gbs=peaks.pop() if len(peaks) == 1 else None,
+        link_types=square(_type, "SELF") if n and typed else None,
+        numa=domains if n else None,
+        cpus=cores if any(one is not None for one in cores) else None,
+        pci=tuple(addresses) if whole and n else None,
+        description=content,
+    )
+
+
+def _type(way: Mapping[str, Any]) -> str:
+    """Return the type of a way; over other devices it is no link of the two."""
+    if way["kind"] == "xgmi" and way["links"] == 0:
+        return "XGMI over others"
+    return _TYPES.get(way["kind"], str(way["kind"]))
+
+
+def _vendor(content: Mapping[str, Any], origin: str) -> Literal["amd", "nvidia"]:
+    for device in content["devices"]:
+        if str(device["architecture"]).startswith("gfx"):
+            return "amd"
+        if str(device["architecture"]).startswith("sm_"):
+            return "nvidia"
+        raise InvalidFile(origin, None, f"its devices are {device['name']}, of no vendor")
+    for function in content["pci_functions"] or ():
+        if function["vendor"] in _PCI_VENDORS:
+            return _PCI_VENDORS[function["vendor"]]
+    raise InvalidFile(origin, None, "it has no device")
+
+
+def devices_of(content: Mapping[str, Any]) -> list[Device]:
+    """Return the devices of a description as a result document has them."""
+    return [
+        {
+            "index": one["index"],
+            "name": one["name"] or UNKNOWN,
+            "arch": one["architecture"] or UNKNOWN,
+            "pci_address": one["pci_address"],
+            "unique_id": None,
+            "memory_bytes": one["memory_bytes"],
+            "compute_units": None,
+            "last_level_cache_bytes": None,
+            "numa_domain": one["numa_domain"],
+        }
+        for one in content["devices"]
+    ]
+
+
+def host_of(content: Mapping[str, Any]) -> Host:
+    """Return the host of a description as a result document has it."""
+    of_system = {"numa_domains": content["domains"], "numa_balancing": content["numa_balancing"]}
+    return cast(Host, content["host"] | of_system)
+
+
+def lost_functions(content: Mapping[str, Any]) -> list[str]:
+    """Return the addresses that PCI shows and the driver of their vendor lacks."""
+    functions = content["pci_functions"] or ()
+    return [one["address"] for one in functions if one["in_driver"] is False]
+
+
+def hidden_functions(content: Mapping[str, Any]) -> list[str]:
+    """Return the addresses that the driver has and the runtime does not show."""
+    functions = content["pci_functions"] or ()
+    return [one["address"] for one in functions if one["in_driver"] and not one["indices"]]
+
+
+def reason(content: Mapping[str, Any] | None, fact: str) -> str | None:
+    """Return why a description lacks the links or the NUMA domains; None if it does not say."""
+    item = {"links": "links.links", "NUMA domains": "devices.numa_domain"}[fact]
+    absent = () if content is None else content["absent"]
+    return next((one["why"] for one in absent if one["item"] == item), None)
+
+
+def one_sided(content: Mapping[str, Any], origin: str) -> list[str]:
+    """Return the pairs of which one direction has other links than the other.
+
+    Through a switch the links of each direction are those of one device.
+    """
+    ways = {(way["from"], way["to"]): way for way in content["links"]}
+    return [
+        f"Pair {a}-{b}: {count(there, 'link')} from {a} to {b}, {count(back, 'link')} back, in "
+        f"{origin}."
+        for a, b in combinations(range(len(content["devices"])), 2)
+        if ways[a, b]["kind"] != "nvswitch" and ways[b, a]["kind"] != "nvswitch"
+        for there, back in [(ways[a, b]["links"], ways[b, a]["links"])]
+        if None not in (there, back) and there != back
+    ]
+
+
+def unlike(content: Mapping[str, Any], origin: str) -> list[str]:
+    """Return the links that differ where those of all devices should be alike.
+
+    They should be to a switch, and where nearly all pairs have the same number of links. Maps with
+    several classes of pairs need a node model.
+    """
+    ways = content["links"]
+    n = len(content["devices"])
+    if any(way["kind"] == "nvswitch" for way in ways):
+        by_device: dict[int, int] = {}
+        for way in ways:
+            links = way["links"] if way["kind"] == "nvswitch" else 0
+            by_device[way["from"]] = max(links, by_device.get(way["from"], 0))
+        usual = max(by_device.values())
+        return [
+            f"Device {device}: {count(links, 'link')} to the switch, and {usual} of other devices, "
+            f"in {origin}."
+            for device, links in sorted(by_device.items())
+            if links < usual
+        ]
+    known = reported(content, origin).links
+    if known is None:
+        return []
+    direct = {(a, b): known[a][b] for a, b in combinations(range(n), 2)}
+    if len(direct) < 2:
+        return []
+    ((usual, alike),) = Counter(direct.values()).most_common(1)
+    fewer = {pair: links for pair, links in direct.items() if links < usual}
+    # One fault is of one device or one pair; more fewer pairs are another class.
+    of_one = bool(fewer) and bool(set.intersection(*map(set, fewer)))
+    if len(fewer) + alike != len(direct) or not of_one or 3 * len(fewer) > alike:
+        return []
+    return [
+        f"Pair {a}-{b}: {links_text(links)}, and {usual} of each other pair, in {origin}."
+        for (a, b), links in fewer.items()
+    ]
