@@ -209,7 +209,7 @@ STAND_IN = {"stream": 'exec python "$tests/rfm/fake_stream.py" "$@"'}
 
 STATE = (
     Row(18, "NUMA balancing on", "L",
-        Made("the kernel's switch in a folder of a system", files.numa_balancing),
+        Made("a description by `inventory` with the kernel's switch", files.numa_balancing),
         Must(INCOMPLETE, ["numa_balancing", "kernel.numa_balancing=0"]), quick=True),
     Row(19, "pages on another domain than asked", "P",
         Session(["memcpy_near"], ["stream_local"], wrapped={"memcpy": injected("pages-on:0")}),

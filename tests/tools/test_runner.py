@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fabricheck.tools.runner import ProgramFailed, TimeLimit, first_reason, last_words, run, worst
+from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run, worst
 
 
 def shell(text, limit_s=20.0):
@@ -58,15 +58,6 @@ def test_last_words():
     assert last_words(f"MPI_Init failed\n{closing}", "out") == "MPI_Init failed"
     assert last_words(closing, "out") == "out"
     assert last_words(closing) == "srun: Terminating StepId=7.0"
-
-
-@pytest.mark.parametrize(
-    "before", ["INFO: error correction is on", "[info] no error yet", "-" * 74, "a line"]
-)
-def test_the_first_reason_is_no_information(before):
-    assert first_reason(f"{before}\nFATAL: module not loaded.\nerror: 2\n") == (
-        "FATAL: module not loaded"
-    )
 
 
 FRAME = "-" * 74

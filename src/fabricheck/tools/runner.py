@@ -1,6 +1,6 @@
 """Runs of a program with a time limit; its whole output is kept, and no process is left.
 
-Every other program is started here: benchmarks, vendors' tools, simulations. Their ends are always
+Every other program is started here: benchmarks, `inventory`, simulations. Their ends are always
 reported in the same words.
 """
 
@@ -29,13 +29,6 @@ PATIENCE_S = 5.0
 #: Of several failures, the first of these exit codes is the exit code of all.
 SEVERITY = (5, 9, 11, 6, 3, 8, 7, 10, 4, 2)
 
-_ERROR = re.compile(
-    r"error|\bfail(?:ed|ure|s)?\b|fatal|exception|\bunable\b|\blost\b", re.IGNORECASE
-)
-
-#: Lines that a program itself calls no error, whatever words they have.
-_INFORMATION = re.compile(r"\W*(?:info|debug|note)\b", re.IGNORECASE)
-
 #: What launchers and nccl-tests add once a step has failed.
 _AFTERMATH = (
     r"^(?:srun|slurmstepd): (?:.*Exited with exit code \d+|Job step aborted.*"
@@ -60,10 +53,6 @@ _LONGEST = 200
 
 class ProgramFailed(InvalidInputError):
     """A program did not start, or failed."""
-
-
-class DeviceLost(ProgramFailed):
-    """A vendor's tool says that a device is lost."""
 
 
 class TimeLimit(ProgramFailed):
@@ -242,29 +231,12 @@ def last_words(*texts: str) -> str:
     return "it printed nothing"
 
 
-def first_reason(*texts: str) -> str:
-    """Return the first line of a program's output that names an error, else the first line.
-
-    Lines of a Python traceback are passed over but for the exception.
-    """
-    lines = [
-        line.strip()
-        for line in "\n".join(texts).splitlines()
-        if line.strip(" -") and not line[0].isspace() and not line.startswith("Traceback ")
-    ]
-    errors = (line for line in lines if _ERROR.search(line) and not _INFORMATION.match(line))
-    named = next(errors, None) or next(iter(lines), "it printed nothing")
-    return printable(named.rstrip("."))[:_LONGEST]
-
-
 def recorded_code(error: FabricheckError) -> int:
     """Return the exit code of a recorded run that an error ended.
 
     What a command line calls an invalid input is another program's output here, unless it is a file
     of this suite or of the kernel.
     """
-    if isinstance(error, DeviceLost):
-        return EXIT_CODE["device-error"]
     of_file = isinstance(error, InvalidFile | InvalidDocument)
     if error.exit_code == EXIT_INVALID_INPUT and not of_file:
         return EXIT_CODE["tool"]

@@ -17,7 +17,10 @@ from fabricheck.node.loading import OF_DRIVER
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.reported import UNKNOWN_TYPES, Reported, by_pci, links_text
 
-_MATCHED_BY_NUMBER = "devices were matched by number: {reason}"
+_BY_NUMBER = "devices were matched by number: {reason}"
+
+#: What is added where a tool of the vendor told the devices.
+_OTHER_ORDER = ", and a tool may number them differently from HIP"
 
 #: Facts that differ from host to host with the same devices: measured on one, they are that host's.
 _OF_A_HOST = ("domains", "devices.pci")
@@ -163,18 +166,17 @@ def _matched(
 ) -> tuple[Reported, str]:
     addresses = [device.pci_address for device in model.devices]
     known = [address for address in addresses if address is not None]
+    by_number = _BY_NUMBER + ("" if report.description else _OTHER_ORDER)
     if report.pci is None:
-        reason = "no PCI addresses are reported"
-        return report, _MATCHED_BY_NUMBER.format(reason=reason)
+        return report, by_number.format(reason="no PCI addresses are reported")
     if len(known) != len(addresses):
-        reason = f"{model.name} does not have all PCI addresses"
-        return report, _MATCHED_BY_NUMBER.format(reason=reason)
+        return report, by_number.format(reason=f"{model.name} does not have all PCI addresses")
     try:
         return by_pci(report, known) or report, "devices were matched by PCI address"
     except InvalidInputError as error:
         (differences if weighs(model, "devices.pci") else notes).append(str(error))
         reason = "their PCI addresses differ from those of the model"
-        return report, _MATCHED_BY_NUMBER.format(reason=reason)
+        return report, by_number.format(reason=reason)
 
 
 def _links(model: NodeModel, report: Reported) -> Iterator[str]:

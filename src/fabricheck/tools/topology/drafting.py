@@ -56,7 +56,7 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
         "title": TO_FILL,
         "vendor": report.vendor,
         "systems": [],
-        "sources": {source: {"title": f"Of the node: {report.origin}"}},
+        "sources": {source: {"title": _source(report)}},
         "devices": {
             "count": report.count,
             "model": TO_FILL,
@@ -89,6 +89,13 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     if told is not None:
         _add_description(content, told, seen)
     return content
+
+
+def _source(report: Reported) -> str:
+    told = report.description
+    if told is None:
+        return f"Tools of the node: {report.origin}"
+    return f"inventory on node {told['host']['hostname']}, {told['at']}"
 
 
 def _add_description(
