@@ -1,7 +1,6 @@
-"""Descriptions by `inventory`: those of trees of files, and composed ones of a node model.
+"""Descriptions by `inventory`: recorded ones, those of trees of files, and composed ones.
 
-Those in `outputs/inventory` are what the program makes of the trees in `cpp/test_inventory.cpp`,
-which states the origin of each; none was recorded on a machine.
+`outputs/inventory/README.md` says which were recorded. Composed ones have what a node model states.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ENVELOPE: dict[str, Any] = {
 
 
 def kept(name: str) -> dict[str, Any]:
-    """Return the description of a tree."""
+    """Return a description of `outputs/inventory`."""
     return copy.deepcopy(ENVELOPE) | json.loads((KEPT / f"{name}.json").read_text())
 
 

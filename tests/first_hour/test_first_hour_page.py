@@ -47,7 +47,7 @@ def test_the_page_has_the_time_limits():
     ]
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if "$BIN" in line])
+@pytest.mark.parametrize("line", [line for line in LINES if "$BIN/" in line])
 def test_a_program_takes_its_command_line_on_the_simulated_node(tmp_path, line):
     node = tmp_path / "node.json"
     node.write_text(platform_json(load("mi250x")))

@@ -71,6 +71,7 @@ class Ended:
 def make_faulty(suite) -> None:
     """Let the second node be slow where its model says that it is not."""
     faulty = slow_platform(suite.folder)
+    (suite.programs / "inventory").symlink_to(ROOT / "build" / "sim" / "bin" / "inventory")
     for name in ("p2p", "stream"):
         program = suite.programs / name
         program.write_text(

@@ -52,6 +52,8 @@ def hung(cluster):
     started = cluster.folder / "started"
     program = cluster.programs / "stream"
     program.write_text(HANGS.format(started=started))
+    built = ROOT / "build" / "sim" / "bin"
+    (cluster.programs / "inventory").symlink_to(built / "inventory")
     cluster.variables["FABRICHECK_SIM_PROGRAMS"] = str(cluster.programs)
     return started
 

@@ -151,6 +151,12 @@ def test_maps_of_several_classes_are_left_to_their_models(tmp_path):
     for tree in ("mi250x", "mi250x-links-gone", "mi210-x2", "h100-x2"):
         found = recorded(tmp_path, inventories.kept(tree), None)
         assert found["differences"] == [], tree
+    # Pairs without a device in common, and as many pairs as others, are no single fault.
+    for model, gone in (("mi300x", [(0, 1), (2, 3)]), ("a100-booster", [(0, 3), (1, 3), (2, 3)])):
+        told = inventories.composed(load(model))
+        for pair in gone:
+            inventories.set_links(told, *pair, 0)
+        assert recorded(tmp_path, told, None)["differences"] == [], model
 
 
 def test_a_device_with_fewer_links_to_the_switch(tmp_path):
@@ -192,6 +198,10 @@ def test_what_a_model_assumes_or_has_of_another_host_is_a_note(tmp_path):
     found = recorded(tmp_path, told, "mi210")
     assert found["differences"] == []
     assert any(one.startswith("differs from what is assumed: Pair 0-1") for one in found["notes"])
+    # What holds on any machine is a finding all the same.
+    told["links"][0]["links"] = 1
+    (said,) = recorded(tmp_path, told, "mi210")["lost"]
+    assert said == "Pair 0-1: 1 link from 0 to 1, 0 links back, in the driver."
 
 
 def test_what_the_operating_system_says_is_compared_too(tmp_path):
@@ -268,9 +278,22 @@ def test_a_device_that_the_driver_has_and_the_runtime_does_not_show_is_hidden(tm
     told = inventories.hide_device(inventories.kept("mi250x"), 5)
     found = recorded(tmp_path, told)
     assert found["outcome"]["message"] == (
-        "The runtime of node node1 shows 7 devices of the 8 in mi250x, though its driver has "
-        "0000:d6:00.0: a setting hides them."
+        "The runtime of node node1 shows 7 devices of the 8 in mi250x: a setting or a control "
+        "group hides 0000:d6:00.0."
     )
+
+
+@pytest.mark.parametrize(
+    "kept_by", [{"driver": "vfio-pci"}, {"accessible": False}, {"mode": "CPX"}, {"device": "0x66"}]
+)
+def test_a_device_that_something_keeps_from_the_driver_is_not_lost(tmp_path, kept_by):
+    told = inventories.composed(load("mi300x"))
+    extra = {"address": "0000:f1:00.0", "indices": [], "in_driver": False}
+    told["pci_functions"].append(told["pci_functions"][0] | extra | kept_by)
+    assert recorded(tmp_path, told, "mi300x")["differences"] == []
+    told["pci_functions"][-1] |= told["pci_functions"][0] | extra
+    (said,) = recorded(tmp_path, told, "mi300x")["lost"]
+    assert said == "The driver lacks the device at 0000:f1:00.0, which PCI shows."
 
 
 def test_devices_in_partitions_are_a_setting(tmp_path):
@@ -398,13 +421,21 @@ def test_a_job_that_was_granted_fewer_devices_misses_none(tmp_path, monkeypatch)
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "4")
     found = recorded(tmp_path, devices(4), None, results=tmp_path / "results")
     assert found["differences"] == []
+    monkeypatch.delenv("SLURM_GPUS_ON_NODE")
+    told = inventories.hide_device(inventories.kept("mi250x"), 5)
+    assert recorded(tmp_path, told, None, results=tmp_path / "results")["differences"] == []
 
 
-def test_partitions_that_were_cards_are_not_missing(tmp_path):
-    earlier(tmp_path / "results", inventories.kept("mi300x-cpx"), "20261124T080000-1", model=None)
-    told = inventories.kept("mi300x")
-    found = recorded(tmp_path, told, None, results=tmp_path / "results")
-    assert found["differences"] == []
+def test_partitions_that_were_of_the_same_cards_are_not_missing(tmp_path):
+    divided = inventories.composed(load("mi300x"))
+    for one in divided["devices"]:
+        one["pci_address"] = f"0000:{0x41 + one['index'] // 2:02x}:00.{one['index'] % 2}"
+    divided["pci_functions"] = []
+    earlier(tmp_path / "results", divided, "20261124T080000-1", model=None)
+    for index in (7, 5, 3, 1):
+        inventories.without_device(divided, index)
+    found = recorded(tmp_path, divided, None, results=tmp_path / "results")
+    assert (len(found["devices"]), found["differences"]) == (4, [])
 
 
 def test_this_machine_describes_itself():

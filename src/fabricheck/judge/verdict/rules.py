@@ -95,9 +95,9 @@ _OF_A_CHECK = (
     Rule(
         "lost",
         "HW-FAIL",
-        "A device, a link or a NIC is gone that the node model states (published or measured), or "
-        "that PCI shows, beside others that are there; and no mode, control group or variable "
-        "explains it.",
+        "A device, a link or a NIC is gone that the node model states (published or measured), "
+        "that PCI shows or that an earlier session of the host had, beside others that are there; "
+        "and no mode, control group or variable explains it.",
         "HW-FAIL",
         "positive",
     ),

@@ -110,9 +110,13 @@ def _add_description(
         "architecture": first["architecture"].split(":")[0],
         "memory_bytes": {"value": first["memory_bytes"], **seen},
     }
-    # No driver tells that the two devices of an MI250 or MI250X share a package.
+    # Two devices of an MI250 or MI250X share a package, and no driver tells which.
     if "MI250" not in name:
-        content["packages"]["devices"] = [[index] for index in range(len(told["devices"]))]
+        content["packages"] = {
+            "kind": "assumed",
+            "note": "one device in each; the driver does not tell it",
+            "devices": [[index] for index in range(len(told["devices"]))],
+        }
     content["domains"]["memory_peak_gbs"] = {**_UNKNOWN}
     content["copy_engine"] = {"peak_gbs": {**_UNKNOWN}, "count": {**_UNKNOWN}}
     content["host_link"] = _host_link(first)

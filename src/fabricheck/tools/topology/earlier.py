@@ -34,10 +34,17 @@ def newest_whole(results: Path, content: Mapping[str, Any]) -> tuple[str, Result
     return None
 
 
-def missing_devices(content: Mapping[str, Any], results: Path, origin: str) -> list[str]:
+def missing_devices(
+    content: Mapping[str, Any], results: Path, hidden: Sequence[str], origin: str
+) -> list[str]:
     """Return the sentence on devices that an earlier session of this host had; none without.
 
     A job that was granted fewer devices misses none.
+
+    :param content: the document of this run.
+    :param results: the folder of results.
+    :param hidden: the addresses of devices that a setting hides.
+    :param origin: what tells the devices of this run.
     """
     devices: Sequence[Device] = content["devices"]
     found = newest_whole(results, content)
@@ -45,9 +52,10 @@ def missing_devices(content: Mapping[str, Any], results: Path, origin: str) -> l
         return []
     session, earlier = found
     before, now = _cards(earlier["devices"]), _cards(devices)
-    if len(now) >= len(before):
+    absent = [address for card, address in before.items() if card not in now]
+    if len(now) >= len(before) or set(absent) <= {*hidden}:
         return []
-    gone = ", ".join(address for card, address in before.items() if card not in now)
+    gone = ", ".join(absent)
     return [
         f"The node has {count(len(now), 'device')} in {origin}, and had {len(before)} in session "
         f"{session}: without {gone}."

@@ -22,6 +22,7 @@ from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
 from fabricheck.node import format_cores
 from fabricheck.results.model import Device, Host
+from fabricheck.results.other_devices import divides
 from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run
 from fabricheck.tools.topology.reported import Matrix, Reported, links_text, symmetric
 
@@ -38,6 +39,9 @@ _GRACE_S = 5
 
 #: The vendors of PCI's functions.
 _PCI_VENDORS: Mapping[str, Literal["amd", "nvidia"]] = {"0x1002": "amd", "0x10de": "nvidia"}
+
+#: The drivers of devices that a runtime uses; others, such as vfio-pci, keep a device from it.
+_DRIVERS = frozenset({"amdgpu", "nvidia"})
 
 #: KFD's kinds of links as types; another kind keeps its name.
 _TYPES = {"xgmi": "XGMI", "pcie": "PCIE"}
@@ -222,15 +226,31 @@ def host_of(content: Mapping[str, Any]) -> Host:
 
 
 def lost_functions(content: Mapping[str, Any]) -> list[str]:
-    """Return the addresses that PCI shows and the driver of their vendor lacks."""
+    """Return the addresses of devices that PCI shows and their driver lacks.
+
+    Only those of the kind of the other devices. Not those that another driver, a mode or a control
+    group keeps from the runtime.
+    """
     functions = content["pci_functions"] or ()
-    return [one["address"] for one in functions if one["in_driver"] is False]
+    kinds = {(one["vendor"], one["device"]) for one in functions if one["indices"]}
+    return [
+        one["address"]
+        for one in functions
+        if one["in_driver"] is False
+        and (not kinds or (one["vendor"], one["device"]) in kinds)
+        and (one["driver"] is None or (one["accessible"] and one["driver"] in _DRIVERS))
+        and not divides(one["mode"])
+    ]
 
 
 def hidden_functions(content: Mapping[str, Any]) -> list[str]:
-    """Return the addresses that the driver has and the runtime does not show."""
+    """Return the addresses of devices that a setting or a control group hides from the runtime."""
     functions = content["pci_functions"] or ()
-    return [one["address"] for one in functions if one["in_driver"] and not one["indices"]]
+    return [
+        one["address"]
+        for one in functions
+        if not one["indices"] and (one["in_driver"] or one["accessible"] is False)
+    ]
 
 
 def reason(content: Mapping[str, Any] | None, fact: str) -> str | None:

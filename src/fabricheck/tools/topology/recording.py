@@ -141,8 +141,8 @@ def _require_all_devices(
     hidden = inventory.hidden_functions(told)
     if hidden:
         raise PreventedBySetting(
-            f"The runtime of node {node} shows {shown}, though its driver has "
-            f"{first_names(hidden, 4)}: a setting hides them."
+            f"The runtime of node {node} shows {shown}: a setting or a control group hides "
+            f"{first_names(hidden, 4)}."
         )
 
 
@@ -159,7 +159,8 @@ def _on_any_machine(
         for address in inventory.lost_functions(told)
     ]
     if results is not None:
-        lost += missing_devices(content, results, report.origin)
+        hidden = inventory.hidden_functions(told)
+        lost += missing_devices(content, results, hidden, report.origin)
     if report.count > 1 and report.count % 2:
         content["notes"].append(f"{report.count} devices are an odd number")
     if model is None:
