@@ -69,7 +69,7 @@ from fabricheck.tools import benchmarks
 from fabricheck.tools.nics.simulated import simulated_nics
 from fabricheck.tools.outputs import cxi_loopback, ib_write_bw, osu
 from fabricheck.tools.runner import Output, text_of
-from fabricheck.tools.topology import host
+from fabricheck.tools.topology import host, inventory
 from fabricheck.tools.topology import texts as topology_files
 from fuzzing.judging import Reader, Text, leaves, plain_json, plain_yaml
 
@@ -631,6 +631,16 @@ def _files_of_json() -> Iterator[Reader]:
     yield Reader("platforms", [Text("mi250-two-sockets", small, platform),
                                Text("mi250x with an overlay", platform_json(broken), platform)],
                  "platform.json", plain_json)  # fmt: skip
+
+    def described(path: Path) -> Mapping[Any, Any]:
+        content = inventory.read(path)
+        inventory.reported(content)
+        return dict(leaves(content))
+
+    kept = OUTPUTS / "inventory"
+    yield Reader("descriptions by inventory",
+                 [Text(name, (kept / f"{name}.json").read_text(), described)
+                  for name in ("h100-x2",)], "node.json", plain_json)  # fmt: skip
 
     def locked(path: Path) -> Mapping[Any, Any]:
         found = lock.read(path)

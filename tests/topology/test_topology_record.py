@@ -518,6 +518,7 @@ def test_drivers_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
         ({"schema": "other"}, "this is no description by inventory."),
         ({"schema_version": 2}, "schema_version: it is not 1."),
         ({"links": []}, "this description by inventory is damaged."),
+        ({"devices": []}, "this description by inventory is damaged."),
         ({"devices": [{}]}, "this description by inventory is damaged."),
     ],
 )

@@ -101,7 +101,7 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
             yield "unique ids", device["unique_id"]
     yield from _of_state(document)
     for what, version in document["versions"].items():
-        # topology asks the driver only, and nics no runtime.
+        # Documents of topology from before `inventory` have no runtime, and nics have none.
         asked = document["program"]["name"] != "nics" or what not in ("runtime", "driver")
         if document["program"]["name"] != "topology" and asked:
             yield f"version of {what}", str(version)

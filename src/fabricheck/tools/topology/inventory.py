@@ -21,7 +21,7 @@ from fabricheck.core.errors import (
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
 from fabricheck.node import format_cores
-from fabricheck.results.model import Device, Host
+from fabricheck.results.model import Device, Host, node_name
 from fabricheck.results.other_devices import divides
 from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run
 from fabricheck.tools.topology.reported import Matrix, Reported, links_text, symmetric
@@ -126,8 +126,10 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     if content.get("schema_version") != VERSION:
         raise InvalidFile(path, "schema_version", f"it is not {VERSION}")
     try:
-        devices_of(content), host_of(content), lost_functions(content), hidden_functions(content)
-        if content["devices"]:
+        origin_of(content), content["at"], content["versions"], reason(content, "links")
+        node_name(host_of(content)), devices_of(content)
+        lost_functions(content), hidden_functions(content)
+        if content["devices"] or content["links"]:
             reported(content, str(path))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InvalidFile(path, None, f"this description by {PROGRAM} is damaged") from None
