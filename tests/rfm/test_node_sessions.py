@@ -181,7 +181,7 @@ def test_the_drivers_of_a_real_node_are_asked(simulated, tmp_path):
     """The simulated partition, made a real one, whose drivers tell of a node of Frontier."""
     simulated.own_settings("local.py", '"sim", "local",', '"rocm", "local",')
     programs = tmp_path / "programs"
-    simulated.variables["FABRICHECK_SIM_PROGRAMS"] = str(programs)
+    simulated.variables["FABRICHECK_ROCM_PROGRAMS"] = str(programs)
 
     def ended(told, status, **ends):
         inventories.programs(programs, told, **ends)

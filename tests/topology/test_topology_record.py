@@ -38,7 +38,7 @@ def simulated(tmp_path, monkeypatch):
     def simulated(model="mi250x", overlay=None):
         node = load("mi250x", OVERLAYS / f"{overlay}.yaml" if overlay else None)
         (tmp_path / "node.json").write_text(platform_json(node))
-        monkeypatch.setenv("FABRICHECK_NODE", str(tmp_path / "node.json"))
+        monkeypatch.setenv("FABRICHECK_SIMULATED_NODE", str(tmp_path / "node.json"))
         arguments = ("--runtime", "sim", "--programs", str(SIM))
         result = run(model, *arguments, "--output", str(tmp_path / "result.json"))
         assert result.exit_code == 0, result.output
