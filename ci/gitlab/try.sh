@@ -74,6 +74,6 @@ done
 ! grep -q stream_local <<< "$failed" || fail 1 "stream_local failed, which has no link"
 junit=$(find "$folder/red/$artifacts" -path '*/p2p_engine/junit.xml')
 expect "$junit" 'name="p2p_engine @local:sim-mi250x'
-expect "$junit" 'Metric engine_dual_worst: pairs 0-6, 6-0, '
-echo "try.sh: $(grep -o 'Metric engine_dual_worst: .*)\.' "$junit")"
+expect "$junit" 'Metric engine_links2_worst: pairs 0-6, 6-0, '
+echo "try.sh: $(grep -o 'Metric engine_links2_worst: .*)\.' "$junit")"
 [ $# -gt 0 ] || rm -rf "$folder"

@@ -30,7 +30,7 @@ from fabricheck.results.document import load
 ROOT = REPOSITORY.parent
 SIM = "local:sim-mi250x"
 CHECK = "p2p_kernel"
-METRIC = "write_quad_worst"
+METRIC = "write_links4_worst"
 OVERLAY = "link 0-1 at half width"
 #: One direction of each quad pair is enough.
 PAIRS = "0-1,2-3,4-5,6-7"

@@ -19,4 +19,4 @@ def test_the_pipeline_is_green_and_with_a_link_gone_red(tmp_path):
         [SCRIPT, tmp_path / "tried"], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "Metric engine_dual_worst: pairs 0-6, 6-0, " in ended.stdout
+    assert "Metric engine_links2_worst: pairs 0-6, 6-0, " in ended.stdout

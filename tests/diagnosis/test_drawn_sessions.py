@@ -131,4 +131,4 @@ def test_a_simulated_fault_changes_what_passes_it():
         "a100-booster", ["p2p_engine"], links=[{"pair": [0, 1], "gone": True}]
     )
     # The transfers go through another device, which has as much bandwidth and one more hop.
-    assert ("p2p_engine", "latency_quad_worst") in missed(gone)
+    assert ("p2p_engine", "latency_links4_worst") in missed(gone)

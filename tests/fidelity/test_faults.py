@@ -110,10 +110,10 @@ def rename(old, new, section="predicted"):
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(
-                records={"lumi-train-hipstream": "quad"}
+                records={"lumi-train-hipstream": "links4"}
             ),
             InvalidInputError,
-            "'quad' is not one place.",
+            "'links4' is not one place.",
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(places="all"),

@@ -39,7 +39,7 @@ def faults(nodes: int) -> list[Fault]:
     shapes = (
         ("everything", 0.03), ("everything", 0.10), ("device 3", 0.03), ("device 5", 0.06),
         ("pair 0-6", 0.03), ("pair 2-3", 0.10), ("domain 1", 0.07), ("domain 2", 0.10),
-        ("p2p_engine engine_quad_worst", 0.05), ("stream_local triad_median", 0.03),
+        ("p2p_engine engine_links4_worst", 0.05), ("stream_local triad_median", 0.03),
     )  # fmt: skip
     step = nodes // len(shapes)
     return [Fault(at * step + step // 2, where, part) for at, (where, part) in enumerate(shapes)]
@@ -106,7 +106,7 @@ def write_superbench(folder: Path, rows: pl.DataFrame) -> list[str]:
 def found(nodes: int, metrics: int, seed: int) -> None:
     """Print how many of ten faults each are found, by part and size, and how many other nodes."""
     parts = ("everything", "device 3", "pair 0-6", "pair 2-3", "domain 1")
-    named = "p2p_kernel read_quad_worst"
+    named = "p2p_kernel read_links4_worst"
     print("| of one node slower | " + " | ".join(parts) + f" | {named} | others named |")
     with tempfile.TemporaryDirectory() as folder:
         for at, size in enumerate((0.0, 0.015, 0.02, 0.03, 0.05, 0.07, 0.10)):

@@ -96,9 +96,9 @@ def test_json_has_every_node_and_metric(tables, capsys):
 
 
 def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys, healthy):
-    slower = pl.when(pl.col("metric") == "read_quad_worst").then(0.93)
+    slower = pl.when(pl.col("metric") == "read_links4_worst").then(0.93)
     faster = slower.when(pl.col("metric") == "bcast_8").then(0.5)
-    later = healthy.filter(pl.col("node") != "n005", pl.col("metric") != "write_quad_worst")
+    later = healthy.filter(pl.col("node") != "n005", pl.col("metric") != "write_links4_worst")
     alone = (pl.col("node") == SLOW) & (pl.col("check") == "stream_local")
     factor = faster.when(alone).then(0.9).otherwise(1.0)
     last = pl.col("node").str.slice(1).cast(pl.Int64) > 290
@@ -111,7 +111,7 @@ def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys,
     code, out, _ = run(capsys, tables / "healthy.parquet", "--after", tables / "later.parquet")
     assert code == 10
     assert "1 metrics worse, 1 better, 98 unchanged, 0 undetermined; 1 disappeared, 0 new" in out
-    assert "  worse: p2p_kernel read_quad_worst" in out and "(-7.0 %)" in out
+    assert "  worse: p2p_kernel read_links4_worst" in out and "(-7.0 %)" in out
     assert "  better: mpi_collectives bcast_8" in out and "(-50.0 %)" in out
     assert f"  worse beside the other nodes: 1 node, {SLOW}; {SLOW} by 10 % in stream_local" in out
     assert "  disappeared: 1 node, n005\n" in out
@@ -121,7 +121,7 @@ def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys,
         run(capsys, tables / "healthy.parquet", "--after", tables / "later.parquet", "--json")[1]
     )["changes"]
     (part,) = found["partitions"]
-    assert part["gone"] == ["p2p_kernel write_quad_worst"]
+    assert part["gone"] == ["p2p_kernel write_links4_worst"]
     assert [one["node"] for one in part["worse"]] == [SLOW] and part["better"] == []
     (driver,) = found["facts"]
     assert len(driver["nodes"]) == 289

@@ -25,7 +25,7 @@ FAULTS = (
     Fault(4000, "pair 2-3", 0.10),
     Fault(5000, "device 0", 0.04),
     Fault(6000, "domain 2", 0.10),
-    Fault(7000, "p2p_kernel read_quad_worst", 0.05),
+    Fault(7000, "p2p_kernel read_links4_worst", 0.05),
     Fault(8000, "stream_local triad_median", 0.03),
 )
 

@@ -82,7 +82,7 @@ def test_without_series_the_names_of_metrics_tell_less(tmp_path, simulated):
     rows = rows_of_fleet(simulated, Fault(SLOW, "pair 0-6", 0.06))
     shape = shape_of(tmp_path, rows.filter(pl.col("kind") == "metric"))
     assert shape.of == "metrics"
-    assert shape.what == "`dual`"
+    assert shape.what == "`links2`"
 
 
 def test_one_metric_is_one_metric(tmp_path, simulated):

@@ -59,9 +59,9 @@ def test_a_healthy_node_misses_nothing(healthy):
     [
         ("stream_local", {"device": DEVICE}, "triad_alike"),
         ("memcpy_near", {"device_set": [DEVICE], "operation": "h2d"}, "h2d_pinned_near_alike"),
-        ("p2p_kernel", {"device_set": PAIR, "operation": "write"}, "write_quad_alike"),
-        ("p2p_engine", {"device_set": PAIR, "operation": "engine"}, "engine_quad_alike"),
-        ("mpi_pairs", {"ranks": PAIR, "role": "single"}, "bandwidth_quad_alike"),
+        ("p2p_kernel", {"device_set": PAIR, "operation": "write"}, "write_links4_alike"),
+        ("p2p_engine", {"device_set": PAIR, "operation": "engine"}, "engine_links4_alike"),
+        ("mpi_pairs", {"ranks": PAIR, "role": "single"}, "bandwidth_links4_alike"),
     ],
 )
 def test_five_percent_in_one_member_is_seen(healthy, check, fields, missed):
@@ -81,7 +81,7 @@ def test_the_memory_of_a_domain_is_seen_where_all_devices_copy(healthy):
 
 
 def test_a_slow_cable_is_seen_both_ways_in_a_class_of_two(healthy):
-    metric = next(one for one in healthy.judged if one.metric.name == "write_dual_alike")
+    metric = next(one for one in healthy.judged if one.metric.name == "write_links2_alike")
     document = healthy.documents["p2p_kernel"]
     for pair in ([0, 6], [6, 0]):
         slow(healthy, "p2p_kernel", 0.95, device_set=pair, operation="write")
@@ -91,7 +91,7 @@ def test_a_slow_cable_is_seen_both_ways_in_a_class_of_two(healthy):
 
 def test_directions_that_take_turns_are_seen(healthy):
     found = slow(healthy, "p2p_engine", 0.5, operation="engine-both", device_set=[0, 1])
-    assert "engine_both_quad_of_single" in found
+    assert "engine_both_links4_of_single" in found
     # All of a class alike: nothing else sees it.
     for series in healthy.documents["p2p_engine"]["series"]:
         if series["operation"] == "engine-both" and series["device_set"] != [0, 1]:
@@ -102,7 +102,7 @@ def test_directions_that_take_turns_are_seen(healthy):
 
 def test_pairs_at_once_may_share_a_link_and_no_more(healthy):
     found = slow(healthy, "mpi_pairs", 0.7, role="share", ranks=[0, 1])
-    assert "bandwidth_together_quad_of_single" in found
+    assert "bandwidth_together_links4_of_single" in found
 
 
 def test_a_collective_that_is_stuck_is_seen(healthy):

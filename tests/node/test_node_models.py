@@ -87,10 +87,10 @@ def test_only_1_7_and_3_5_have_a_widest_path_that_is_not_the_shortest(mi250x):
 
 def test_link_classes_of_map_a(mi250x):
     found = classes(mi250x)
-    assert found["quad"] == QUADS
-    assert (found["dual"], found["single"]) == MAP_A
-    assert found["dual_2hops"] == {"0-7", "1-6", "2-5", "3-4"}
-    assert found["dual_3hops"] == {"1-7", "3-5"}
+    assert found["links4"] == QUADS
+    assert (found["links2"], found["links1"]) == MAP_A
+    assert found["links2_2hops"] == {"0-7", "1-6", "2-5", "3-4"}
+    assert found["links2_3hops"] == {"1-7", "3-5"}
     assert sum(map(len, found.values())) == 28
     assert mi250x.link_class(1, 7) == LinkClass(links=2, hops=3)
     assert not mi250x.link_class(1, 7).direct
@@ -98,8 +98,8 @@ def test_link_classes_of_map_a(mi250x):
 
 def test_link_classes_of_map_b():
     found = classes(load("mi250"))
-    assert found["quad"] == QUADS
-    assert (found["dual"], found["single"]) == MAP_B
+    assert found["links4"] == QUADS
+    assert (found["links2"], found["links1"]) == MAP_B
     assert sum(map(len, found.values())) == 28
 
 
@@ -120,14 +120,14 @@ def test_theoretical_peaks_on_nvidia():
     assert h200.domains[0].memory_peak_gbs is None
     assert (h200.copy_engine.peak_gbs, h200.copy_engine.count) == (None, None)
     assert a100.peer_peak_gbs(0, 3) == 100
-    assert classes(a100) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
+    assert classes(a100) == {"links4": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
 
 
 def test_mi300_nodes_have_all_pairs_joined_and_no_published_copy_is_beyond_its_peak():
     records = {one["id"]: one for one in read(published_file())["records"]}
     mi300x, mi300a = load("mi300x"), load("mi300a")
-    assert {name: len(pairs) for name, pairs in classes(mi300x).items()} == {"single": 28}
-    assert {name: len(pairs) for name, pairs in classes(mi300a).items()} == {"dual": 6}
+    assert {name: len(pairs) for name, pairs in classes(mi300x).items()} == {"links1": 28}
+    assert {name: len(pairs) for name, pairs in classes(mi300a).items()} == {"links2": 6}
     assert mi300x.peer_peak_gbs(0, 7) == records["stas-mi300x-link"]["value"]
     for node, names in ((mi300x, "rocmdocs-mi300x-uni-0"), (mi300a, "rocmdocs-mi300a-uni-0")):
         between = [records[f"{names}{n}"]["value"] for n in range(1, len(node.devices))]
@@ -142,7 +142,7 @@ def test_mi300_nodes_have_all_pairs_joined_and_no_published_copy_is_beyond_its_p
 
 def test_the_peaks_that_jsc_states_parts_of():
     node = load("a100-jureca")
-    assert classes(node) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
+    assert classes(node) == {"links4": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
     # 87 GiB/s are 93 % of a pair's peak, 1.35 TB/s 87 % of the memory's (records jsc-a100-*).
     assert 87 * 1.073741824 / node.peer_peak_gbs(0, 3) == pytest.approx(0.93, abs=0.005)
     assert 1350 / node.devices[0].memory_peak_gbs == pytest.approx(0.87, abs=0.005)
@@ -159,8 +159,8 @@ def test_devices_of_jureca_hang_on_every_other_of_eight_numa_domains():
 
 def test_mi210_has_links_within_pairs_only():
     node = load("mi210")
-    assert classes(node)["single"] == QUADS
-    assert set(classes(node)) == {"single", "unconnected"}
+    assert classes(node)["links1"] == QUADS
+    assert set(classes(node)) == {"links1", "pcie"}
     assert node.peer_peak_gbs(2, 3) == 50
     assert node.best_subsets(2) == ((0, 1), (2, 3), (4, 5), (6, 7))
     # The page measured 1.7 times PCIe: near the ratio of the peaks of one link, not of two.

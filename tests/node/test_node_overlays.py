@@ -42,7 +42,7 @@ def test_a_link_that_is_gone_changes_paths():
     node = overlaid("link-0-6-gone")
     assert node.link_matrix[0][6] == 0
     assert node.hop_matrix[0][6] == 3
-    assert node.link_class(0, 6).name == "single_3hops"
+    assert node.link_class(0, 6).name == "links1_3hops"
     assert (1, 7) not in node.detour_pairs
 
 
@@ -69,13 +69,13 @@ def test_remapping_gives_each_device_the_links_of_the_named_one(tmp_path):
 
 def test_a_count_changes_the_class(tmp_path):
     node = changed(tmp_path, links=[{"pair": [6, 0], "count": 1}])
-    assert node.link_class(0, 6).name == "single"
+    assert node.link_class(0, 6).name == "links1"
 
 
 def test_unconnected_devices(tmp_path):
     pairs = [[0, 1], [0, 2], [0, 6]]
     node = changed(tmp_path, links=[{"pair": pair, "gone": True} for pair in pairs])
-    assert node.link_class(0, 5).name == "unconnected"
+    assert node.link_class(0, 5).name == "pcie"
     assert node.widest_path(0, 5) == ()
     assert node.hop_matrix[0][5] == 0
     assert node.peer_peak_gbs(0, 5) == node.host_peak_gbs(0) == 36

@@ -156,18 +156,18 @@ def test_every_entry_is_one_that_reframe_judges_as_meant():
 
 
 CHANGES = {
-    "a value": ("p2p.yaml", "write_quad_worst: [148,", "write_quad_worst: [158,", "158"),
+    "a value": ("p2p.yaml", "write_links4_worst: [148,", "write_links4_worst: [158,", "158"),
     "a record": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumirfm-commscope-dual]", "76.0"),
     "no record": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumirfm-quad]", "no record lumirfm"),
-    "a limit": ("p2p.yaml", "write_dual: {kind: derived", "write_dual: {kind: published",
+    "a limit": ("p2p.yaml", "write_links2: {kind: derived", "write_links2: {kind: published",
                 "acceptance limit of lumi-g"),
     "secondary": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumi-train-p2p-150]", "is secondary"),
     "unit": ("stream.yaml", "[paper-stream-local]", "[paper-numa-nonlocal]", "is in ratio"),
     "unit of a metric": ("stream.yaml", "copy_worst: [1400, -0.05, null, GB/s]",
                          "copy_worst: [1400, -0.05, null, us]", "1400 us"),
     "machine": ("pingpong.yaml", "system: leonardo-booster", "system: lumi-g", "not of lumi-g"),
-    "class": ("p2p.yaml", "class: quad, map: mi250,", "class: switch18, map: mi250,", "switch18"),
-    "map": ("p2p.yaml", "class: dual, map: mi250,", "class: dual, map: mi250x,", "gives 39."),
+    "class": ("p2p.yaml", "class: links4, map: mi250,", "class: switch18, map: mi250,", "switch18"),
+    "map": ("p2p.yaml", "class: links2, map: mi250,", "class: links2, map: mi250x,", "gives 39."),
     "efficiency": ("p2p.yaml", "efficiency: 0.8,", "efficiency: 0.9,", "gives 90.0"),
     "no reason": ("p2p.yaml", ', why: "engines both ways reached', ', system: "x', "its reason"),
     "assumed peak": ("p2p.yaml", "peak: pair, map: h200, class: switch18, times: 1",
@@ -244,12 +244,12 @@ def test_a_link_class_of_one_name_has_other_limits_on_another_device():
     assert (found["amd-mi300a"], found["amd-mi300x"]) == ({"mi300a"}, {"mi300x"})
     assert found["amd"] == {"mi210"}
     assert found["nvidia"] == {"h200", "a100-booster", "a100-jureca"}
-    single = {key: stated().entries("p2p_engine", key).get("engine_single_worst")
+    single = {key: stated().entries("p2p_engine", key).get("engine_links1_worst")
               for key in found if key.startswith("amd")}  # fmt: skip
     assert single["amd-mi250"][0] < 50 * 0.8 < single["amd-mi300x"][0]
     assert (single["amd"][1], single["amd-mi300a"]) == (None, None)
     # By default a copy of MI300A has as many engines as links; of the one engine nothing is known.
-    dual = {check: stated().entries(check, "amd-mi300a")["engine_dual_worst"]
+    dual = {check: stated().entries(check, "amd-mi300a")["engine_links2_worst"]
             for check in ("p2p_engine", "p2p_defaults")}  # fmt: skip
     assert not requires(dual["p2p_engine"]) and requires(dual["p2p_defaults"])
 
@@ -374,12 +374,12 @@ def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
         ("memcpy_near", "lumi", "h2d_pinned_near_worst",
          {marks.ANOTHER_VERSION, marks.MAXIMUM, marks.ONE_SESSION}),
         ("memcpy_near", "dardel", "h2d_pinned_near_worst", {marks.MAXIMUM, marks.ONE_SESSION}),
-        ("p2p_engine", "lumi", "latency_quad_worst", {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
-        ("p2p_engine", "dardel", "latency_quad_worst", {marks.ONE_SESSION}),
-        ("p2p_engine_off", "jureca-mi250", "engine_quad_worst",
+        ("p2p_engine", "lumi", "latency_links4_worst", {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
+        ("p2p_engine", "dardel", "latency_links4_worst", {marks.ONE_SESSION}),
+        ("p2p_engine_off", "jureca-mi250", "engine_links4_worst",
          {marks.MAXIMUM, marks.ONE_SESSION}),
-        ("p2p_engine", "amd-mi300x", "engine_single_worst", {marks.MAXIMUM, marks.ONE_SESSION}),
-        ("p2p_engine", "amd-mi250", "engine_quad_worst",
+        ("p2p_engine", "amd-mi300x", "engine_links1_worst", {marks.MAXIMUM, marks.ONE_SESSION}),
+        ("p2p_engine", "amd-mi250", "engine_links4_worst",
          {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
         ("memcpy_near", "amd-mi300a", "h2d_pinned_near_worst", {marks.ONE_SESSION}),
         ("stream_local", "jureca-a100", "copy_worst", {marks.ANOTHER_VERSION, marks.ONE_SESSION}),

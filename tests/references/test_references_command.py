@@ -99,8 +99,8 @@ def test_published_is_told_apart_by_the_machine_that_was_measured(partition, kin
 
 
 def test_acceptance_limits_are_no_measurements(checks):
-    entry = References(OWN_FOLDER).entries("p2p_kernel", "lumi")["write_quad_worst"]
-    checks.append(told("p2p_kernel", {"write_quad_worst": {"unit": "GB/s", "entry": entry}}))
+    entry = References(OWN_FOLDER).entries("p2p_kernel", "lumi")["write_links4_worst"]
+    checks.append(told("p2p_kernel", {"write_links4_worst": {"unit": "GB/s", "entry": entry}}))
     said = text()
     assert (
         "derived lumirfm-commscope-quad (LUMI accepts its nodes by it; the number is Pears" in said
@@ -287,8 +287,8 @@ def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
     found = json.loads(result.stdout)["references"]
     assert {row["partition"] for row in found} == {GPU}
     kinds = {(row["check"], row["metric"]): row["kind"] for row in found}
-    assert kinds["p2p_kernel", "write_quad_worst"] == "derived"
-    assert kinds["p2p_kernel", "read_quad_worst"] == "report only"
+    assert kinds["p2p_kernel", "write_links4_worst"] == "derived"
+    assert kinds["p2p_kernel", "read_links4_worst"] == "report only"
     assert len(kinds) > 300
 
 

@@ -137,7 +137,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
             contradicting=["p2p_engine engine 4-5"], causes=["throttled <hot>"],
             next=["p2p_engine"],
         ),
-        unexplained=["p2p_kernel write_quad_worst"], lacking=["2 measurements of 9 are noisy."],
+        unexplained=["p2p_kernel write_links4_worst"], lacking=["2 measurements of 9 are noisy."],
     )  # fmt: skip
     monkeypatch.setattr(verdict.diagnosed, "of", lambda tried: found)
     monkeypatch.setattr(figures, "SECTIONS", {"The node": (node.figures,)})
@@ -161,7 +161,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
     marks = [one["text"] for one in shown.all("title") if one["text"].startswith("degraded?: ")]
     assert len(marks) == 2
     said = [one["text"] for one in shown.all("p")]
-    assert "Unexplained: p2p_kernel write_quad_worst." in said
+    assert "Unexplained: p2p_kernel write_links4_worst." in said
     assert "2 measurements of 9 are noisy." in said
 
 

@@ -25,7 +25,7 @@ def simulated():
 
 def test_a_row_has_the_metric_nearest_to_its_limit_with_its_reference(simulated):
     row = simulated["E8"]
-    assert (row.metric, row.unit, row.limit) == ("p2p_kernel write_dual", "GB/s", "at least 72.2")
+    assert (row.metric, row.unit, row.limit) == ("p2p_kernel write_links2", "GB/s", "at least 72.2")
     assert (row.reference, row.shown.kind, row.outcome) == (76, "derived", experiments.WITHIN)
     assert (row.missed, row.limited) == (0, 12)
     assert row.best.value == pytest.approx(75.21, rel=1e-3) and not row.differ

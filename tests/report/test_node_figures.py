@@ -26,7 +26,7 @@ from fabricheck.results.session import Case, read_report
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 #: Of each direct link class of MI250X what a kernel writes over it, in GB/s.
-WRITES = {"quad": 150.4, "dual": 75.2, "single": 37.6}
+WRITES = {"links4": 150.4, "links2": 75.2, "links1": 37.6}
 
 DRAWERS = (
     node.figures,
@@ -160,7 +160,7 @@ def test_a_slow_link_shows_in_words_in_a_dash_and_in_the_data(mi250x):
 
 def test_a_check_of_one_pair_a_class_judges_without_a_worst(mi250x):
     document = program("p2p", transfer(0, 1, 75.2))
-    found = partition(mi250x, document, references={"write_quad": (148.0, -0.05, None)})
+    found = partition(mi250x, document, references={"write_links4": (148.0, -0.05, None)})
     (figure,) = node.figures(found)
     assert "1 outside of the limits: 0-1 51 % (write 75.2 GB/s, reference 148 GB/s)" in figure.says
 

@@ -56,7 +56,7 @@ def test_a_folder_of_references_that_is_not_there_is_told(results_folder, monkey
         ("h2d_pinned_near_alike", (-0.03, None), "rule", "members of a node are alike"),
         ("both_pinned_near_of_single", (-0.25, None), "rule", "both directions"),
         ("h2d_pinned_near_alike", (-0.31, None), rests_on.CHANGED, "has None"),
-        ("read_together_dual_of_single", (-0.25, None), "rule", "pairs at once"),
+        ("read_together_links2_of_single", (-0.25, None), "rule", "pairs at once"),
         ("allreduce_8", (None, 4.0), "rule", "5 times (simulated)"),
         ("allreduce_8", (None, 4.5), rests_on.CHANGED, "has None"),
         ("h2d_of_nothing", (-0.03, None), rests_on.CHANGED, "has None"),

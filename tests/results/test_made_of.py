@@ -70,10 +70,10 @@ def test_of_pairs_at_the_same_time_each_is_of_the_class_of_its_own_ends():
     both = {"engine": "mpi", "experiment": "E9", "operation": "bandwidth", "role": "share"}
     share = factories.series([9.0] * 9, device=None, device_set=[0, 1, 2, 4], **both, **ends)
     far = share | {"destination": factories.place("device", 6)}
-    assert (link_class(share, NODE), link_class(far, NODE)) == ("quad", "dual")
+    assert (link_class(share, NODE), link_class(far, NODE)) == ("links4", "links2")
     document = factories.document(series=[far, share])
-    assert list(made_of.named(document, NODE, "bandwidth_together_quad_worst", "GB/s")) == [1]
-    assert list(made_of.named(document, NODE, "bandwidth_quad_worst", "GB/s")) == []
+    assert list(made_of.named(document, NODE, "bandwidth_together_links4_worst", "GB/s")) == [1]
+    assert list(made_of.named(document, NODE, "bandwidth_links4_worst", "GB/s")) == []
 
 
 def test_one_series_is_the_worst_of_one():

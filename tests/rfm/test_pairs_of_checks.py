@@ -17,11 +17,11 @@ from fabricheck.rfm.pairs import peers_of_the_first
     ("name", "expected"),
     [
         # Figure 1 of the paper: from device 0 four links to 1, two to 6, one to 2.
-        ("mi250x", {"quad": (0, 1), "dual": (0, 6), "single": (0, 2)}),
-        ("mi250", {"quad": (0, 1), "dual": (0, 4), "single": (0, 6)}),
+        ("mi250x", {"links4": (0, 1), "links2": (0, 6), "links1": (0, 2)}),
+        ("mi250", {"links4": (0, 1), "links2": (0, 4), "links1": (0, 6)}),
         ("h200", {"switch18": (0, 1)}),
         # Its other peers have no link to it.
-        ("mi210", {"single": (0, 1)}),
+        ("mi210", {"links1": (0, 1)}),
     ],
 )
 def test_one_peer_of_each_direct_class(name, expected):
@@ -35,7 +35,7 @@ def test_a_part_of_a_node_has_its_own_peers():
 def test_without_direct_links_every_class_counts():
     node = load("mi250x")
     far = {pair: link for pair, link in node.links.items() if pair[0] != 0}
-    assert peers_of_the_first(dataclasses.replace(node, links=far)) == {"unconnected": (0, 1)}
+    assert peers_of_the_first(dataclasses.replace(node, links=far)) == {"pcie": (0, 1)}
 
 
 def test_osu_measures_each_pair_once_and_compares_its_data_once(monkeypatch):

@@ -63,7 +63,9 @@ def test_a_broken_link_is_named_with_its_pair(with_mpi):
     overlay = ROOT / "config" / "nodes" / "overlays" / "link-0-6-gone.yaml"
     ended = run(with_mpi, SIMULATED, "-S", f"overlay={overlay}", checks=["mpi_pairs"])
     assert ended.status == 1
-    said = r"Metric bandwidth_dual_worst: pairs? (0-6|6-0).* measured 3\d\.\d+ GB/s; at least 46\."
+    said = (
+        r"Metric bandwidth_links2_worst: pairs? (0-6|6-0).* measured 3\d\.\d+ GB/s; at least 46\."
+    )
     assert re.search(said, ended.text), ended
 
 

@@ -72,21 +72,21 @@ def documents_of(suite):
 @pytest.mark.parametrize(
     ("check", "metric", "least", "most"),
     [
-        ("p2p_engine", "engine_quad_worst", 49, 51),
-        ("p2p_engine", "engine_single_2hops_worst", 37, 38),
-        ("p2p_engine", "latency_dual_3hops_worst", 17.5, 18.3),
-        ("p2p_kernel", "write_dual_worst", 74, 76),
-        ("p2p_kernel", "copy_quad_worst", 172, 176),
+        ("p2p_engine", "engine_links4_worst", 49, 51),
+        ("p2p_engine", "engine_links1_2hops_worst", 37, 38),
+        ("p2p_engine", "latency_links2_3hops_worst", 17.5, 18.3),
+        ("p2p_kernel", "write_links2_worst", 74, 76),
+        ("p2p_kernel", "copy_links4_worst", 172, 176),
         # Of the scan, at its largest size.
-        ("p2p_scan", "engine_dual", 49, 51),
-        ("p2p_scan", "copy_single", 43, 44),
+        ("p2p_scan", "engine_links2", 49, 51),
+        ("p2p_scan", "copy_links1", 43, 44),
         ("stream_concurrent", "copy_two_one_package_sum", 50, 52),
         ("stream_concurrent", "copy_two_spread_sum", 101, 103),
         ("stream_concurrent", "copy_all_sum", 203, 206),
         # A block of any size is as fast in a simulation, and device 0 as any other.
-        ("p2p_block_128", "read_quad", 145, 151),
-        ("p2p_block_128", "write_dual", 74, 76),
-        ("p2p_block_128", "copy_single", 43, 44),
+        ("p2p_block_128", "read_links4", 145, 151),
+        ("p2p_block_128", "write_links2", 74, 76),
+        ("p2p_block_128", "copy_links1", 43, 44),
         # The memory reads and writes: half of 1400.
         ("p2p_local", "local_engine_worst", 690, 710),
         # Of 56 pairs four share the single link from 0 to 2: 37.6 GB/s alone, 9.4 each.
@@ -151,18 +151,18 @@ def test_one_rank_sends_there_and_back(healthy):
         (
             "link-0-1-half-width",
             "p2p_kernel",
-            r"Metric write_quad_worst: pairs 0-1, 1-0, devices 0 \S+ and 1 of node mi250x "
+            r"Metric write_links4_worst: pairs 0-1, 1-0, devices 0 \S+ and 1 of node mi250x "
             r"\(simulated\) measured 7\d\.\d+ GB/s; at least 140\.6 GB/s is required",
         ),
         (
             "link-0-6-gone",
             "p2p_engine",
-            r"Metric engine_dual_worst: pairs 0-6, 6-0, .* measured 37\.\d+ GB/s; at least 47",
+            r"Metric engine_links2_worst: pairs 0-6, 6-0, .* measured 37\.\d+ GB/s; at least 47",
         ),
         (
             "link-0-6-gone",
             "p2p_scan",
-            r"Metric copy_dual: pair 0-6, .* measured \d\d\.\d+ GB/s; at least 82\.65 GB/s",
+            r"Metric copy_links2: pair 0-6, .* measured \d\d\.\d+ GB/s; at least 82\.65 GB/s",
         ),
         (
             "device-3-memory-slow",

@@ -53,11 +53,11 @@ def node(suite, monkeypatch):
 def write_references(folder: Path) -> None:
     """Let every metric of the node be report only."""
     pairs = {
-        check: [f"bandwidth_quad_{size}_{reduce}" for size in sizes
+        check: [f"bandwidth_links4_{size}_{reduce}" for size in sizes
                 for reduce in ("worst", "median")]
         for check, sizes in SIZES.items()
     }  # fmt: skip
-    pairs["osu_device_0"] += ["latency_quad_worst", "latency_quad_median"]
+    pairs["osu_device_0"] += ["latency_links4_worst", "latency_links4_median"]
     pairs["osu_own_device"] = [f"bandwidth_{size}_{reduce}" for size in ("4MiB", "64MiB")
                                for reduce in ("worst", "median")]  # fmt: skip
     collectives = list(NCCL_TESTS.operations.values())
@@ -101,10 +101,10 @@ def test_pairs_and_collectives_of_osu(node):
     assert outcome.status == 0
     found = values(node, "osu_device_0")
     # From device 0 to 1, 2 and 3: 50.01 to 50.03 GB/s, at small sizes half of it.
-    assert found["bandwidth_quad_1GiB_worst"] == pytest.approx(50.01)
-    assert found["bandwidth_quad_1GiB_median"] == pytest.approx(50.02)
-    assert found["latency_quad_worst"] == pytest.approx(12.1)
-    assert values(node, "osu_all_pairs")["bandwidth_quad_4MiB_worst"] == pytest.approx(25.005)
+    assert found["bandwidth_links4_1GiB_worst"] == pytest.approx(50.01)
+    assert found["bandwidth_links4_1GiB_median"] == pytest.approx(50.02)
+    assert found["latency_links4_worst"] == pytest.approx(12.1)
+    assert values(node, "osu_all_pairs")["bandwidth_links4_4MiB_worst"] == pytest.approx(25.005)
     assert values(node, "osu_collectives")["allgather_4_ranks"] == pytest.approx(15.65, abs=0.01)
     document = document_of(node, "osu_device_0")
     assert (document["program"]["name"], document["program"]["version"]) == ("osu", "7.4")
@@ -262,7 +262,7 @@ def test_osu_on_a_simulated_node(suite, monkeypatch):
     # The stand-in has 50 GB/s everywhere, and four links have 142 by the lab notes.
     assert outcome.status == 1
     assert (
-        "Metric bandwidth_quad_16MiB_worst: pair 0-1, devices 0 and 1 of node" in outcome
+        "Metric bandwidth_links4_16MiB_worst: pair 0-1, devices 0 and 1 of node" in outcome
         and "measured 50 GB/s; at least 135.1" in outcome
     )
     document = document_of(suite, "osu_device_0_engine_off", "stage")

@@ -63,7 +63,7 @@ def test_show_says_everything_a_model_knows(name):
 def test_show_of_mi250x():
     text = run("topology", "show", "mi250x").stdout
     assert "  6  2  .  .  .  1  .  -  4" in text
-    assert "dual_3hops (100): 1-7 3-5" in text
+    assert "links2_3hops (100): 1-7 3-5" in text
     assert "cores 49,57,17,25,1,9,33,41" in text
     assert "links.peak_gbs = 50.0: published, paper, II.A, paper-if-link-uni" in text
 
@@ -80,7 +80,7 @@ def test_show_as_json():
     content = json.loads(run("topology", "show", "mi250x", "--json").stdout)
     assert content["identity"] == load("mi250x").identity
     pair = next(p for p in content["pairs"] if (p["source"], p["destination"]) == (1, 7))
-    assert pair["class"] == "dual_3hops" and pair["widest_path"] == [1, 0, 6, 7]
+    assert pair["class"] == "links2_3hops" and pair["widest_path"] == [1, 0, 6, 7]
     assert len(content["pairs"]) == 56
     assert json.loads(run("topology", "show", "h200", "--json").stdout)["links"] == []
 

@@ -11,8 +11,6 @@ Pair = tuple[int, int]
 Path = tuple[int, ...]
 Matrix = tuple[tuple[int, ...], ...]
 
-_NAMES = {4: "quad", 2: "dual", 1: "single"}
-
 
 @dataclass(frozen=True, order=True)
 class LinkClass:
@@ -29,15 +27,21 @@ class LinkClass:
     def name(self) -> str:
         """The name that references and metrics use.
 
-        A direct pair is ``quad``, ``dual``, ``single`` or ``links3``; an indirect one adds the
-        hops of the widest path, as in ``dual_3hops``; through a switch it is ``switch18``.
+        It says what the links are: ``links4`` of a direct pair; with the hops of the widest path
+        of an indirect one, as in ``links2_3hops``; ``switch18`` through a switch; ``pcie`` without
+        a link.
         """
         if self.links == 0:
-            return "unconnected"
+            return "pcie"
         if self.switched:
             return f"switch{self.links}"
-        base = _NAMES.get(self.links, f"links{self.links}")
-        return base if self.hops == 1 else f"{base}_{self.hops}hops"
+        return f"links{self.links}" if self.hops == 1 else f"links{self.links}_{self.hops}hops"
+
+    @property
+    def word(self) -> str:
+        """The word of the papers on MI250X for a direct link, where they have one: quad."""
+        words = {4: "quad", 2: "dual", 1: "single"}
+        return words.get(self.links, self.name) if self.direct else self.name
 
     @property
     def direct(self) -> bool:

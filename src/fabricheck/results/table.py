@@ -167,7 +167,7 @@ class Series:
     datatype: Annotated[str | None, "of messages: byte, int32, float or double"] = None
     in_place: Annotated[bool | None, "of RCCL: whether a rank receives where it sends"] = None
     link_class: Annotated[
-        str | None, "link class of the pair in the node model: quad, dual, ..."
+        str | None, "link class of the pair in the node model: links4, switch18, ..."
     ] = None
     devices: Annotated[tuple[int, ...], "the devices at work, in order: [0 1]"]
     device_count: Annotated[int, "number of devices at work"]

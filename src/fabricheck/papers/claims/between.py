@@ -121,7 +121,7 @@ def of_class(
         found = of_classes(needs.node(observed), read(observed), (kind,), what, experiment)
         return {point.pair: point for point in found[kind]}
 
-    return Group(f"{name} over a {kind.name} link", choose, "ordered pair")
+    return Group(f"{name} over a {kind.word} link", choose, "ordered pair")
 
 
 def peak_of(node: NodeModel, points: Sequence[Series]) -> float:

@@ -80,13 +80,13 @@ def _parts_of_peak(observed: Observed) -> Finding:
     found = of_classes(node, copies(observed), TIERS, "copy-engine transfers", "E7")
     holds, parts, numbers = True, [], []
     for kind, points in found.items():
-        record = f"paper-commscope-util-{kind.name}"
+        record = f"paper-commscope-util-{kind.word}"
         part = 100 * middle(points) / peak_of(node, points)
         holds &= abs(part / value(record) - 1) <= LEVEL
         parts.append(
             f"{part:.1f} % of {kind.name} links ({pairs(points)}; {value(record):g} % published)"
         )
-        numbers.append(computed(f"of the peak of a {kind.name} link", part, "percent", *points))
+        numbers.append(computed(f"of the peak of a {kind.word} link", part, "percent", *points))
     return verdict(holds, f"Copy-engine transfers reach {', '.join(parts)}.", *numbers)
 
 

@@ -132,7 +132,7 @@ def _label(node: NodeModel | None, pair: Pair) -> str | None:
     link_class = node.link_class(*pair)
     if not link_class.direct:
         return None
-    return "switch" if link_class.switched else f"{link_class.name} link"
+    return "switch" if link_class.switched else f"{link_class.word} link"
 
 
 def _known(node: NodeModel, pair: Pair) -> bool:
