@@ -222,10 +222,8 @@ FAULTS = {
         "copy_engine.peak_gbs: a value must be null exactly where its kind is unknown.",
     ),
     "unknown where it must be known": (
-        lambda c: c["devices"].update(
-            memory_peak_gbs={"value": None, "kind": "unknown", "note": "x"}
-        ),
-        "devices.memory_peak_gbs.value",
+        lambda c: c["devices"].update(memory_bytes={"value": None, "kind": "unknown", "note": "x"}),
+        "devices.memory_bytes.value",
     ),
     "key that does not exist": (
         lambda c: c.update(nozzles=[]),

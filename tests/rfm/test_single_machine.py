@@ -10,10 +10,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import factories
 from fabricheck.cli import app
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.node import node_directory
+from fabricheck.node import load, node_directory
+from fabricheck.rfm import bounds
 from fabricheck.site import clusters, this_machine
 
 
@@ -125,3 +127,19 @@ def test_the_tools_are_those_of_the_spack_environment_of_the_programs(tmp_path, 
     assert found["extras"]["osu_folder"] == str(view / "libexec" / "osu-micro-benchmarks")
     assert found["extras"]["rccl_folder"] == str(view / "bin")
     assert {"osu", "rccl-tests"} <= set(found["features"])
+
+
+def test_the_draft_of_two_h100_is_a_model_whose_unknown_peak_bounds_nothing(tmp_path):
+    file = tmp_path / "h100.yaml"
+    told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
+    words = ("topology", "write", "h100", "--from", str(told), "--folder", str(tmp_path))
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 0 and "h100.yaml is a valid node model." in ended.stderr
+    model = load(str(file))
+    assert (model.architecture, len(model.devices)) == ("sm_90", 2)
+    assert [one.name for one in model.link_classes] == ["switch18"]
+    copy = factories.series(device=0, device_set=[0])
+    copy |= {"source": factories.place("device", 0), "destination": factories.place("device", 0)}
+    assert bounds.node_bound(model, copy) is None
+    shown = CliRunner().invoke(app, ["topology", "show", str(file)]).stdout
+    assert "GiB its peak unknown" in " ".join(shown.split())

@@ -177,11 +177,11 @@ def test_compare_and_parse_of_this_machine(tmp_path, drivers, monkeypatch):
 @pytest.mark.parametrize(
     ("tree", "name", "left"),
     [
-        ("mi250x", "mi250x", {"devices.memory_peak_gbs", "packages.devices"}),
-        ("mi210-x2", "mi210", {"devices.memory_peak_gbs"}),
-        ("mi300x", "mi300x", {"devices.memory_peak_gbs"}),
-        ("mi300a", "mi300a", {"devices.memory_peak_gbs", "host_link.peak_gbs"}),
-        ("h100-x2", "h200", {"devices.memory_peak_gbs"}),
+        ("mi250x", "mi250x", {"packages.devices"}),
+        ("mi210-x2", "mi210", set()),
+        ("mi300x", "mi300x", set()),
+        ("mi300a", "mi300a", {"host_link.peak_gbs"}),
+        ("h100-x2", "h200", set()),
     ],
 )
 def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name, left):
@@ -211,7 +211,7 @@ def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name, 
         domains = {one["index"]: {*one["devices"]} for one in draft["domains"]["list"]}
         assert domains == {one.index: {*one.devices} for one in model.domains}
     # Filled in, it is valid, and never compared with the driver that it is of.
-    draft["devices"]["memory_peak_gbs"] = {"value": 2000, "kind": "assumed", "note": "test"}
+    assert draft["devices"]["memory_peak_gbs"]["kind"] == "unknown"
     if "packages.devices" in left:
         draft["packages"]["devices"] = [list(one) for one in model.packages]
     if "host_link.peak_gbs" in left:

@@ -108,14 +108,14 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
     links = {} if file.links is None else _links(file.links, count, path)
     _check_switch(file, count, path)
     _check_peaks(file, links, path)
-    engine = file.copy_engine
+    engine, peak = file.copy_engine, file.devices.memory_peak_gbs.value
     devices = tuple(
         Device(
             index=index,
             package=package[index],
             domain=home[index],
             memory_bytes=int(file.devices.memory_bytes.value),
-            memory_peak_gbs=float(file.devices.memory_peak_gbs.value),
+            memory_peak_gbs=None if peak is None else float(peak),
             host_link_gbs=float(file.host_link.peak_gbs.value),
             near_cores=near[index],
             pci_address=pci.get(index),
@@ -288,7 +288,8 @@ def _check_switch(file: NodeFile, count: int, path: Path) -> None:
 
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:
     """Refuse peaks at which data would leave a memory faster than the memory delivers it."""
-    memory = float(file.devices.memory_peak_gbs.value)
+    stated = file.devices.memory_peak_gbs.value
+    memory = float("inf") if stated is None else float(stated)
     for (a, b), link in links.items():
         if link.total_gbs > memory:
             reason = (

@@ -37,7 +37,7 @@ class Device:
     package: int
     domain: int
     memory_bytes: int
-    memory_peak_gbs: float
+    memory_peak_gbs: float | None
     host_link_gbs: float
     near_cores: tuple[int, ...]
     pci_address: str | None = None

@@ -220,8 +220,11 @@ class Platform:
         """Return the memory of a place: reads and writes share it."""
         device = self._device(place)
         if device is not None:
-            efficiency = float(self.parameters.memory_efficiency.value)
-            return self._link(f"memory of {place}", device.memory_peak_gbs * efficiency)
+            efficiency, of_device = self.parameters.memory_efficiency, device.memory_peak_gbs
+            if of_device is None:
+                reason = "a simulation needs its value, which is unknown"
+                raise InvalidFile(self.node.file, "devices.memory_peak_gbs", reason)
+            return self._link(f"memory of {place}", of_device * float(efficiency.value))
         index = int(place.removeprefix("domain"))
         domain = next(domain for domain in self.node.domains if domain.index == index)
         peak = domain.memory_peak_gbs

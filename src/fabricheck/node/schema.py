@@ -109,7 +109,7 @@ class DeviceSection(_Section):
     model: str
     architecture: str
     memory_bytes: KnownQuantity
-    memory_peak_gbs: KnownQuantity
+    memory_peak_gbs: Quantity
     pci: PciSection | None = None
 
 

@@ -175,9 +175,9 @@ def peak_gbs(origin: Origin, data: Published) -> float:
         a, b = _pairs(node, str(origin.link_class))[0]
         return origin.times * node.peer_peak_gbs(a, b)
     device = node.devices[0]
-    return origin.times * (
-        device.host_link_gbs if origin.peak == "host_link" else device.memory_peak_gbs
-    )
+    peak = device.host_link_gbs if origin.peak == "host_link" else device.memory_peak_gbs
+    assert peak is not None  # an unknown one is refused above
+    return origin.times * peak
 
 
 def peak_fact(origin: Origin) -> tuple[str, Quantity]:

@@ -12,7 +12,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
@@ -413,7 +413,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         beyond = list(bounds.figure_faults(document, figures, bound_of))
         doubts = {*run_match.clock_faults(document), *beyond}
         self._refuse(document, [*faults, *beyond], doubts)
-        for remark in run_match.clock_remarks(document):
+        for remark in (*run_match.clock_remarks(document), *self._not_bounded(document)):
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
             figure.metric.name: (
@@ -496,6 +496,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             return bounds.node_bound(node, series, ranks)
         stated = self.extra("physical_bounds").get(series["unit"])
         return bounds.Bound(**stated) if stated else None
+
+    def _not_bounded(self, document: ResultDocument) -> Iterator[str]:
+        """Say that values of a device's memory have no bound where its peak is unknown."""
+        if self.node is None or self.node.device(0).memory_peak_gbs is not None:
+            return
+        ranks = document.get("ranks") or ()
+        if any(self.physical_bound(one, ranks) is None for one in document["series"]):
+            yield (
+                f"not judged: whether values are possible; devices.memory_peak_gbs of "
+                f"{self.node.name} is unknown."
+            )
 
     def check_performance(self) -> None:
         """Let ReFrame judge and record the values, then name the place of each missed value.

@@ -64,8 +64,11 @@ def node_bound(node: NodeModel, series: Series, ranks: Sequence[Rank] = ()) -> B
         return _between_devices(node, series)
     executing = active if series["device"] is None else [series["device"]]
     if places == {"device"}:
-        peak = sum(node.device(device).memory_peak_gbs for device in executing)
-        return Bound(peak, "derived", f"{node.name}: {peak:g} GB/s of device memory")
+        peaks = [node.device(device).memory_peak_gbs for device in executing]
+        known = [one for one in peaks if one is not None]
+        if len(known) < len(peaks):
+            return None
+        return Bound(sum(known), "derived", f"{node.name}: {sum(known):g} GB/s of device memory")
     bounds = _with_the_host(node, series, executing)
     return min(bounds, key=lambda bound: bound.value, default=None)
 
@@ -132,9 +135,11 @@ def _passed_on(series: Series) -> float:
     return 1.0
 
 
-def _within_a_device(node: NodeModel, series: Series) -> Bound:
+def _within_a_device(node: NodeModel, series: Series) -> Bound | None:
     """Bound a message between two ranks on one device: its memory reads and writes the message."""
     peak = node.device(series["device_set"][0]).memory_peak_gbs
+    if peak is None:
+        return None
     counted: BytesOfCopy = "read+write" if series["regime"] == "memory" else "once"
     how = f"{peak:g} GB/s of device memory, which reads and writes each byte"
     return Bound(peak, "derived", f"{node.name}: {how}", bytes_counted=counted)

@@ -135,7 +135,10 @@ class _Run:
 
     @property
     def memory_gbs(self) -> float:
-        return self.timing.part_of_peak.value * self.node.device(0).memory_peak_gbs
+        peak = self.node.device(0).memory_peak_gbs
+        if peak is None:
+            raise Unpredicted(f"The memory's peak of {self.node.name} is unknown.")
+        return self.timing.part_of_peak.value * peak
 
     def copied_s(self, memory: str, size: int) -> float:
         """Return the time in s of a copy between a device and pinned or pageable memory."""

@@ -12,6 +12,7 @@ from fabricheck.papers.claims.rules import (
     Group,
     Points,
     each_above,
+    memory_peak,
     part_between,
     part_of_peak,
 )
@@ -125,10 +126,7 @@ def _all_blocks(observed: Observed) -> Finding:
             "and with 0.5 GiB (E1)"
         )
     least, most = value("jsc-block-util-lo"), value("jsc-block-util-hi")
-    parts = [
-        (100 * point.value / node.device(point.device or 0).memory_peak_gbs, point)
-        for point in found
-    ]
+    parts = [(100 * point.value / memory_peak(node, point.device or 0), point) for point in found]
     worst, best = (choose(parts, key=lambda part: part[0]) for choose in (min, max))
     return verdict(
         worst[0] >= least - RANGE_POINTS and best[0] <= most + RANGE_POINTS,

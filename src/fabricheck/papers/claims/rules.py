@@ -68,7 +68,18 @@ class Peak:
     of: Callable[[NodeModel, Any], float]
 
 
-MEMORY = Peak("the memory's peak", lambda node, device: node.device(device).memory_peak_gbs)
+def memory_peak(node: NodeModel, device: int) -> float:
+    """Return the peak of a device's memory, in GB/s.
+
+    :raises NotTestable: where it is unknown.
+    """
+    peak = node.device(device).memory_peak_gbs
+    if peak is None:
+        raise NotTestable(f"the memory's peak of {node.name} is unknown")
+    return peak
+
+
+MEMORY = Peak("the memory's peak", memory_peak)
 HOST_LINK = Peak("the host link's peak", lambda node, _: node.host_peak_gbs(0))
 LINKS = Peak("the links' peak", lambda node, pair: node.peer_peak_gbs(*pair))
 

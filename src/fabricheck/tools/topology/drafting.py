@@ -109,6 +109,7 @@ def _add_description(
         "model": name,
         "architecture": first["architecture"].split(":")[0],
         "memory_bytes": {"value": first["memory_bytes"], **seen},
+        "memory_peak_gbs": {**_UNKNOWN},
     }
     # Two devices of an MI250 or MI250X share a package, and no driver tells which.
     if "MI250" not in name:

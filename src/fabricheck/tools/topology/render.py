@@ -43,9 +43,11 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
     yield f"\nDevices: {len(model.devices)} x {model.device_model} ({model.architecture})"
     for device in model.devices:
         pci = "" if device.pci_address is None else f", PCI {device.pci_address}"
+        own = device.memory_peak_gbs
+        rate = "its peak unknown" if own is None else f"at {own:g} GB/s"
         yield (
             f"  {device.index}: package {device.package}, NUMA domain {device.domain}, "
-            f"memory {device.memory_bytes / 2**30:.1f} GiB at {device.memory_peak_gbs:g} GB/s, "
+            f"memory {device.memory_bytes / 2**30:.1f} GiB {rate}, "
             f"nearest cores {format_cores(device.near_cores)}{pci}"
         )
     yield "\nNUMA domains"
