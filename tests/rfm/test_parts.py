@@ -263,6 +263,8 @@ def test_a_unit_without_a_bound():
     figure = evaluate(said, Metric("m", COPY), {"device": [0]})
     (fault,) = bounds.figure_faults(said, [figure], lambda one: None)
     assert fault.endswith("but the partition states no physical bound in that unit.")
+    # As where a node model does not know a peak.
+    assert not [*bounds.figure_faults(said, [figure], lambda one: None, may_be_unknown=True)]
 
 
 def cpu(folder, number, cache="32768K", shared="0-1", hertz="3700000"):

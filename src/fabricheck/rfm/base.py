@@ -410,7 +410,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 faults.append(str(error))
         ranks = document.get("ranks") or ()
         bound_of = partial(self.physical_bound, ranks=ranks)
-        beyond = list(bounds.figure_faults(document, figures, bound_of))
+        unknown = self.node is not None and self.node.device(0).memory_peak_gbs is None
+        beyond = list(bounds.figure_faults(document, figures, bound_of, unknown))
         doubts = {*run_match.clock_faults(document), *beyond}
         self._refuse(document, [*faults, *beyond], doubts)
         for remark in (*run_match.clock_remarks(document), *self._not_bounded(document)):

@@ -187,11 +187,12 @@ def figure_faults(
     document: ResultDocument,
     figures: Iterable[Figure],
     bound_of: Callable[[Series], Bound | None],
+    may_be_unknown: bool = False,
 ) -> Iterator[str]:
     """Yield one sentence for each series of the metrics that exceeds its physical bound.
 
-    :param bound_of: returns the bound of a series; ``None`` if none is stated, which is a fault
-        too.
+    :param bound_of: returns the bound of a series; ``None`` if none is stated.
+    :param may_be_unknown: whether that is no fault, as where the node model has an unknown peak.
     """
     # Several metrics may use the same series (worst and median): one sentence for all of them.
     metrics: dict[int, list[str]] = {}
@@ -201,7 +202,7 @@ def figure_faults(
             metrics.setdefault(id(series), []).append(figure.metric.name)
             measured[id(series)] = series
     for identity, series in measured.items():
-        reason = _impossible(series, bound_of(series))
+        reason = _impossible(series, bound_of(series), may_be_unknown)
         if reason:
             yield (
                 f"Metric {', '.join(metrics[identity])}: {where_measured(document, (series,))} "
@@ -209,10 +210,12 @@ def figure_faults(
             )
 
 
-def _impossible(series: Series, bound: Bound | None) -> str | None:
+def _impossible(series: Series, bound: Bound | None, may_be_unknown: bool) -> str | None:
     value, unit = series["median"], series["unit"]
     if not math.isfinite(value) or value <= 0:
         return "which is not a measurement"
+    if bound is None and may_be_unknown:
+        return None
     if bound is None:
         return "but the partition states no physical bound in that unit"
     together = len(series["device_set"]) if bound.per_device and series["role"] == "sum" else 1
