@@ -143,3 +143,14 @@ def test_the_draft_of_two_h100_is_a_model_whose_unknown_peak_bounds_nothing(tmp_
     assert bounds.node_bound(model, copy) is None
     shown = CliRunner().invoke(app, ["topology", "show", str(file)]).stdout
     assert "GiB its peak unknown" in " ".join(shown.split())
+
+
+def test_a_machine_with_one_gpu_has_no_checks_of_several(tmp_path):
+    told = json.loads((ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json").read_text())
+    file = tmp_path / "told.json"
+    file.write_text(json.dumps(told | {"devices": told["devices"][:1], "links": []}))
+    words = ("topology", "write", "one", "--from", str(file), "--folder", str(tmp_path))
+    ended = CliRunner().invoke(app, words)
+    assert "one.yaml is a valid node model." in ended.stderr, ended.output
+    features = clusters.node(str(tmp_path / "one.yaml"))["features"]
+    assert features == ["devices", "peers", "managed_memory"]

@@ -23,7 +23,9 @@ JOB_OPTIONS = {
     "FABRICHECK_QOS": "--qos={}",
 }
 
-_FEATURES = ("devices", "several_devices", "peers", "ranks", "placements")
+#: A device reaches itself as it reaches a peer.
+_FEATURES = ("devices", "peers")
+_SEVERAL_FEATURES = ("several_devices", "ranks", "placements")
 _AMD_FEATURES = ("sdma", "xnack")
 
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
@@ -137,6 +139,7 @@ def node(
     return {
         "features": [
             *_FEATURES,
+            *(_SEVERAL_FEATURES if len(model.devices) > 1 else ()),
             # Where cores and compute units share one memory, no page can migrate.
             *([] if model.shares_memory else ["managed_memory"]),
             *(["several_domains"] if several else []),
