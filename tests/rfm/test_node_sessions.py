@@ -202,3 +202,7 @@ def test_the_drivers_of_a_real_node_are_asked(simulated, tmp_path):
     outcome, _ = ended(whole, 1, code=4, says="inventory: no memory")
     assert "topology ended with exit code 10 (another program that it ran failed)" in outcome
     assert "failed: no memory." in outcome
+    (programs / "inventory").unlink()
+    outcome = simulated("-r", "-n", "node_topology")
+    missing = f"There is no program {programs}/inventory for environment sim: build it with "
+    assert outcome.status == 1 and missing in outcome

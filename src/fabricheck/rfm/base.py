@@ -318,16 +318,20 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def _value(self, name: str) -> float:
         return Printed(self._figures[name][0].value)
 
+    def started_programs(self) -> Sequence[Path]:
+        """Return the programs that must be there."""
+        return (self.program_path(),)
+
     @run_before("run")  # type: ignore[untyped-decorator]
     def _set_command(self) -> None:
         environment = self.current_environ
-        program = self.program_path()
-        if not self.is_dry_run() and not (program.is_file() and os.access(program, os.X_OK)):
-            raise PipelineError(
-                f"There is no program {program} for environment {environment.name}: build it "
-                f"with '{environment.extras['build_command']}'."
-            )
-        self.executable = shlex.quote(str(program))
+        for program in () if self.is_dry_run() else self.started_programs():
+            if not (program.is_file() and os.access(program, os.X_OK)):
+                raise PipelineError(
+                    f"There is no program {program} for environment {environment.name}: build it "
+                    f"with '{environment.extras['build_command']}'."
+                )
+        self.executable = shlex.quote(str(self.program_path()))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.limit_s + GRACE_S}s"
         self.submit_once()

@@ -26,6 +26,7 @@ from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, MetricError
 from fabricheck.rfm.on_partition import PLATFORM
 from fabricheck.tools.nics.loopback import loopback_of
+from fabricheck.tools.topology import inventory
 
 if TYPE_CHECKING:
     from fabricheck.rfm.run_match import Requested
@@ -93,6 +94,10 @@ class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-ar
             *("--programs", str(self.programs_folder), "--results", str(results)),
             *(["--note-numa-balancing"] if noted else []),
         )
+
+    def started_programs(self) -> Sequence[Path]:
+        """Return also the program that asks the drivers."""
+        return (*super().started_programs(), self.programs_folder / inventory.PROGRAM)
 
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return the differences between the node and its model."""
