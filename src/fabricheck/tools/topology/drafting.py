@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from fabricheck.tools.topology.reported import Reported
 
 #: The most NVLinks of one device, up to Hopper: more to its peers require a switch.
 _MOST_NVLINKS = 18
+
+#: The links between the two devices of an MI250 or MI250X; no others have as many.
+_WITHIN_A_PACKAGE = 4
 
 #: The speeds of a lane of PCIe 3.0 to 5.0, in GT/s, which all send 128 bits of data in 130.
 _PCIE_GT_PER_S = (8.0, 16.0, 32.0)
@@ -111,16 +115,22 @@ def _add_description(
         "memory_bytes": {"value": first["memory_bytes"], **seen},
         "memory_peak_gbs": {**_UNKNOWN},
     }
-    # Two devices of an MI250 or MI250X share a package, and no driver tells which.
-    if "MI250" not in name:
-        content["packages"] = {
-            "kind": "assumed",
-            "note": "one device in each; the driver does not tell it",
-            "devices": [[index] for index in range(len(told["devices"]))],
-        }
+    content["packages"] = _packages(content, name, len(told["devices"]))
     content["domains"]["memory_peak_gbs"] = {**_UNKNOWN}
     content["copy_engine"] = {"peak_gbs": {**_UNKNOWN}, "count": {**_UNKNOWN}}
     content["host_link"] = _host_link(first)
+
+
+def _packages(content: Mapping[str, Any], name: str, count: int) -> dict[str, Any]:
+    """Return the devices of each package, which no driver tells."""
+    if "MI250" not in name:
+        alone = [[index] for index in range(count)]
+        return {"kind": "assumed", "note": "one device in each", "devices": alone}
+    links = content["links"]["matrix"] if count > 1 else []
+    pairs = [[a, b] for a, b in combinations(range(count), 2) if links[a][b] == _WITHIN_A_PACKAGE]
+    whole = sorted(device for pair in pairs for device in pair) == list(range(count))
+    note = "the two devices that four links join"
+    return {"kind": "assumed", "note": note, "devices": pairs if whole else TO_FILL}
 
 
 def _host_link(device: Mapping[str, Any]) -> dict[str, Any]:
