@@ -206,6 +206,15 @@ def test_a_check_that_the_last_session_had_is_missed_once(suite):
     assert any(one.startswith(said) for one in reasons_of(suite))
 
 
+def test_a_damaged_record_of_the_last_session_ends_no_session(suite):
+    assert suite("-r", "-n", "stream_local").status == 0
+    (record,) = suite.results.glob("output/*/checks.json")
+    record.write_text(record.read_text()[:99])
+    outcome = suite("-r", "-t", "smoke")
+    assert outcome.status == 0
+    assert f"not compared with those of its last session: {record}" in outcome
+
+
 def test_an_experiment_that_the_features_imply_is_missed(suite):
     file = suite.own_checks() / "stream" / "stream.py"
     edit(file, '"E5"', '"E1"')

@@ -86,8 +86,9 @@ def last(results: Path, where: str) -> SessionChecks | None:
     """Return the last record of a partition in a results folder; None without one.
 
     :param where: ``system:partition``.
-    :raises InvalidInputError: when a record cannot be read.
+    :raises InvalidInputError: when it, or a later one, cannot be read.
     """
-    records = (read_model(path, SessionChecks) for path in results.glob(f"output/*/{NAME}"))
-    found = [one for one in records if where in one.partitions]
-    return max(found, key=lambda one: one.written, default=None)
+    # The names of the folders begin with the start of the session.
+    paths = sorted(results.glob(f"output/*/{NAME}"), reverse=True)
+    records = (read_model(path, SessionChecks) for path in paths)
+    return next((one for one in records if where in one.partitions), None)
