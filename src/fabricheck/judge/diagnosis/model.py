@@ -14,7 +14,6 @@ class _Strict(BaseModel):
         extra="forbid",
         frozen=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
 
 

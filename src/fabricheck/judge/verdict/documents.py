@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import inspect
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,8 @@ from fabricheck.core.nodelists import is_several, natural
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
-from fabricheck.judge.verdict import alike, provisional
+from fabricheck.judge.diagnosis import model as diagnosis
+from fabricheck.judge.verdict import alike, model, provisional
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, STATUSES
 from fabricheck.results import archive
@@ -35,8 +39,18 @@ _ADAPTER: TypeAdapter[Document] = TypeAdapter(Document)
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of both documents."""
+    """Return the JSON schema of both documents, with what the source says below each field.
+
+    Pydantic would read the source at each start of a command.
+    """
     made = _ADAPTER.json_schema(mode="serialization")
+    for module in (model, diagnosis):
+        body = ast.parse(inspect.getsource(module)).body
+        for owner in [one for one in body if isinstance(one, ast.ClassDef)]:
+            for field, said in pairwise(owner.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(said, ast.Expr):
+                    own = made["$defs"][owner.name]["properties"][ast.unparse(field.target)]
+                    own["description"] = inspect.cleandoc(ast.literal_eval(said.value))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fabricheck verdict: on one node, or on all nodes of a session",
