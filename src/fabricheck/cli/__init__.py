@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -21,9 +20,6 @@ from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
 _OTHERS = (f"{code} {said}" for code, said in COMMAND_EXITS.items() if code != EXIT_DEFECT)
 EXIT_CODES = f"Exit codes: {'; '.join(_OTHERS)}. {EXIT_DEFECT} is {COMMAND_EXITS[EXIT_DEFECT]}."
 
-
-# Its plugins would be searched for in all installed packages, which takes a tenth of a start.
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
 
 #: The extra of pyproject.toml that installs a package which only some commands need.
 EXTRAS = {
