@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 from reframe.core.runtime import temp_runtime
@@ -11,7 +13,8 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
-from fabricheck.rfm import listing, seams
+from fabricheck.rfm import guard, listing, seams
+from fabricheck.rfm.findings import NicLoopbackCheck
 from fabricheck.site import partitions, sets, sites
 from site_dry_runs import H200_TOOLS
 
@@ -93,3 +96,24 @@ def test_a_record_that_cannot_be_read_is_named_and_loses_no_result(results_folde
     (problem,) = found.problems
     assert problem.sentence.startswith(str(record)) and len(list(found.checks)) == 1
     assert "INCOMPLETE" in {one.status for one in judging.judge(found)}
+
+
+def test_a_check_that_only_an_allocation_has_is_not_lost_on_a_login_node(monkeypatch, tmp_path):
+    class nic_loopback:
+        tags = frozenset({"full"})
+        depends_on_place = True
+
+    class stream_local:
+        tags = frozenset({"full", "E1"})
+
+    partition = SimpleNamespace(fullname="lumi:gpu", features=["devices"], environs=[])
+    session = object.__new__(guard._Session)
+    session._options = SimpleNamespace(names=None, restore_session=None)
+    session._generated = [
+        SimpleNamespace(check=kind(), partition=partition) for kind in (nic_loopback, stream_local)
+    ]
+    context = SimpleNamespace(output_prefix=str(tmp_path / "output" / "20260102T030405-1"))
+    monkeypatch.setattr(guard.runtime, "runtime", lambda: context)
+    monkeypatch.setattr(guard, "_whole_partitions", lambda: [partition])
+    assert session.checks().partitions["lumi:gpu"].checks.keys() == {"stream_local"}
+    assert NicLoopbackCheck.depends_on_place

@@ -144,6 +144,8 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
     """
 
     metrics = (Metric("loopback_worst", over=(), unit="GB/s"),)
+    #: Sites have it inside an allocation only: a session from a login node has not lost it.
+    depends_on_place = True
     seconds = 300
 
     def program_arguments(self) -> Sequence[str]:

@@ -275,6 +275,7 @@ class _Session:
                 type(case.check).__name__: sorted(case.check.tags)
                 for case in self._generated
                 if case.partition.fullname == where
+                and not getattr(case.check, "depends_on_place", False)
             }
             before = _last(results, where)
             lost = {} if self._is_part else _lost(partition, checks, before)
