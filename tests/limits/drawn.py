@@ -19,7 +19,8 @@ import pytest
 from fabricheck.core.checkout import ROOT
 from fabricheck.references.entries import plain
 from fabricheck.results.document import load
-from fabricheck.results.made_of import is_at_times, pair_of, reached
+from fabricheck.results.made_of import is_at_times, reached
+from fabricheck.results.series import device_pair
 from fabricheck.rfm import listing, metrics, relative
 
 OUTPUTS = ROOT / "tests" / "outputs"
@@ -157,7 +158,7 @@ class Drawn:
 
 def _member(series: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what has a factor of its own: a pair, or a device by kind."""
-    pair = pair_of(series)  # type: ignore[arg-type]
+    pair = device_pair(series)  # type: ignore[arg-type]
     if len(pair) == 2 and kind_of(series) == "kernel or engine":
         return ("pair", *sorted(pair))
     device = series["device"] if series["device"] is not None else tuple(series["device_set"])

@@ -116,7 +116,7 @@ SESSIONS = (
 )  # fmt: skip
 
 RESULTS = (
-    Mutant("noisy series count as fine", "results/consistency.py",
+    Mutant("noisy series count as fine", "results/series.py",
            'return series["noisy"] and series["regime"] == "memory"',
            'return series["noisy"] and series["regime"] == "cache"', (*_RUN_MATCH, *_DOCUMENT)),
     Mutant("series beyond the noise limit need not say so", "results/consistency.py",

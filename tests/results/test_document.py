@@ -91,11 +91,6 @@ def test_a_comparison_with_a_node_model_loads():
         document.parse(json.dumps(content))
 
 
-def test_a_comparison_of_a_run_that_did_not_finish():
-    content = with_outcome("unsupported", 3, complete=False, series=[], differences=[])
-    assert "$.differences: is set, but the outcome's status is unsupported" in refused(content)
-
-
 def test_an_older_document_without_a_node_loads():
     content = factories.document()
     del content["node"]
@@ -211,11 +206,7 @@ RUNNING = {"exit_code": None, "status": "running", "message": None}
         ({"started": "yesterday"}, "$.started: 'yesterday' is not a date"),
         ({"started": "2026-01-02T03:04:05"}, "with a time zone"),
         ({"finished": "later"}, "$.finished: 'later' is not a date"),
-        ({"finished": None}, "$.finished: is null, but the run has ended"),
-        ({"finished": "2026-01-02T03:04:04Z"}, "$.finished: is before the start"),
-        ({"complete": False, "outcome": RUNNING}, "$.finished: is set"),
         ({"devices": [factories.device(0), factories.device(0)]}, "same index"),
-        ({"simulated_s": 2.5}, "$.simulated_s: is set, but the clock is measured"),
     ],
 )
 def test_contradictions_of_the_run(changes, said):
@@ -238,42 +229,17 @@ def test_outcomes_without_their_cause(content, said):
     ("changes", "said"),
     [
         ({"median": 10.06}, "median: is 10.06, but the samples give 10.05"),
-        ({"mad": 0.2}, "mad: is 0.2"),
-        ({"ci95": [9.9, 10.3]}, "ci95[1]: is 10.3, but the samples give 10.2"),
-        ({"ci95": None}, "ci95: is null with 9 samples; an interval needs at least 6"),
-        ({"relative_half_width": 0.5}, "relative_half_width: is 0.5"),
-        ({"relative_half_width": None}, "relative_half_width: must be null exactly"),
         ({"noisy": True}, "noisy: is true at 0.0149 with the limit 0.1"),
         (
             factories.series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], host_clock=None),
             "noisy: is false at 0.714 with the limit 0.1",
         ),
-        ({"better": "lower"}, "better: is lower, but the unit is GB/s"),
-        ({"engine": "copy-engine"}, "block_size: is set, but the engine is copy-engine"),
-        (
-            {"engine": "cpu", "block_size": None, "stores": None, "passes": 1},
-            "passes: is 1, but the engine is cpu",
-        ),
-        ({"batch": 4, "passes": 3}, "passes: is 3, but a batch of 4 is not a multiple of it"),
-        (
-            {"engine": "cpu", "block_size": None, "stores": "plain"},
-            "stores: is plain, but the engine is cpu",
-        ),
         ({"stores": "cached"}, "stores: 'cached' is not one of"),
         ({"operation": "quad"}, "operation: 'quad' is not one of"),
         ({"experiment": "E99"}, "experiment: 'E99' is not one of"),
-        ({"bytes_moved": 3 << 28}, "bytes_moved: is 805306368, but copy of 268435456"),
-        ({"operation": "triad"}, "bytes_moved"),
         ({"device_set": [0, 7], "role": "share"}, "device_set[1]: device 7 is not among"),
-        ({"device_set": [0, 0], "role": "share"}, "device_set: names a device twice"),
-        ({"device_set": [0, 1]}, "device_set[1]: device 1 has no part in this single series"),
-        ({"bytes_counted": "once"}, "bytes_moved: is 536870912, but 268435456 bytes are counted"),
-        ({"role": "sum"}, "device: is 0, but a sum has none"),
-        ({"device": None}, "device: is null, but the role is single"),
-        ({"device": 1}, "device: device 1 is not in the device set"),
+        ({"ranks": [1]}, "ranks: rank 1 is not among the document's ranks"),
         ({"source": factories.place(device=5)}, "source.device: device 5 is not among"),
-        ({"source": factories.place(device=None)}, "source.device: is null, but the memory"),
-        ({"destination": factories.place("host-pinned")}, "destination.device: is 0, but the"),
         ({"source": factories.place("host-pinned", None, 4)}, "NUMA domain 4 is not among"),
         (
             {"host_clock": {"median": 10.05, "ratio": 1.01, "agrees": True}},
@@ -284,10 +250,6 @@ def test_outcomes_without_their_cause(content, said):
             "host_clock.agrees: contradicts the ratio 1.1",
         ),
         ({"verification": factories.mismatched()}, "verification.errors: is 1"),
-        (
-            {"verification": factories.mismatched() | {"first_mismatch": None}},
-            "verification.first_mismatch: must be set exactly",
-        ),
         (
             {"verification": {"bytes_checked": 0, "errors": 0, "first_mismatch": None}},
             "no data was verified",
@@ -303,19 +265,6 @@ def test_samples_are_above_zero():
     series = factories.series() | {"samples": [1.0, 0.0]}
     sentence = refused(factories.document(series=[series]))
     assert "$.series[0].samples[1]: 0 GB/s is not positive" in sentence
-
-
-def test_an_interval_of_too_few_samples():
-    series = factories.series(samples=[10.0, 10.1], ci95=[10.0, 10.1], host_clock=None)
-    assert "ci95: is set with 2 samples" in refused(factories.document(series=[series]))
-    series = factories.series(samples=[10.0], noisy=True, host_clock=None)
-    assert "noisy: is true without an interval" in refused(factories.document(series=[series]))
-
-
-def test_errors_without_bytes_checked():
-    verification = factories.mismatched() | {"bytes_checked": 0}
-    content = with_outcome("wrong-data", 5, series=[factories.series(verification=verification)])
-    assert "verification.bytes_checked: is 0, but there are errors" in refused(content)
 
 
 def test_a_simulated_clock_has_no_host_clock():
@@ -361,34 +310,6 @@ def test_noise_of_a_share_that_is_a_result_of_its_own_is_the_outcome():
     share = factories.noisy(factories.series(role="share", device_set=[0, 1]))
     said = "$.series[0].noisy: is true beyond the caches, but the outcome is good"
     assert said in refused(factories.document(series=[share]))
-
-
-def test_wrong_data_outweighs_noise():
-    noisy = {"samples": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "noisy": True, "host_clock": None}
-    series = [factories.series(**noisy), factories.series(verification=factories.mismatched())]
-    document.parse(json.dumps(with_outcome("wrong-data", 5, series=series)))
-    said = "is too-noisy, but data was wrong, which outweighs noise"
-    assert said in refused(with_outcome("too-noisy", 7, series=series))
-
-
-@pytest.mark.parametrize(("role", "arrays"), [("share", 1), ("sum", 2)])
-def test_no_more_is_verified_than_there_is(role, arrays):
-    device = None if role == "sum" else 0
-    for checked, good in ((arrays << 28, True), ((arrays << 28) + 8, False), (10**18, False)):
-        content = with_series(
-            role=role,
-            device=device,
-            device_set=[0, 1],
-            bytes_moved=arrays * (2 << 28),
-            verification={"bytes_checked": checked, "errors": 0, "first_mismatch": None},
-        )
-        if good:
-            document.parse(json.dumps(content))
-        else:
-            said = (
-                f"bytes_checked: is {checked}, but {arrays} array(s) of 268435456 bytes have fewer"
-            )
-            assert said in refused(content)
 
 
 def test_what_the_quick_validator_refuses_the_other_explains():
@@ -437,25 +358,6 @@ def test_a_number_replaced_by_another_kind_never_loads(place, other):
     refused(content)
 
 
-@given(
-    st.sampled_from(range(9)),
-    st.floats(min_value=1.001, max_value=1e3) | st.floats(min_value=1e-3, max_value=0.999),
-)
-def test_a_sample_changed_alone_never_loads_unless_no_statistic_moves(index, factor):
-    content = factories.document()
-    samples = content["series"][0]["samples"]
-    samples[index] *= factor
-    fresh = factories.series(samples=samples)
-    same = all(
-        fresh[name] == pytest.approx(content["series"][0][name], rel=1e-6)
-        for name in ("median", "mad", "ci95", "relative_half_width")
-    )
-    if same:
-        document.parse(json.dumps(content))
-    else:
-        refused(content)
-
-
 def of_the_state(**changes):
     """Build a document with a state of which members of the snapshots are replaced."""
     built = factories.on_h200(series=[factories.series()])
@@ -484,11 +386,6 @@ def of_the_state(**changes):
             "device 0 is not in the snapshot before the run",
         ),
         ({"after_at": "yesterday"}, "$.state.after.at", "'yesterday' is not a date and time"),
-        (
-            {"after_at": "2026-01-02T03:04:04.9Z"},
-            "$.state.after.at",
-            "is before the snapshot taken before the run",
-        ),
     ],
 )
 def test_state_that_contradicts_the_run(changes, place, reason):
@@ -531,22 +428,6 @@ def test_state_of_another_form_is_refused_by_its_place(side, item, value, said):
     if value is None:
         del odd[item]
     assert said in refused(built)
-
-
-def test_state_of_a_run_that_did_not_end_has_no_after():
-    quiet = factories.on_h200()["state"]
-    killed = factories.killed_document() | {
-        "state": quiet,
-        "devices": factories.on_h200()["devices"],
-    }
-    assert "$.state.after: is set, but the outcome's status is running" in refused(killed)
-    assert document.parse(json.dumps(killed | {"state": quiet | {"after": None}}))
-
-
-def test_state_of_a_simulated_node_is_refused():
-    state = factories.state() | {"after": None}
-    said = refused(factories.simulated_document(state=state))
-    assert "$.state: is set, but the clock is simulated" in said
 
 
 def test_counters_that_go_down_are_no_contradiction():

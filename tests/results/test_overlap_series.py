@@ -47,26 +47,6 @@ def test_noise_of_what_works_beside_something_else_ends_no_run():
         document.parse(text(noisy | {"role": "single"}), "x.json")
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (
-            {"engine": "copy-engine", "block_size": None},
-            "engine: is copy-engine, but compute requires k",
-        ),
-        ({"unit": "GB/s", "better": "higher"}, "unit: is GB/s, but compute requires us"),
-        ({"direction": "one-way"}, "direction: is one-way, but compute requires local"),
-        ({"source": factories.place("host-pinned", None)}, "which compute requires"),
-        ({"destination": factories.place("device", 1)}, "which compute requires"),
-        ({"movement": "zero-copy"}, "movement: is zero-copy, but the experiment is E3"),
-    ],
-)
-def test_contradictions_of_a_kernel(changes, said):
-    with pytest.raises(InvalidDocument) as caught:
-        document.parse(text(factories.series(**KERNEL | changes)), "x.json")
-    assert said in str(caught.value)
-
-
 def test_the_table_says_which_worked_beside_the_other(tmp_path):
     file = tmp_path / "result.json"
     file.write_text(text(*both("single"), *both("beside")))

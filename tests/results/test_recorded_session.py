@@ -104,7 +104,7 @@ def test_show(said):
     assert "27 checks, 21 passed, 0 failed, 6 skipped" in text
     assert f"p2p_kernel @{PARTITION} (pass): p2p 0.1.0 on vm, runtime cuda, 2 device(s)" in text
     assert "clock measured" in text and "simulated" not in text
-    assert "rank 1 on vm: core 16, NUMA domain 0, device 1 (0000:00:07.0)" in text
+    assert "rank 1 on vm: cores 16, NUMA domain 0, device 1 (0000:00:07.0)" in text
     assert "read 1 peer 0 -> device 640 MiB 1024 375 375 - 375 7 verified" in text
     # Of two ranks on one device each has a row: their shares have no sum.
     assert "h2d 0 of 0 pinned N0 -> device 320 MiB - 27.6 27.6 - 27.6 9 verified" in text

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.core.errors import InvalidDocument
 from fabricheck.results import state
 from fabricheck.results.document import load, parse
 
@@ -409,13 +408,6 @@ def test_only_lines_that_name_hardware_are_those_of_hardware():
     assert state.hardware_log(on_bus(BOTH, aftermath=found)) == [lines[0], lines[2]]
     assert not state.hardware_log(on_bus(BOTH, aftermath=aftermath()))
     assert not state.hardware_log(on_bus(BOTH))
-
-
-def test_a_killed_run_has_a_state_after_it_only_from_an_aftermath():
-    killed = factories.on_h200(complete=False, finished=None, outcome=RUNNING)
-    with pytest.raises(InvalidDocument, match="the outcome's status is running"):
-        parse(json.dumps(killed))
-    parse(json.dumps(killed | {"aftermath": aftermath()}))
 
 
 RUNNING = {"exit_code": None, "status": "running", "message": None}

@@ -8,7 +8,7 @@ import pytest
 from stand_ins import findings_figure
 
 from fabricheck.node import load
-from fabricheck.results.launches import rank_lines
+from fabricheck.results.model import describe_ranks
 from fabricheck.rfm.affinity import AffinityCheck, Wanted, misplaced
 from fabricheck.rfm.metrics import MetricError
 
@@ -55,11 +55,11 @@ def test_ranks_that_sit_right(document):
     ("rank", "changed", "said"),
     [
         (3, {"cores": []}, "Rank 3 may use no core."),
-        (3, {"cores": [24]}, "Rank 3 may use core 24; core 25 was requested."),
+        (3, {"cores": [24]}, "Rank 3 may use cores 24; core 25 was requested."),
         (
             3,
             {"cores": [25, 26]},
-            "Rank 3 may use 2 cores from 25 on; core 25 was requested.",
+            "Rank 3 may use cores 25-26; core 25 was requested.",
         ),
         (
             3,
@@ -91,8 +91,8 @@ def test_a_rank_on_the_device_of_another(document):
 def test_a_rank_on_the_core_of_another(document):
     document["ranks"][3]["cores"] = [17]
     assert list(misplaced(document, WANTED)) == [
-        "Rank 3 may use core 17; core 25 was requested.",
-        "Rank 3 shares core 17 with rank 2.",
+        "Rank 3 may use cores 17; core 25 was requested.",
+        "Rank 3 shares cores 17 with rank 2.",
     ]
 
 
@@ -127,6 +127,6 @@ def test_a_document_without_ranks_is_no_proof(document):
 
 
 def test_the_map(document):
-    lines = list(rank_lines(document))
-    assert lines[0] == "rank 0 on nid1: core 49, NUMA domain 3, device 0 (0000:c1:00.0)"
-    assert lines[7] == "rank 7 on nid1: core 41, NUMA domain 2, device 7"
+    lines = list(describe_ranks(document))
+    assert lines[0] == "rank 0 on nid1: cores 49, NUMA domain 3, device 0 (0000:c1:00.0)"
+    assert lines[7] == "rank 7 on nid1: cores 41, NUMA domain 2, device 7"

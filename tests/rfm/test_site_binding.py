@@ -119,7 +119,7 @@ def test_a_rank_that_sees_none(document):
     ("cores", "said"),
     [
         ([], ["Rank 3 may use no core."]),
-        ([24, 25], ["Rank 3 may use core 24, reserved for the system on mi250x."]),
+        ([24, 25], ["Rank 3 may use cores 24, reserved for the system on mi250x."]),
         (
             [23, 25],
             [

@@ -18,7 +18,7 @@ import factories
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
-from fabricheck.results.other_tools import of_another_tool
+from fabricheck.results.series import is_from_tool
 from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan, read_plan
 from fabricheck.tools.benchmarks import OSU as OSU_TESTS
 from fabricheck.tools.recording import mpi_version, record
@@ -706,7 +706,7 @@ def test_a_new_tool_is_an_entry(tmp_path, monkeypatch):
     assert load(tmp_path / "result.json") == document
     assert (document["program"]["name"], document["program"]["version"]) == ("own-tests", "unknown")
     assert [one["operation"] for one in document["series"]] == ["bandwidth"] * 5
-    assert of_another_tool(document)
+    assert is_from_tool(document)
 
 
 def test_a_program_without_mpi():

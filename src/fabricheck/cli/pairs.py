@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fabricheck.cli import output
 from fabricheck.core import amounts
-from fabricheck.results.consistency import is_too_noisy
+from fabricheck.results.series import is_too_noisy
 from fabricheck.results.table import Pair, Series
 
 #: The most pairs of one operation that are listed; more become a matrix.

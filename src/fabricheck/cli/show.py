@@ -9,8 +9,7 @@ from fabricheck.cli import output, pairs
 from fabricheck.core import amounts
 from fabricheck.core.text import printable
 from fabricheck.results import table
-from fabricheck.results.launches import rank_lines
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.session import Case
 from fabricheck.results.table import Check, Series
 
@@ -104,7 +103,7 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
         for sentence in differences:
             yield f"    {sentence}"
     if not document["series"]:
-        for line in rank_lines(document):
+        for line in describe_ranks(document):
             yield f"  {line}"
     for note in document["notes"]:
         yield f"  note: {note}"

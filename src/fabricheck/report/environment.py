@@ -14,7 +14,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import RUNTIME_LABELS
-from fabricheck.results.launches import cores_text
+from fabricheck.node.cores import format_cores
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
@@ -121,7 +121,7 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
     if host.get("scheduler_node"):
         yield Fact("node of the scheduler", str(host.get("scheduler_node")))
     yield Fact("processor", host["cpu_model"])
-    yield Fact("cores allowed", cores_text(host["cores_allowed"]))
+    yield Fact("cores allowed", format_cores(host["cores_allowed"]) or "none")
     domains = ", ".join(
         f"{one['index']}: {size(one['memory_bytes'])}" for one in host["numa_domains"]
     )

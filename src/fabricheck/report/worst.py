@@ -11,9 +11,9 @@ from fabricheck.core.amounts import size
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
 from fabricheck.results import failures
-from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
+from fabricheck.results.series import is_too_noisy
 from fabricheck.results.session import Case
 from fabricheck.results.table import Series
 

@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict
 
 from fabricheck.core import amounts
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.text import count, read_model
+from fabricheck.core.text import read_model
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel
-from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.series import device_pair, host_domains
 
 #: The file beside a document.
 NAME = "metrics.json"
@@ -180,28 +180,9 @@ def link_class_in(metric: str, node: NodeModel | None) -> str | None:
     return max((one for one in classes if f"_{one}_" in f"_{metric}_"), key=len, default=None)
 
 
-def pair_of(series: Series) -> list[int]:
-    """Return the two ends of a transfer between two devices; otherwise the devices at work.
-
-    Of pairs of ranks that work at the same time, each series has its own ends and the set of all.
-    """
-    ends = (series["source"]["device"], series["destination"]["device"])
-    known = [end for end in ends if end is not None]
-    return known if series["engine"] == "mpi" and len({*known}) == 2 else series["device_set"]
-
-
-def variant_of(series: Series) -> str:
-    """Return how a kernel differs from the default, as the programs print it; empty if not."""
-    elements, grid = series.get("elements") or 1, series.get("grid")
-    parts = [f"{elements} elements a thread"] if elements > 1 else []
-    parts += ["streaming loads"] if series.get("loads") == "streaming" else []
-    parts += [count(grid, "block")] if grid is not None else []
-    return ", ".join(parts)
-
-
 def _is_of(series: Series, node: NodeModel | None, link_class: str) -> bool:
     pairs = {} if node is None else node.link_classes
-    pair = sorted(pair_of(series))
+    pair = sorted(device_pair(series))
     return any(one.name == link_class and tuple(pair) in pairs[one] for one in pairs)
 
 

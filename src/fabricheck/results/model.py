@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
 from fabricheck.core.vocabulary import (
@@ -30,6 +30,7 @@ from fabricheck.core.vocabulary import (
     Throttle,
     Transport,
 )
+from fabricheck.node.cores import format_cores
 
 
 class Program(TypedDict):
@@ -68,6 +69,18 @@ class Host(TypedDict):
 def node_name(host: Mapping[str, Any]) -> str:
     """Return the scheduler's name of a host, else its host name."""
     return str(host.get("scheduler_node") or host["hostname"])
+
+
+def describe_ranks(document: ResultDocument) -> Iterator[str]:
+    """Yield one line for each rank: its cores, NUMA domain and device."""
+    addresses = {device["index"]: device["pci_address"] for device in document["devices"]}
+    for rank in document.get("ranks") or ():
+        device = rank["device"]
+        address = f" ({addresses[device]})" if device is not None and addresses[device] else ""
+        yield (
+            f"rank {rank['rank']} on {rank['host']}: cores {format_cores(rank['cores']) or 'none'},"
+            f" NUMA domain {rank['numa_domain']}, device {device}{address}"
+        )
 
 
 class ManagedMemory(TypedDict):

@@ -16,7 +16,7 @@ from fabricheck.node import load as load_node
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.other_tools import RECORDERS
+from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case, Session
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Series
@@ -282,7 +282,7 @@ def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])
-        if document["program"]["name"] in RECORDERS and "node" in document["options"]:
+        if not has_runtime(document) and "node" in document["options"]:
             return _node(str(document["options"]["node"]))
     site = partitions.known(where)
     name = site.get("extras", {}).get("node")

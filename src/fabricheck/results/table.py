@@ -32,6 +32,7 @@ from fabricheck.results.model import (
 )
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from fabricheck.results.series import device_pair, kernel_variant
 from fabricheck.results.session import REPETITION, Case, Session
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
@@ -258,7 +259,7 @@ class Series:
     @property
     def variant(self) -> str:
         """How its kernel differs from the default: elements, loads, grid; empty if it does not."""
-        return made_of.variant_of(self.measured)
+        return kernel_variant(self.measured)
 
     @property
     def pair(self) -> Pair | None:
@@ -565,7 +566,7 @@ def _series(
 
 def link_class(one: Measured, model: NodeModel | None) -> str | None:
     """Return the link class of a transfer between two devices; None of all else."""
-    pair = made_of.pair_of(one)
+    pair = device_pair(one)
     if model is None or len(pair) != 2 or one["experiment"] not in _OF_PAIRS:
         return None
     if max(pair) >= len(model.devices) or pair[0] == pair[1]:

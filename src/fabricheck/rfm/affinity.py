@@ -18,8 +18,7 @@ from reframe.core.exceptions import PipelineError
 from fabricheck.node.cores import format_cores
 from fabricheck.node.placement import cores_per_device, domain_of_core, in_order_of_cores
 from fabricheck.results.document import load
-from fabricheck.results.launches import cores_text, rank_lines
-from fabricheck.results.model import Rank, ResultDocument
+from fabricheck.results.model import Rank, ResultDocument, describe_ranks
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.findings import Findings
 from fabricheck.rfm.metrics import Metric
@@ -97,14 +96,14 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
         return
     core = wanted.placed.cores[rank["rank"]]
     if cores != [core]:
-        yield f"Rank {rank['rank']} may use {cores_text(cores)}; core {core} was requested."
+        yield f"Rank {rank['rank']} may use cores {format_cores(cores)}; core {core} was requested."
     taken = [
         one["rank"]
         for one in ranks
         if one["rank"] < rank["rank"] and set(one["cores"]) & set(cores)
     ]
     if taken:
-        yield f"Rank {rank['rank']} shares {cores_text(cores)} with rank {taken[0]}."
+        yield f"Rank {rank['rank']} shares cores {format_cores(cores)} with rank {taken[0]}."
     domain = domain_of_core(wanted.node, core) if wanted.node else None
     for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
         if domain is not None and found != domain:
@@ -199,7 +198,7 @@ def _of_its_cores(
     kept = cores & {core for domain in node.domains for core in domain.reserved}
     if kept:
         yield (
-            f"Rank {rank['rank']} may use {cores_text(sorted(kept))}, reserved for the system on "
+            f"Rank {rank['rank']} may use cores {format_cores(kept)}, reserved for the system on "
             f"{node.name}."
         )
     shared = [one["rank"] for one in earlier if set(one["cores"]) & cores]
@@ -234,7 +233,7 @@ class AffinityCheck(Findings, NearRanksCheck, special=True):  # type: ignore[cal
     def _show_map(self) -> None:
         if self.is_dry_run():
             return
-        for line in rank_lines(load(Path(self.stagedir) / RESULT)):
+        for line in describe_ranks(load(Path(self.stagedir) / RESULT)):
             self.logger.info(f"{self.name}: {line}")
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
-from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import Rank, ResultDocument, Series
+from fabricheck.results.series import host_domains
 from fabricheck.rfm.metrics import Figure, where_measured
 
 #: The fraction of bytes that may come from caches for larger arrays (`regime` memory: at least four

@@ -15,10 +15,9 @@ from typing import Any
 
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.rules import Rule
-from fabricheck.results.consistency import is_judged_by_sum
-from fabricheck.results.host_copies import host_domains
 from fabricheck.results.made_of import MadeOf, Reduction
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.series import host_domains, is_judged_by_sum
 
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"

@@ -17,8 +17,8 @@ from fabricheck.node.paths import Pair
 from fabricheck.node.sharing import busiest, left_to_the_slowest
 from fabricheck.references import rules
 from fabricheck.references.rules import Rule
-from fabricheck.results.made_of import pair_of
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.series import device_pair
 from fabricheck.rfm.metrics import (
     Figure,
     Metric,
@@ -96,7 +96,7 @@ class Alike(Metric):
 
 def _cable(series: Sequence[Series]) -> Hashable:
     """Return the identity of a pair's cable, equal for both directions; None without a pair."""
-    pair = pair_of(series[0])
+    pair = device_pair(series[0])
     return frozenset(pair) if len(series) == 1 and len(pair) == 2 else None
 
 
@@ -143,7 +143,7 @@ class OfSingle(Metric):
         alone = [series_of(document, one, population, one.unit) for one in self.singles]
         parts = []
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
-            sharing = busiest(self.node, pair_of(own), _listed(own)) if self.node else 1
+            sharing = busiest(self.node, device_pair(own), _listed(own)) if self.node else 1
             fair = sum(one["median"] for one in single) / sharing
             low, high = (
                 (own["median"], fair) if own["better"] == "higher" else (fair, own["median"])
@@ -179,7 +179,7 @@ class OfLinks(Metric):
         """
         (at_once,) = series_of(document, self.of, population, self.of.unit)
         alone = series_of(document, self.alone, population, self.alone.unit)
-        by_pair: dict[Pair, Series] = {(a, b): one for one in alone for a, b in [pair_of(one)]}
+        by_pair: dict[Pair, Series] = {(a, b): one for one in alone for a, b in [device_pair(one)]}
         rates = {pair: one["median"] for pair, one in by_pair.items()}
         fair, narrow = left_to_the_slowest(self.node, rates)
         percent = 100 * at_once["median"] / (fair * len(by_pair))

@@ -13,11 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from fabricheck.results import state
-from fabricheck.results.consistency import is_too_noisy
-from fabricheck.results.host_copies import messages
-from fabricheck.results.made_of import variant_of
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.other_tools import by_tool
+from fabricheck.results.series import is_from_tool, is_too_noisy, kernel_variant
 from fabricheck.rfm.metrics import where_measured
 
 #: Seconds by which the clocks of the nodes of a cluster may differ.
@@ -80,8 +77,9 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
     shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
         yield from _series_faults(document, series, requested)
-        # Those of one device in both directions are the two messages of the sum.
-        parts = max(shares[_together(series)], 1) if messages(series) == 1 else messages(series)
+        # Of a copy both ways between host and device, the sum has the bytes of both messages.
+        both = series["experiment"] in ("E2", "E4") and series["operation"] == "both"
+        parts = 2 if both else max(shares[_together(series)], 1)
         yield from _quality_faults(document, series, parts)
     yield from clock_faults(document)
 
@@ -251,7 +249,7 @@ def _count(architectures: Counter[str]) -> str:
 def _together(series: Series) -> tuple[object, ...]:
     """Return the key that the shares of a sum share with the sum."""
     fields = (series["experiment"], series["operation"], series["bytes"], series["block_size"])
-    return (*fields, variant_of(series), *series["device_set"])
+    return (*fields, kernel_variant(series), *series["device_set"])
 
 
 def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
@@ -288,7 +286,7 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
     if checked < least:
         yield f"Of {what} only {checked} bytes were verified; at least {least} are required."
     verified_only = series["experiment"] == VERIFYING
-    fewest = 1 if simulated or verified_only or by_tool(series) else LEAST_SAMPLES
+    fewest = 1 if simulated or verified_only or is_from_tool(document) else LEAST_SAMPLES
     option = document["options"].get("samples")
     if isinstance(option, int) and not verified_only:
         fewest = max(fewest, option)

@@ -15,8 +15,9 @@ from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
-from fabricheck.results.made_of import MadeOf, pair_of
+from fabricheck.results.made_of import MadeOf
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.series import device_pair
 
 #: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001
@@ -304,5 +305,5 @@ def named_devices(miss: Miss, session: Session) -> frozenset[int]:
     document = session.documents.get(miss.check)
     if document is None:
         return frozenset()
-    every = [pair_of(document["series"][index]) for index in miss.series]
+    every = [device_pair(document["series"][index]) for index in miss.series]
     return frozenset(one for pair in every for one in pair)

@@ -18,8 +18,8 @@ from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import routes
 from fabricheck.references import rules
-from fabricheck.results.made_of import pair_of, variant_of
 from fabricheck.results.model import Place, ResultDocument, Series
+from fabricheck.results.series import device_pair, kernel_variant
 
 #: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
 _SLOWED = 0.02
@@ -85,7 +85,7 @@ class Routes:
         if series["unit"] != "GB/s":
             return ()
         if series["engine"] == "mpi":
-            pair = pair_of(series)
+            pair = device_pair(series)
             if len(pair) == 1 and series["direction"] == "one-way":
                 pair = [*pair, *pair]  # two ranks share the device
             ends = [f"device{one}" for one in pair] if len(pair) == 2 else []
@@ -107,7 +107,7 @@ class Routes:
 
     def start_us(self, series: Series) -> float | None:
         """Return the latency of a copy between devices by the model; None for other series."""
-        pair = pair_of(series)
+        pair = device_pair(series)
         if series["operation"] != "latency" or series["engine"] == "mpi" or len(pair) != 2:
             return None
         copy = self._copy.get((f"device{pair[0]}", f"device{pair[1]}"))
@@ -227,7 +227,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             _is_composed(series)
             or _is_beside(series)
             # Few blocks do not fill a path, so they do not show how fast it is.
-            or variant_of(series)
+            or kernel_variant(series)
             or series["experiment"] == BETWEEN_NODES
             or series["median"] <= 0
             or not series["samples"]
@@ -267,7 +267,7 @@ def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:
     """Return the link class of the pair of a series; None for other series."""
-    pair = pair_of(series)
+    pair = device_pair(series)
     if routes is None or len(pair) != 2 or pair[0] == pair[1]:
         return None
     return routes.node.link_class(*pair)
@@ -294,7 +294,7 @@ def _passed(series: Series, routes: Routes | None) -> list[str]:
     Each has the whole effect: the latency of a pair and of the links between, the software of a
     collective; without a node model, the devices and the pair.
     """
-    pair = pair_of(series)
+    pair = device_pair(series)
     if routes is None:
         own = [f"device {one}" for one in dict.fromkeys(pair)] if len(pair) <= 2 else []
         return [*own, *([f"pair {pair[0]}-{pair[1]}"] if len(pair) == 2 else [])]

@@ -14,8 +14,8 @@ from fabricheck.results import killed, made_of, observed, state
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.other_tools import RECORDERS
 from fabricheck.results.run_report import Judged
+from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
 from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
@@ -170,7 +170,7 @@ class Attempt:
     def other_devices(self) -> Finding | None:
         """The finding on devices that are not those of the partition; None if they are."""
         document, case = self.document, self.case
-        if document is None or case is None or document["program"]["name"] in RECORDERS:
+        if document is None or case is None or not has_runtime(document):
             return None
         name, ran_with = document["program"]["name"], document["program"]["runtime"]
         runtime = partitions.runtime_of(case.where, case.environ)

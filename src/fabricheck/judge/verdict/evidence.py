@@ -24,7 +24,7 @@ from fabricheck.references import calibrated
 from fabricheck.references.published import folder
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.other_tools import RECORDERS, of_another_tool
+from fabricheck.results.series import has_runtime, is_from_tool
 
 #: The most nodes that may fail alike and still be accused by contrast, as a part of those that ran.
 FEW = 0.1
@@ -102,7 +102,7 @@ def _software(documents: Iterable[ResultDocument]) -> Software | None:
     """Return the software of a session in a partition; None where the driver's is unknown."""
     programs, kernels, runtimes, drivers, caps = set(), set(), set(), set(), set()
     for document in documents:
-        if document["program"]["name"] in RECORDERS or of_another_tool(document):
+        if not has_runtime(document) or is_from_tool(document):
             continue
         programs.add(f"{document['program']['version']} {document['program']['commit']}")
         kernels.add(str(document["host"]["kernel"]))

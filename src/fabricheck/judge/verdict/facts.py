@@ -14,8 +14,8 @@ from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.grouping import NodeResults
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.other_tools import RECORDERS
 from fabricheck.results.reading import Results, Source
+from fabricheck.results.series import has_runtime
 from fabricheck.site.software.record import FOLDER
 
 
@@ -73,7 +73,7 @@ def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
     """Return the versions behind the results, from the programs that ran on the devices."""
     own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
-    told = [one["versions"] for one in documents if one["program"]["name"] not in RECORDERS]
+    told = [one["versions"] for one in documents if has_runtime(one)]
     states = [one for document in documents for one in state.device_states(document)]
     firmware: dict[str, set[str]] = defaultdict(set)
     for one in states:

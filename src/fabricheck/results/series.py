@@ -1,0 +1,57 @@
+"""Questions about a result document and its series: who measured, between what, and how."""
+
+from __future__ import annotations
+
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import JUDGED_BY_SUM
+from fabricheck.results.model import ResultDocument, Series
+
+
+def has_runtime(document: ResultDocument) -> bool:
+    """Whether the program used a runtime: `topology` and `nics` report what others say."""
+    return document["program"]["name"] not in ("topology", "nics")
+
+
+def is_from_tool(document: ResultDocument) -> bool:
+    """Whether a document was made of a third-party tool's output, by ``fabricheck tools run``."""
+    return bool(document["options"].get("tool") == document["program"]["name"])
+
+
+def is_judged_by_sum(series: Series) -> bool:
+    """Whether the series is a share of which only the sum is judged."""
+    return series["role"] == "share" and series["experiment"] in JUDGED_BY_SUM
+
+
+def is_too_noisy(series: Series) -> bool:
+    """Whether a run with this series must end as too noisy.
+
+    Noise is only reported within caches, for a share whose sum is judged, and for work beside other
+    work, where either may start first.
+    """
+    reported_only = is_judged_by_sum(series) or series["role"] == "beside"
+    return series["noisy"] and series["regime"] == "memory" and not reported_only
+
+
+def device_pair(series: Series) -> list[int]:
+    """Return the two ends of a transfer between two devices; otherwise the devices at work.
+
+    Of pairs of ranks that work at the same time, each series has its own ends and the set of all.
+    """
+    ends = (series["source"]["device"], series["destination"]["device"])
+    known = [end for end in ends if end is not None]
+    return known if series["engine"] == "mpi" and len({*known}) == 2 else series["device_set"]
+
+
+def host_domains(series: Series) -> list[int]:
+    """Return the NUMA domains in which the series' host memory was verified to be, in order."""
+    domains = {series[side]["numa_domain"] for side in ("source", "destination")}
+    return sorted(domain for domain in domains if domain is not None)
+
+
+def kernel_variant(series: Series) -> str:
+    """Return how a kernel differs from the default, as the programs print it; empty if not."""
+    elements, grid = series.get("elements") or 1, series.get("grid")
+    parts = [f"{elements} elements a thread"] if elements > 1 else []
+    parts += ["streaming loads"] if series.get("loads") == "streaming" else []
+    parts += [count(grid, "block")] if grid is not None else []
+    return ", ".join(parts)
