@@ -238,6 +238,7 @@ def test_outcomes_without_their_cause(content, said):
         ({"operation": "quad"}, "operation: 'quad' is not one of"),
         ({"experiment": "E99"}, "experiment: 'E99' is not one of"),
         ({"device_set": [0, 7], "role": "share"}, "device_set[1]: device 7 is not among"),
+        ({"device_set": [0, 0], "role": "share"}, "device_set: names a member twice"),
         ({"ranks": [1]}, "ranks: rank 1 is not among the document's ranks"),
         ({"source": factories.place(device=5)}, "source.device: device 5 is not among"),
         ({"source": factories.place("host-pinned", None, 4)}, "NUMA domain 4 is not among"),

@@ -160,9 +160,12 @@ def _references(series: Series, document: ResultDocument) -> Findings:
     for field, device in named:
         if device not in devices:
             yield field, f"device {device} is not among the document's devices"
+    ranks = series.get("ranks") or ()
+    for field, members in (("device_set", series["device_set"]), ("ranks", ranks)):
+        if len(set(members)) != len(members):
+            yield field, "names a member twice"
     # Each launch of a third-party tool has its own ranks, which no list has.
-    ranks = () if is_from_tool(document) else series.get("ranks") or ()
-    for rank in ranks:
+    for rank in () if is_from_tool(document) else ranks:
         if rank >= len(document.get("ranks") or ()):
             yield "ranks", f"rank {rank} is not among the document's ranks"
 
