@@ -215,5 +215,5 @@ def test_a_page_is_changed_between_its_markers_only(tmp_path):
         page.write_text(text)
         with pytest.raises(InvalidInputError, match=r"page\.md: the lines"):
             page_block.rewrite(page, {"noise of a:b": "new\n"})
-    with pytest.raises(NotFoundError, match="There is no file"):
+    with pytest.raises(NotFoundError, match="there is no such file"):
         page_block.rewrite(tmp_path / "none.md", {"noise of a:b": "new\n"})

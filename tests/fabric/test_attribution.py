@@ -11,7 +11,7 @@ import pytest
 import factories
 from fabric import member
 from fabric.drawn import NICS, Faults, System
-from fabricheck.core.errors import InvalidDocument, NotFoundError
+from fabricheck.core.errors import InvalidFile, NotFoundError
 from fabricheck.judge.fabric import attribute, attribution
 from fabricheck.judge.fabric.model import Nic, Node
 from fabricheck.node.fabric import Place
@@ -367,5 +367,5 @@ def test_a_document_without_rounds_is_refused():
 def test_rounds_that_contradict_themselves_are_refused(healthy, change, said):
     content = member.document(healthy)
     change(content["rounds"])
-    with pytest.raises(InvalidDocument, match=said):
+    with pytest.raises(InvalidFile, match=said):
         parse(json.dumps(content))

@@ -42,6 +42,7 @@ from fabricheck.core import nodelists, yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.lines import doubled
+from fabricheck.core.models import read_model
 from fabricheck.core.text import read_text
 from fabricheck.judge.verdict import documents as verdicts
 from fabricheck.node import load
@@ -611,7 +612,7 @@ def _files_of_json() -> Iterator[Reader]:
                  "rounds.json", plain_json)  # fmt: skip
 
     def plan(path: Path) -> Mapping[Any, Any]:
-        return _dumped(benchmarks.read_plan(path))
+        return _dumped(read_model(path, benchmarks.Plan))
 
     launch = {
         "name": "osu_bw0", "program": "osu_bw", "command": "srun osu_bw D D", "ranks": 2,
@@ -643,13 +644,12 @@ def _files_of_json() -> Iterator[Reader]:
                   for name in ("h100-x2",)], "node.json", plain_json)  # fmt: skip
 
     def locked(path: Path) -> Mapping[Any, Any]:
-        found = lock.read(path)
-        assert found.listing and found.root_specs is not None
+        found = read_model(path, lock.Lock)
+        assert found.root_names
         values: dict[Any, Any] = {("_meta", "lockfile-version"): found.format}
-        for one in found.specs:
-            place = ("concrete_specs", one.hash)
+        for key, one in found.concrete_specs.items():
+            place = ("concrete_specs", key)
             values[(*place, "name")], values[(*place, "version")] = one.name, one.version
-            values |= dict(leaves(one.parameters, (*place, "parameters")))
             if one.prefix is not None:
                 values[(*place, "external", "path")] = one.prefix
         return values

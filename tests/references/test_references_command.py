@@ -236,7 +236,8 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
         (folder / "lumi").mkdir(parents=True)
         (folder / "lumi" / "spack.lock").write_text(content)
     with pytest.raises(
-        InvalidInputError, match=r"^[^\n]*spack\.lock: this is not a Spack lock[^\n]*$"
+        InvalidInputError,
+        match=r"^[^\n]*spack\.lock: (it is not valid JSON|concrete_specs|input should be)[^\n]*$",
     ):
         listing.version_at_hand(environment, (installed, committed))
 

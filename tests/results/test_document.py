@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.core.errors import InvalidDocument, NotFoundError
+from fabricheck.core.errors import InvalidFile, NotFoundError
 from fabricheck.results import document, state
 
 GOOD = json.dumps(factories.document(), indent=1)
@@ -20,7 +20,7 @@ NUMBERS = [match.span(1) for match in re.finditer(r"[:\[,]\s*(-?\d[\d.eE+-]*)(?=
 
 
 def refused(content, path="x.json"):
-    with pytest.raises(InvalidDocument) as caught:
+    with pytest.raises(InvalidFile) as caught:
         document.parse(content if isinstance(content, str) else json.dumps(content), path)
     sentence = str(caught.value)
     assert sentence.startswith(f"{path}: ")
@@ -125,11 +125,11 @@ def test_pairs_of_devices_load():
 def test_files_that_can_not_be_read(tmp_path):
     with pytest.raises(NotFoundError, match=r"no result document .*absent\.json"):
         document.load(tmp_path / "absent.json")
-    with pytest.raises(InvalidDocument, match="cannot be read"):
+    with pytest.raises(InvalidFile, match="cannot be read"):
         document.load(tmp_path)
     binary = tmp_path / "binary.json"
     binary.write_bytes(b"{\xff\xfe}")
-    with pytest.raises(InvalidDocument, match="byte 1 is not UTF-8"):
+    with pytest.raises(InvalidFile, match="byte 1 is not UTF-8"):
         document.load(binary)
 
 

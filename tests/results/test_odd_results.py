@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.core.errors import InvalidDocument
+from fabricheck.core.errors import InvalidFile
 from fabricheck.core.text import printable
 from fabricheck.results.entry import read_entry
 from fabricheck.results.folder import ResultsFolder
@@ -59,7 +59,7 @@ def test_an_older_document_is_told_with_both_versions(one_session):
     factories.write(path, factories.document(schema_version=0))
     folder = ResultsFolder(one_session)
     [entry] = folder.entries(folder.latest())
-    assert isinstance(entry.problem, InvalidDocument)
+    assert isinstance(entry.problem, InvalidFile)
     assert str(entry.problem) == (
         f"{path}: $.schema_version: has schema version 0, and this fabricheck reads version 1: "
         "read it with the fabricheck that wrote it."

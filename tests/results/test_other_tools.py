@@ -7,7 +7,7 @@ import json
 import pytest
 
 import factories
-from fabricheck.core.errors import InvalidDocument
+from fabricheck.core.errors import InvalidFile
 from fabricheck.node import load as load_node
 from fabricheck.results import document
 from fabricheck.rfm.bounds import node_bound
@@ -67,7 +67,7 @@ def test_wrong_data_of_a_tool_is_told_by_the_outcome_alone():
     content["program"]["name"] = content["options"]["tool"] = "osu"
     document.parse(json.dumps(content))
     content["program"]["name"] = "stream"
-    with pytest.raises(InvalidDocument, match="no series has a verification error"):
+    with pytest.raises(InvalidFile, match="no series has a verification error"):
         document.parse(json.dumps(content))
 
 

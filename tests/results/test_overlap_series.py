@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.core.errors import InvalidDocument
+from fabricheck.core.errors import InvalidFile
 from fabricheck.results import document
 
 KERNEL = {
@@ -43,7 +43,7 @@ def test_noise_of_what_works_beside_something_else_ends_no_run():
     wide = [50.0, 60.0, 70.0, 80.0, 90.0, 100.0, 110.0]
     noisy = factories.series(wide, role="beside", noisy=True, host_clock=None, **COPY)
     document.parse(text(noisy), "x.json")
-    with pytest.raises(InvalidDocument, match="is true beyond the caches"):
+    with pytest.raises(InvalidFile, match="is true beyond the caches"):
         document.parse(text(noisy | {"role": "single"}), "x.json")
 
 

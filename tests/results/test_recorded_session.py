@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
+from fabricheck.core.models import read_model
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
 from fabricheck.results.document import load
@@ -148,7 +149,7 @@ def test_coverage(said):
 def test_outputs_of_tools_give_the_documents_beside_them_again(check, launches):
     document = load(document_of(check))
     folder = document_of(check).parent
-    asked = benchmarks.read_plan(folder / "plan.json")
+    asked = read_model(folder / "plan.json", benchmarks.Plan)
     facts = load(folder / benchmarks.FACTS)
     assert len(asked.launches) == launches
     assert {one.name for one in asked.launches} | {"facts"} == {

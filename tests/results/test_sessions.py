@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.core.errors import InvalidDocument, InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.results.folder import ResultsFolder, find_documents
 
 START = factories.SESSION_START
@@ -92,7 +92,7 @@ def test_a_corrupt_document_is_a_sentence(one_session):
     path.write_text(path.read_text()[:500])
     folder = ResultsFolder(one_session)
     [entry] = folder.entries(folder.latest())
-    assert isinstance(entry.problem, InvalidDocument) and str(path) in str(entry.problem)
+    assert isinstance(entry.problem, InvalidFile) and str(path) in str(entry.problem)
 
 
 def test_the_last_attempt_counts_and_earlier_failures_are_kept(results_folder):
@@ -294,7 +294,7 @@ def test_a_report_that_is_gone(results_folder):
     (results_folder / "reports").mkdir(parents=True)
     (results_folder / "reports" / "run-0.json").symlink_to("nowhere")
     folder = ResultsFolder(results_folder)
-    assert "There is no file" in str(folder.problems[0])
+    assert "there is no such file" in str(folder.problems[0])
 
 
 def test_no_folder(tmp_path, monkeypatch):

@@ -5,32 +5,25 @@ from __future__ import annotations
 import pytest
 
 import locks
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.models import parse_model
 from fabricheck.site.software import lock
-
-LISTING = """\
-# lock format {format}, made by Spack 0.23.0 (commit b623f58)
-# asked for: 2
-fabricheck@0.1.0~cuda+rocm amdgpu_target=gfx90a build_type=Release /abcdefg
-osu-micro-benchmarks@7.4+rocm /ijklmno
-# what they need: 1
-cray-mpich@8.1.28+wrappers /qrstuvw [external: /opt/cray/mpich]
-"""
 
 
 @pytest.mark.parametrize("number", lock.FORMATS)
 def test_every_format_gives_the_same_concrete_specs(number):
-    found = lock.parse(locks.text(number), "spack.lock")
-    assert found.listing == LISTING.format(format=number)
+    found = parse_model(locks.text(number), lock.Lock, "spack.lock")
+    assert (found.format, found.spack_version) == (number, "0.23.0")
+    assert found.root_names == ["fabricheck@0.1.0/abcdefg", "osu-micro-benchmarks@7.4/ijklmno"]
     assert [spec.prefix for spec in found.externals] == ["/opt/cray/mpich"]
 
 
 REFUSED = {
-    locks.text()[:200]: "x.lock: this is not a Spack lock: the file: it is not valid JSON (",
-    "[]": "x.lock: this is not a Spack lock: the file: ",
+    locks.text()[:200]: "x.lock: it is not valid JSON (",
+    "[]": "x.lock: input should be an object",
     locks.text(8): "x.lock: the lock format 8 is unknown; supported are 5, 6, 7.",
     locks.text(4): "x.lock: the lock format 4 is unknown; supported are 5, 6, 7.",
-    locks.text(5, roots=[]): "x.lock: this is not a Spack lock: roots: ",
+    locks.text(5, roots=[]): "x.lock: roots: ",
     locks.text(
         5, concrete_specs={}
     ): "x.lock: there is no concrete spec of its root fabricheck+rocm.",
@@ -42,17 +35,12 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "sentence"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_what_is_no_lock_is_one_sentence(text, sentence):
     with pytest.raises(InvalidInputError) as refused:
-        lock.parse(text, "x.lock")
+        parse_model(text, lock.Lock, "x.lock")
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_a_lock_that_is_not_there(tmp_path):
-    with pytest.raises(NotFoundError, match="There is no lock"):
-        lock.read(tmp_path / "spack.lock")
 
 
 def test_a_key_that_stands_twice_is_refused():
     text = locks.text().replace('"version"', '"version": "9.9", "version"', 1)
     with pytest.raises(InvalidInputError, match=r"x\.lock: contains the key 'version' twice"):
-        lock.parse(text, "x.lock")
+        parse_model(text, lock.Lock, "x.lock")

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
 from fabricheck.core.lines import doubled
+from fabricheck.core.models import read_model
 from fabricheck.results.document import load
 from fabricheck.results.series import is_from_tool
-from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan, read_plan
+from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan
 from fabricheck.tools.benchmarks import OSU as OSU_TESTS
 from fabricheck.tools.recording import mpi_version, record
 from full_disk import files_of_at_most
@@ -673,11 +674,11 @@ def test_plans_that_are_refused(tmp_path, change, sentence):
     content = json.loads(a_plan(tmp_path=tmp_path).model_dump_json())
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(content))
-    assert read_plan(path).launches[0].name == "osu_bw"
+    assert read_model(path, Plan).launches[0].name == "osu_bw"
     change(content)
     path.write_text(json.dumps(content))
-    with pytest.raises(UsageError) as caught:
-        read_plan(path)
+    with pytest.raises(InvalidFile) as caught:
+        read_model(path, Plan)
     assert str(caught.value).startswith(f"{path}: ")
     assert sentence in str(caught.value)
 
@@ -687,12 +688,12 @@ def test_a_plan_with_a_key_twice_is_refused(tmp_path):
     text = a_plan(tmp_path=tmp_path).model_dump_json()
     path.write_text(text.replace('"ranks":', '"ranks":1,"ranks":', 1))
     with pytest.raises(FabricheckError, match=f"{path}: contains the key 'ranks' twice"):
-        read_plan(path)
+        read_model(path, Plan)
 
 
 def test_a_plan_that_is_not_there(tmp_path):
-    with pytest.raises(FabricheckError, match=r"There is no file .*plan.json\."):
-        read_plan(tmp_path / "plan.json")
+    with pytest.raises(FabricheckError, match=r"plan\.json: there is no such file\."):
+        read_model(tmp_path / "plan.json", Plan)
 
 
 def test_a_new_tool_is_an_entry(tmp_path, monkeypatch):

@@ -256,7 +256,7 @@ def test_reframe_devices_are_what_reframe_accepts():
 
 def test_failures_are_one_sentence(tmp_path):
     assert "no node model 'nope'" in failed(run("topology", "show", "nope"), 3)
-    assert "There is no file " in failed(run("topology", "parse", str(tmp_path / "gone")), 3)
+    assert "there is no such file" in failed(run("topology", "parse", str(tmp_path / "gone")), 3)
     cut = tmp_path / "cut.txt"
     cut.write_text("\n".join(Path(BANDWIDTH).read_text().splitlines()[:8]))
     said = failed(run("topology", "compare", "mi250x", "--from", str(cut)), 4)

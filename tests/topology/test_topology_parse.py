@@ -306,7 +306,7 @@ def test_a_text_of_no_tool(text):
 
 
 def test_files_that_can_not_be_read(tmp_path):
-    with pytest.raises(NotFoundError, match=r"There is no file .*gone"):
+    with pytest.raises(NotFoundError, match=r"gone: there is no such file"):
         parse_files([tmp_path / "gone"])
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInputError, match="binary: byte 0 is not UTF-8 text"):

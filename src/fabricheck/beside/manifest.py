@@ -6,23 +6,16 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from fabricheck.beside.launches import NAMES, order
-from fabricheck.core import strict_json
-from fabricheck.core.errors import InvalidDocument, NotFoundError
-from fabricheck.core.text import first_fault, read_text
+from fabricheck.core.errors import InvalidFile, NotFoundError
+from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.whole_files import write_whole
 
 #: Its file name in the folder.
 FILE = "rounds.json"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Failure(_Strict):
+class Failure(StrictModel):
     """Why a launch gave no value: one sentence, and fabricheck's exit code for it.
 
     code: 128 + n if signal n ended the rounds.
@@ -32,7 +25,7 @@ class Failure(_Strict):
     sentence: str
 
 
-class LaunchRecord(_Strict):
+class LaunchRecord(StrictModel):
     """One launch, as it was started.
 
     round: from 1. command: without folders; output: the file in the same folder. exit_code: None
@@ -55,7 +48,7 @@ class LaunchRecord(_Strict):
         return self.failure is not None and self.failure.code > 128
 
 
-class Device(_Strict):
+class Device(StrictModel):
     """One device, as our documents describe it."""
 
     index: int
@@ -64,7 +57,7 @@ class Device(_Strict):
     unique_id: str | None
 
 
-class Manifest(_Strict):
+class Manifest(StrictModel, frozen=False):
     """The manifest; launches are in the order in which they ran.
 
     started, finished: dates of ISO 8601. finished is None in an unfinished folder, except in early
@@ -123,25 +116,19 @@ def load(folder: Path) -> Manifest:
     """Load the manifest of a folder.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidDocument: when it cannot be read, is not a manifest, or has a launch of unknown
+    :raises InvalidFile: when it cannot be read, is not a manifest, or has a launch of unknown
         name.
     """
     path = folder / FILE
     if not path.exists():
         raise NotFoundError(f"{folder} contains no recorded rounds: it has no {FILE}.")
-    text = read_text(path)
-    try:
-        found = Manifest.model_validate_json(text)
-    except ValidationError as error:
-        place, reason = first_fault(error)
-        raise InvalidDocument(path, reason, place) from None
-    strict_json.parse(text, path)
+    found = read_model(path, Manifest)
     for number, launch in enumerate(found.launches):
         known = NAMES.get(launch.tool, ("unknown tool",))
         if launch.name not in known:
             whose = launch.tool or "our programs"
             reason = f"{launch.name} is not a launch of {whose} ({', '.join(known)})"
-            raise InvalidDocument(path, reason, f"launches[{number}]")
+            raise InvalidFile(path, f"launches[{number}]", reason)
     return found
 
 

@@ -15,7 +15,7 @@ from fabricheck.beside.launches import TOOLS
 from fabricheck.beside.manifest import Device, Manifest
 from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import statistics
-from fabricheck.core.errors import InvalidDocument, OtherRunError, UsageError
+from fabricheck.core.errors import InvalidFile, OtherRunError, UsageError
 from fabricheck.core.text import read_text
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series
@@ -37,22 +37,22 @@ class OurOutput:
 
         :param launch: its name.
         :raises NotFoundError: when there is none.
-        :raises InvalidDocument: when it is invalid, or that of a failed run.
+        :raises InvalidFile: when it is invalid, or that of a failed run.
         """
         self.path, self.launch = path, launch
         self.document: ResultDocument = document.load(path)
         outcome = self.document["outcome"]
         if not self.document["complete"] or outcome["status"] != "good":
             said = outcome["message"] or f"the run ended as {outcome['status']}"
-            raise InvalidDocument(path, said.rstrip("."))
+            raise InvalidFile(path, None, said.rstrip("."))
 
     def check(self, devices: Sequence[Device], runtime: str) -> None:
         """Check that it has all compared values of this runtime, and is of these devices.
 
-        :raises InvalidDocument: when something is missing, or the devices differ.
+        :raises InvalidFile: when something is missing, or the devices differ.
         """
         if devices_of(self.document) != tuple(devices):
-            raise InvalidDocument(self.path, "has other devices than its manifest")
+            raise InvalidFile(self.path, None, "has other devices than its manifest")
         for comparison in COMPARISONS[runtime]:
             if comparison.ours.launch == self.launch:
                 self.value(comparison)
@@ -60,7 +60,7 @@ class OurOutput:
     def value(self, comparison: Comparison) -> tuple[float, float]:
         """Return the median in the comparison's unit, bytes once, and its relative half width.
 
-        :raises InvalidDocument: when there is not exactly one such series, or it has other sizes.
+        :raises InvalidFile: when there is not exactly one such series, or it has other sizes.
         """
         ours, name = comparison.ours, comparison.name
         found = [series for series in self.document["series"] if _is(ours, series)]
@@ -69,16 +69,16 @@ class OurOutput:
             reason = (
                 f"has {len(found)} series of {ours.operation} ({name}); exactly one is required"
             )
-            raise InvalidDocument(self.path, reason)
+            raise InvalidFile(self.path, None, reason)
         (series,) = found
         factor = _FACTORS.get((series["unit"], comparison.unit))
         if factor is None:
             reason = f"{ours.operation} is in {series['unit']}, but {name} in {comparison.unit}"
-            raise InvalidDocument(self.path, reason)
+            raise InvalidFile(self.path, None, reason)
         wanted = {"GB/s": ARRAY_BYTES, "us": series["bytes"], "ns": CHASE_BYTES}[comparison.unit]
         if series["bytes"] != wanted:
             reason = f"{ours.operation} is of {series['bytes']} B, but {name} of {wanted} B"
-            raise InvalidDocument(self.path, reason)
+            raise InvalidFile(self.path, None, reason)
         if series["bytes_counted"] == "read+write":
             factor /= 2
         return factor * series["median"], series["relative_half_width"] or 0.0
@@ -240,7 +240,7 @@ def read(folder: Path) -> Campaign:
     Failed launches give no value; every other one must be complete.
 
     :raises NotFoundError: when the folder has no rounds, or the file of a launch is missing.
-    :raises InvalidDocument: when the manifest or a document is invalid, or has other devices.
+    :raises InvalidFile: when the manifest or a document is invalid, or has other devices.
     :raises FabricheckError: when a tool's output is damaged.
     """
     manifest = manifests.load(folder)

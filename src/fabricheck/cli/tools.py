@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.tools.benchmarks import read_plan
+from fabricheck.core.models import read_model
+from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.recording import record
 
 tools_app = typer.Typer(
@@ -29,8 +30,7 @@ def run_command(
     The outputs are kept beside the document. Exit codes are those of the measuring programs: 3 not
     supported, 4 a launch failed or its output is unusable, 5 wrong data, 6 time limit.
     """
-    found = record(read_plan(plan), target, limit_s, _note)
-    output.end_by(found)
+    output.end_by(record(read_model(plan, Plan), target, limit_s, _note))
 
 
 def _note(sentence: str) -> None:

@@ -54,12 +54,13 @@ class InvalidInputError(FabricheckError):
 
 
 class InvalidFile(InvalidInputError):
-    """A settings or reference file cannot be read, or states something impossible."""
+    """A file of ours or of the kernel cannot be read, or states something impossible."""
 
     def __init__(self, path: Path | str, key: str | None, reason: str) -> None:
         """Compose the sentence from the file, the key inside it and the reason.
 
-        :param key: the key inside it, such as ``links.matrix``; ``None`` for the whole file.
+        :param key: the key inside it, such as ``links.matrix``, or the JSON path inside a result
+            document (``$.series[0].median``); ``None`` for the whole file.
         :param reason: the rest of the sentence, without a full stop.
         """
         self.path = str(path)
@@ -109,19 +110,3 @@ class WrongDataError(_OfOutput):
     """The tool itself reported wrong data."""
 
     exit_code = EXIT_CODE["wrong-data"]
-
-
-class InvalidDocument(InvalidInputError):
-    """A result document cannot be read, breaks the schema, or contradicts itself."""
-
-    def __init__(self, path: Path | str, reason: str, place: str | None = None) -> None:
-        """Compose the sentence from the document, the place in it and the reason.
-
-        :param path: the document's file.
-        :param reason: the rest of the sentence, without a full stop.
-        :param place: the JSON path inside the document, such as ``$.series[0].median``.
-        """
-        self.path = str(path)
-        self.reason = reason
-        self.place = place
-        super().__init__(f"{path}: {f'{place}: ' if place else ''}{reason}.")

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from pydantic_core import from_json, to_json
 
-from fabricheck.core.errors import InvalidDocument
+from fabricheck.core.errors import InvalidFile
 
 #: The number of digits up to which a number is surely finite; longer ones are checked.
 _MANY_DIGITS = 150
@@ -25,7 +25,7 @@ def parse(text: str, path: Path | str, infinite: bool = False) -> Any:
 
     :param path: names the file in errors.
     :param infinite: whether numbers may be NaN or infinite, as Python writes them.
-    :raises InvalidDocument: when it is cut off, not JSON, or ambiguous.
+    :raises InvalidFile: when it is cut off, not JSON, or ambiguous.
     """
     value = _parse_quickly(text)
     return _parse_strictly(text, path, infinite) if value is None else value
@@ -60,24 +60,25 @@ def _parse_strictly(text: str, path: Path | str, infinite: bool) -> Any:
         value = json.loads(text, object_pairs_hook=_unique_keys, **({} if infinite else finite))
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise InvalidDocument(path, "is empty") from None
-        raise InvalidDocument(
+            raise InvalidFile(path, None, "is empty") from None
+        raise InvalidFile(
             path,
+            None,
             f"is not JSON, or cut off: {error.msg} at line {error.lineno} column {error.colno}",
         ) from None
     except _NotStrictJson as error:
-        raise InvalidDocument(path, str(error)) from None
+        raise InvalidFile(path, None, str(error)) from None
     except (ValueError, RecursionError):
         # An integer of thousands of digits, or thousands of nested brackets.
-        raise InvalidDocument(
-            path, "contains a number with too many digits, or brackets nested too deep"
+        raise InvalidFile(
+            path, None, "contains a number with too many digits, or brackets nested too deep"
         ) from None
     try:
         # Such text is rare, and a walk through the document takes as long as parsing it.
         if "\\ud" in text or "\\uD" in text or not text.isascii():
             _refuse_lone_surrogates(value)
     except ValueError as error:
-        raise InvalidDocument(path, str(error)) from None
+        raise InvalidFile(path, None, str(error)) from None
     return value
 
 

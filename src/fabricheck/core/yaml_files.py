@@ -8,15 +8,12 @@ import pickle
 import re
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
-from fabricheck.core.errors import InvalidFile, NotFoundError
-from fabricheck.core.text import first_fault
-
-M = TypeVar("M")
+from fabricheck.core.errors import InvalidFile
+from fabricheck.core.text import read_text
 
 #: libyaml's loader where PyYAML was built with it: several times faster.
 SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -25,8 +22,8 @@ SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: The deepest nesting; no settings file needs more.
 _DEEPEST = 100
 
-_BRACKET = re.compile(rb"[\[\]{}]")
-_LISTS = re.compile(rb"(?:[-?:][ \t]+){100}")
+_BRACKET = re.compile(r"[\[\]{}]")
+_LISTS = re.compile(r"(?:[-?:][ \t]+){100}")
 
 
 class _Loader(SAFE):  # type: ignore[misc]
@@ -54,61 +51,40 @@ def read(path: Path) -> Any:
     :raises NotFoundError: when there is no such file.
     :raises InvalidFile: when it cannot be read, or is not YAML.
     """
-    return _parsed(_bytes(path), path)
+    return pickle.loads(_pickled(read_text(path), path))
 
 
 def read_mapping(path: Path) -> tuple[dict[str, Any], str]:
-    """Return the mapping in a YAML file, and the file's SHA-256 digest.
+    """Return the mapping in a YAML file, and the SHA-256 digest of its text.
 
     :raises NotFoundError: when there is no such file.
     :raises InvalidFile: when it cannot be read, is not YAML, or is not a mapping.
     """
-    raw = _bytes(path)
-    content = _parsed(raw, path)
+    content = read(path)
     if not isinstance(content, dict):
         raise InvalidFile(path, None, "it must contain a mapping of keys to values")
-    return content, hashlib.sha256(raw).hexdigest()
+    return content, hashlib.sha256(read_text(path).encode()).hexdigest()
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise InvalidFile(path, None, f"it cannot be read ({error.strerror})") from None
-
-
-def _is_deep(raw: bytes) -> bool:
+def _is_deep(text: str) -> bool:
     """Whether brackets, or lists on one line, are nested so deep that libyaml crashes."""
     depth = 0
-    for one in _BRACKET.findall(raw):
-        depth += 1 if one in b"[{" else -1
+    for one in _BRACKET.findall(text):
+        depth += 1 if one in "[{" else -1
         if depth > _DEEPEST:
             return True
-    return _LISTS.search(raw) is not None
-
-
-class _Unreadable(Exception):
-    """The reason why a text is no content of ours."""
-
-
-def _parsed(raw: bytes, path: Path) -> Any:
-    try:
-        return pickle.loads(_pickled(raw))
-    except _Unreadable as reason:
-        raise InvalidFile(path, None, str(reason)) from None
+    return _LISTS.search(text) is not None
 
 
 @functools.lru_cache(maxsize=128)
-def _pickled(raw: bytes) -> bytes:
+def _pickled(text: str, path: Path) -> bytes:
     """Parse a text once; a copy of what it holds is made sixty times as fast from its pickle."""
-    if _is_deep(raw):
-        raise _Unreadable(f"its lists or mappings are nested more than {_DEEPEST} deep")
-    loader = _Loader(raw)
+    if _is_deep(text):
+        raise InvalidFile(path, None, f"its lists or mappings are nested more than {_DEEPEST} deep")
+    loader = _Loader(text)
     try:
         node = loader.get_single_node()
-        if b"*" not in raw or not _holds_itself(node, set(), set()):
+        if "*" not in text or not _holds_itself(node, set(), set()):
             return pickle.dumps(None if node is None else loader.construct_document(node))
         reason = "a part of it contains itself, by an alias"
     except yaml.MarkedYAMLError as error:
@@ -120,7 +96,7 @@ def _pickled(raw: bytes) -> bytes:
         reason = f"it is not valid YAML ({str(error).splitlines()[0]})"
     finally:
         loader.dispose()
-    raise _Unreadable(reason)
+    raise InvalidFile(path, None, reason)
 
 
 def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
@@ -141,14 +117,3 @@ def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
     found = any(_holds_itself(one, above, done) for one in parts)
     above.discard(id(node))
     return found
-
-
-def validated(kind: type[M], content: Any, path: Path) -> M:
-    """Validate the content of a file against a type, by pydantic.
-
-    :raises InvalidFile: for the first fault, naming file and key.
-    """
-    try:
-        return TypeAdapter(kind).validate_python(content)
-    except ValidationError as error:
-        raise InvalidFile(path, *first_fault(error)) from None

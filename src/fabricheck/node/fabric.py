@@ -12,13 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fabricheck.core import nodelists
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidFile, NotFoundError, UsageError
+from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.vocabulary import Distance
-from fabricheck.core.yaml_files import read_mapping, validated
+from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.schema import Provenance, Source
 
 #: The bits of a Slingshot address that are group, switch and port: the low 20 bits of the MAC
@@ -26,11 +27,7 @@ from fabricheck.node.schema import Provenance, Source
 _PORT_BITS, _SWITCH_BITS, _GROUP_BITS = 6, 5, 9
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
-
-
-class SwitchEntry(_Section):
+class SwitchEntry(StrictModel):
     """A switch: its group, and the nodes at it as a host list."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -51,7 +48,7 @@ class PlaceSection(Provenance):
         return self
 
 
-class FabricFile(_Section):
+class FabricFile(StrictModel):
     """A whole fabric file.
 
     ``provider`` is the driver that messages must go by: cxi, verbs or tcp. ``transport`` is ``nic``

@@ -9,8 +9,8 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidFile, NotFoundError
-from fabricheck.core.text import key_of
-from fabricheck.core.yaml_files import read_mapping, validated
+from fabricheck.core.models import key_of, validated
+from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.cores import parse_cores
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
 from fabricheck.node.overlay import apply_overlay, read_overlay

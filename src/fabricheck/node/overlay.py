@@ -11,25 +11,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import Field, model_validator
 
 from fabricheck.core.errors import InvalidFile
-from fabricheck.core.yaml_files import read_mapping, validated
+from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node import platform, system
 from fabricheck.node.model import Device, Link, NodeModel
 from fabricheck.node.paths import Pair
 from fabricheck.node.placement import right
 
-Factor = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
-Size = Annotated[int, Field(ge=0, strict=True)]
-Count = Annotated[int, Field(ge=1, strict=True)]
+Factor = Annotated[float, Field(gt=0)]
+Size = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
-
-class LinkChange(_Part):
+class LinkChange(StrictModel):
     """A change of the links of one pair: another count, or none at all."""
 
     pair: Annotated[list[Size], Field(min_length=2, max_length=2)]
@@ -43,7 +40,7 @@ class LinkChange(_Part):
         return self
 
 
-class ResourceChange(_Part):
+class ResourceChange(StrictModel):
     """A change of resources of the simulated node, for all transfers over them or for some.
 
     ``names`` are those of the platform's links; ``*`` matches any text. ``bytes`` are the least and
@@ -57,7 +54,7 @@ class ResourceChange(_Part):
     delay_us: Factor | None = None
     take_turns: Literal[True] | None = None
     hangs: Literal[True] | None = None
-    bytes: tuple[Size, Size] | None = None
+    bytes: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     first: Count | None = None
 
     @property
@@ -78,7 +75,7 @@ class ResourceChange(_Part):
         return self
 
 
-class NodeChange(_Part):
+class NodeChange(StrictModel):
     """A change of nodes of a simulated system; ``name`` is node3, ``*`` matches any text.
 
     ``gone`` are NICs that the node lacks; ``nic_of`` states the NIC of ranks on a device instead of
@@ -99,7 +96,7 @@ class NodeChange(_Part):
         return self
 
 
-class OverlayFile(_Part):
+class OverlayFile(StrictModel):
     """A whole overlay file; keys that are left out change nothing."""
 
     name: str
@@ -107,7 +104,7 @@ class OverlayFile(_Part):
     links: list[LinkChange] = []
     resources: list[ResourceChange] = []
     nodes: list[NodeChange] = []
-    rotate_numa: StrictInt = 0
+    rotate_numa: int = 0
     rocm: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
     remap_links: list[Size] | None = None
 

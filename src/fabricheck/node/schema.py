@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from fabricheck.core.models import StrictModel
 from fabricheck.node.cores import parse_cores
 
 Kind = Literal["published", "measured", "derived", "assumed", "fitted", "unknown"]
@@ -36,11 +37,7 @@ CoreList = Annotated[str | int, AfterValidator(_cores)]
 PciAddress = Annotated[str, AfterValidator(_pci)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
-
-
-class Provenance(_Section):
+class Provenance(StrictModel):
     """The source of a fact.
 
     ``kind`` is *published* (stated in a document), *measured* (on a machine), *derived* (by the
@@ -66,12 +63,13 @@ class Provenance(_Section):
         return self
 
 
-class Quantity(Provenance):
+class Quantity(Provenance, allow_inf_nan=True):
     """A positive, finite number with its provenance; ``None`` only where it is unknown.
 
     Bandwidths are in GB/s (1e9 B/s), per direction; sizes in bytes.
     """
 
+    # Its own check names the key without the type that pydantic tried.
     value: float | int | None
 
     @model_validator(mode="after")
@@ -89,7 +87,7 @@ class KnownQuantity(Quantity):
     value: float | int
 
 
-class Source(_Section):
+class Source(StrictModel):
     """A document or a machine that facts come from."""
 
     title: str
@@ -102,7 +100,7 @@ class PciSection(Provenance):
     addresses: dict[int, PciAddress]
 
 
-class DeviceSection(_Section):
+class DeviceSection(StrictModel):
     """Properties that all devices of the node share. They are numbered as HIP or CUDA does."""
 
     count: Annotated[int, Field(ge=1)]
@@ -119,7 +117,7 @@ class PackageSection(Provenance):
     devices: list[list[int]]
 
 
-class DomainEntry(_Section):
+class DomainEntry(StrictModel):
     """One NUMA domain: its cores, the reserved ones, and the cores nearest each device."""
 
     index: Annotated[int, Field(ge=0)]
@@ -163,7 +161,7 @@ class SwitchSection(Provenance):
     links_per_device: Annotated[int, Field(ge=1)]
 
 
-class NicEntry(_Section):
+class NicEntry(StrictModel):
     """One NIC: its name in the system, and the device that it hangs on, or a NUMA domain."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -193,21 +191,21 @@ class PartSection(Provenance):
     """
 
 
-class HostLinkSection(_Section):
+class HostLinkSection(StrictModel):
     """The link between each device and its NUMA domain."""
 
     type: str
     peak_gbs: KnownQuantity
 
 
-class EngineSection(_Section):
+class EngineSection(StrictModel):
     """The copy engines of a device: the peak of one transfer, and their number."""
 
     peak_gbs: Quantity
     count: Quantity
 
 
-class SimulationSection(_Section):
+class SimulationSection(StrictModel):
     """Parameters of a simulated node besides the peaks; see ``docs/node-models.md``.
 
     Efficiencies are fractions of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
@@ -261,7 +259,7 @@ class SimulationSection(_Section):
         return self
 
 
-class TimingSection(_Section):
+class TimingSection(StrictModel):
     """Costs of the steps of a check on such a node; see ``docs/node-models.md``.
 
     Times are in s, bandwidths in GB/s. ``launch_s`` and ``device_s``: the start and end of a
@@ -288,7 +286,7 @@ class TimingSection(_Section):
     host_samples: KnownQuantity
 
 
-class NodeFile(_Section):
+class NodeFile(StrictModel):
     """A whole node model file."""
 
     format: Literal[1]

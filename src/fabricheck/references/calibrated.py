@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from fabricheck.core import yaml_files
+from fabricheck.core import models, yaml_files
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
+from fabricheck.core.models import StrictModel
 from fabricheck.references.entries import faults, report_only, requires
 
 #: The folder of the records, in the folder of the reference files.
@@ -32,13 +33,7 @@ STEP = 0.005
 NO_SESSION = "no session measures it"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        defer_build=True, extra="forbid", frozen=True, strict=True, allow_inf_nan=False
-    )
-
-
-class SessionRecord(_Model):
+class SessionRecord(StrictModel):
     """One session's results on one node: its number in the record, campaign, and node letter."""
 
     number: int
@@ -48,7 +43,7 @@ class SessionRecord(_Model):
     devices: str
 
 
-class Group(_Model):
+class Group(StrictModel):
     """The values of one campaign, or of one node; mad is unscaled."""
 
     n: int
@@ -61,7 +56,7 @@ def rounded_up(part: float) -> float:
     return math.ceil(round(part / STEP, 6)) * STEP
 
 
-class Tolerance(_Model):
+class Tolerance(StrictModel):
     """The three candidates of a tolerance, as fractions of the value; the largest is used."""
 
     floor: float
@@ -74,7 +69,7 @@ class Tolerance(_Model):
         return rounded_up(max(self.floor, self.spread, self.worst))
 
 
-class PublishedRecord(_Model):
+class PublishedRecord(StrictModel):
     """The reference files' entry for the same node model: its value and its key."""
 
     value: float
@@ -82,7 +77,7 @@ class PublishedRecord(_Model):
     kind: Literal["published", "derived"]
 
 
-class MetricRecord(_Model):
+class MetricRecord(StrictModel):
     """One metric.
 
     link_class, engine: those of its transfers. peak: the node model's limit, in the unit.
@@ -129,7 +124,7 @@ class MetricRecord(_Model):
         return requires(self.entry)
 
 
-class UnusedRecord(_Model):
+class UnusedRecord(StrictModel):
     """A case that gave no values, and why."""
 
     session: int
@@ -137,7 +132,7 @@ class UnusedRecord(_Model):
     why: str
 
 
-class Record(_Model):
+class Record(StrictModel):
     """The record of one partition.
 
     clock: whether the values were measured or simulated. device_sets: by the letter of a node the
@@ -173,7 +168,7 @@ class Record(_Model):
         }
 
 
-class Transfer(_Model):
+class Transfer(StrictModel):
     """The metrics that a partition that was not measured takes from another one's record.
 
     checks: the metrics of each check. Their entries are those of the record.
@@ -245,7 +240,7 @@ def _read(path: Path, kind: type[_M], what: str) -> _M:
     if not path.exists():
         raise NotFoundError(f"There is no {what} {path}; fabricheck calibrate --write creates it.")
     try:
-        return yaml_files.validated(kind, yaml_files.read(path), path)
+        return models.validated(kind, yaml_files.read(path), path)
     except InvalidFile as error:
         where = f"{error.key}: " if error.key else ""
         raise InvalidFile(path, None, f"is not a {what} ({where}{error.reason})") from None

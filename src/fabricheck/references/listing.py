@@ -10,6 +10,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ORIGIN
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.models import read_model
 from fabricheck.references import calibrated, marks
 from fabricheck.references.dry_run import Told
 from fabricheck.references.entries import plain, requires
@@ -17,7 +18,8 @@ from fabricheck.references.marks import Mark
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import LIMITS, MACHINES
 from fabricheck.references.stated import REDUCED, References
-from fabricheck.site.software import lock, spack_yaml
+from fabricheck.site.software import spack_yaml
+from fabricheck.site.software.lock import Lock
 
 REPORT_ONLY = "report only"
 RULE = "rule"
@@ -216,7 +218,7 @@ def version_at_hand(
     described = spack_yaml.versions(folder).get(package, {}) if folder else {}
     if len(described) == 1:
         return next(iter(described))
-    return next((one.version for one in found.specs if one.name == package), None)
+    return next((one.version for one in found.concrete_specs.values() if one.name == package), None)
 
 
 def disagreement(
@@ -232,7 +234,7 @@ def disagreement(
 
 def _located(
     environment: Mapping[str, Any], folders: Sequence[Path]
-) -> tuple[Path | None, lock.Lock] | None:
+) -> tuple[Path | None, Lock] | None:
     """Return the last folder with an environment's ``spack.yaml``, and its first lock.
 
     The lock of the installed software comes first, then the committed one.
@@ -242,5 +244,5 @@ def _located(
     described = [one for one in places if (one / "spack.yaml").is_file()]
     for place in places:
         with contextlib.suppress(NotFoundError):
-            return (described[-1] if described else None), lock.read(place / "spack.lock")
+            return (described[-1] if described else None), read_model(place / "spack.lock", Lock)
     return None

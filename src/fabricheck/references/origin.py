@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.text import first_fault
+from fabricheck.core.models import StrictModel, first_fault
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.schema import Quantity
@@ -32,10 +32,8 @@ load = functools.cache(load_node)
 SOUND = ("published", "measured", "derived")
 
 
-class Origin(BaseModel):
+class Origin(StrictModel, populate_by_name=True, strict=False):
     """The x-provenance of a metric; docs/references.md describes the keys."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
 
     kind: Literal["published", "derived", "calibration", "report only"]
     records: tuple[str, ...] = ()

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fabricheck.core import yaml_files
+from fabricheck.core import models, yaml_files
+from fabricheck.core.models import StrictModel
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.entries import Entry
 from fabricheck.references.published import OWN_FOLDER, folder
@@ -28,43 +29,37 @@ RELATIVE = re.compile(r"_(alike|of_single)$")
 _PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgather": 2}
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        defer_build=True, extra="forbid", frozen=True, strict=True, allow_inf_nan=False
-    )
-
-
-class _Spread(_Model):
+class _Spread(StrictModel):
     spread_percent: float = Field(gt=0)
     recorded: str
 
 
-class _Alike(_Model):
+class _Alike(StrictModel):
     least_percent: float = Field(gt=0)
     times: float = Field(gt=0)
     spreads: dict[str, _Spread]
 
 
-class _WrongNetwork(_Model):
+class _WrongNetwork(StrictModel):
     below_gbs: float = Field(gt=0)
     recorded: str
 
 
-class _Least(_Model):
+class _Least(StrictModel):
     least_percent: float = Field(gt=0, le=100)
 
 
-class _Factor(_Model):
+class _Factor(StrictModel):
     factor: float = Field(gt=1)
     recorded: str
 
 
-class _Collectives(_Model):
+class _Collectives(StrictModel):
     pass_us: float = Field(gt=0)
     times: dict[str, _Factor]
 
 
-class _File(_Model):
+class _File(StrictModel):
     alike: _Alike
     both_ways: _Least
     together: _Least
@@ -222,4 +217,4 @@ def _stated() -> _File:
 
 @functools.lru_cache(maxsize=4)
 def _read(path: Path, _changed: int) -> _File:
-    return yaml_files.validated(_File, yaml_files.read(path), path)
+    return models.validated(_File, yaml_files.read(path), path)

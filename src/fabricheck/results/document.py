@@ -12,7 +12,7 @@ import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.core import strict_json
-from fabricheck.core.errors import FabricheckError, InvalidDocument, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import Clock
 from fabricheck.results.consistency import Contradiction, check_consistency
@@ -35,7 +35,7 @@ def load(path: Path) -> ResultDocument:
     The document of a failed or interrupted run is valid: see ``complete`` and ``outcome``.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidDocument: when the file cannot be read, is not JSON, has another version, breaks
+    :raises InvalidFile: when the file cannot be read, is not JSON, has another version, breaks
         the schema, or contradicts itself.
     """
     try:
@@ -71,7 +71,7 @@ def read_head(path: Path) -> Head | None:
 def parse(text: str, path: Path | str = "result document") -> ResultDocument:
     """Check the text of a result document as `load` does; ``path`` only names it in errors.
 
-    :raises InvalidDocument: as `load`.
+    :raises InvalidFile: as `load`.
     """
     value = strict_json.parse(text, path)
     _check_version(value, path)
@@ -79,12 +79,12 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
     if not _quick_validator().is_valid(value):
         error = next(iter(sorted(_errors(value), key=_place_in_document)), None)
         if error is not None:
-            raise InvalidDocument(path, _reason(error), error.json_path)
+            raise InvalidFile(path, error.json_path, _reason(error))
     document = cast(ResultDocument, value)
     try:
         check_consistency(document)
     except Contradiction as contradiction:
-        raise InvalidDocument(path, contradiction.reason, contradiction.place) from None
+        raise InvalidFile(path, contradiction.place, contradiction.reason) from None
     if "state" in document:
         complete(document["state"])
     return document
@@ -114,17 +114,17 @@ def _quick_validator() -> jsonschema_rs.Draft202012Validator:
 
 def _check_version(value: Any, path: Path | str) -> None:
     if not isinstance(value, dict) or value.get("schema") != SCHEMA_NAME:
-        raise InvalidDocument(path, "is not a fabricheck result document")
+        raise InvalidFile(path, None, "is not a fabricheck result document")
     version = value.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool):
-        raise InvalidDocument(path, "has no schema version", "$.schema_version")
+        raise InvalidFile(path, "$.schema_version", "has no schema version")
     if version != SCHEMA_VERSION:
         other = "a newer fabricheck" if version > SCHEMA_VERSION else "the fabricheck that wrote it"
-        raise InvalidDocument(
+        raise InvalidFile(
             path,
+            "$.schema_version",
             f"has schema version {version}, and this fabricheck reads version {SCHEMA_VERSION}: "
             f"read it with {other}",
-            "$.schema_version",
         )
 
 

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from fabricheck.core import amounts
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.text import read_model
+from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel
 from fabricheck.results.model import ResultDocument, Series
@@ -43,7 +41,7 @@ _WORDS = frozenset({*REDUCTIONS, "block", "pinned", "pageable", "near", "far"})
 LEAST_REACHED = 0.1
 
 
-class MadeOf(BaseModel):
+class MadeOf(StrictModel):
     """What one metric is made of.
 
     series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
@@ -51,8 +49,6 @@ class MadeOf(BaseModel):
     computed from them, or is a count; ``peers`` where it is a member in percent of its peers.
     decided: the series that decided a computed value, as of the member that is behind.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     series: tuple[int, ...]
     reduce: Reduction | Literal["peers"] | None
@@ -68,10 +64,8 @@ class MadeOf(BaseModel):
         return every
 
 
-class _File(BaseModel):
+class _File(StrictModel):
     """The file's content; started: when the document's run began, as in the document."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     form: Literal["fabricheck-metrics-1"] = "fabricheck-metrics-1"
     started: str

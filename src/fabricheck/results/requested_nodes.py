@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AwareDatetime, BeforeValidator, Field
 
 from fabricheck.core import nodelists
-from fabricheck.core.text import read_model
+from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.whole_files import write_whole
 
 #: The file, in the folder of a session's outputs or in that of a job over many nodes.
@@ -42,7 +42,7 @@ def _written_out(given: Any) -> Any:
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
 
 
-class RequestedNode(BaseModel):
+class RequestedNode(StrictModel):
     """One node.
 
     results: its own results folder beside the file; None where all nodes share the session's.
@@ -52,8 +52,6 @@ class RequestedNode(BaseModel):
     part ended where it was stopped, in one sentence.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid")
-
     results: str | None = None
     state: str | None = None
     because: str | None = None
@@ -62,7 +60,7 @@ class RequestedNode(BaseModel):
     said: str | None = None
 
 
-class RequestedNodes(BaseModel):
+class RequestedNodes(StrictModel):
     """All nodes of a session, by the scheduler's name.
 
     partition: ``system:partition``; None where the session chooses it on each node. chosen: the
@@ -71,8 +69,6 @@ class RequestedNodes(BaseModel):
     joins them; None without one. network_only: whether there was no other session. path: the file
     that it was read from; not stored in the file.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     form: Literal["fabricheck-nodes-1"] = "fabricheck-nodes-1"
     partition: str | None

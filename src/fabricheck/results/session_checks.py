@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
-from fabricheck.core.text import count, read_model
+from fabricheck.core.models import StrictModel, read_model
+from fabricheck.core.text import count
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.requested_nodes import Moment
 
@@ -21,14 +20,12 @@ from fabricheck.results.requested_nodes import Moment
 NAME = "checks.json"
 
 
-class PartitionChecks(BaseModel):
+class PartitionChecks(StrictModel):
     """The checks of a partition.
 
     checks: by class name the tags of each. lost: by name of a check, or of an experiment without
     one, why it should be there. ran: those that ran, in this session or an earlier one.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     checks: Mapping[str, Sequence[str]]
     lost: Mapping[str, str] = {}
@@ -50,10 +47,8 @@ class PartitionChecks(BaseModel):
         return [check for check, tags in self.checks.items() if name in tags]
 
 
-class SessionChecks(BaseModel):
+class SessionChecks(StrictModel):
     """The checks of a session's partitions, by ``system:partition``."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     form: Literal["fabricheck-checks-1"] = "fabricheck-checks-1"
     written: Moment

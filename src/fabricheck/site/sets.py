@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field
 
+from fabricheck.core import yaml_files
 from fabricheck.core.errors import UsageError
+from fabricheck.core.models import StrictModel, validated
 
 #: The default: checks that run only if selected by name are in no set.
 EVERYTHING = "full"
@@ -34,15 +35,13 @@ NARROWING = (
 )
 
 
-class CheckSet(BaseModel):
+class CheckSet(StrictModel):
     """One set.
 
     limit_s: its time limit on a node in s, None for no limit. shows, not_: what a passed set
     proves, and what it does not. several_nodes: whether its checks are of several nodes, and in no
     set of a node.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     limit_s: float | None = Field(gt=0)
     shows: str
@@ -65,8 +64,8 @@ class Choice:
 @functools.cache
 def known() -> dict[str, CheckSet]:
     """Return the sets by name: those of a node from the shortest to the longest, then others."""
-    text = Path(__file__).with_name("sets.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, CheckSet]).validate_python(yaml.safe_load(text))
+    path = Path(__file__).with_name("sets.yaml")
+    return validated(dict[str, CheckSet], yaml_files.read(path), path)
 
 
 def require(name: str) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from fabricheck.core.text import reason_of
+from fabricheck.core.models import StrictModel, reason_of
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 
 Name = Annotated[str, Field(min_length=1)]
@@ -33,13 +33,11 @@ Kernels = Annotated[list[StreamOperation], Field(min_length=1)]
 Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
-class _Section(BaseModel):
-    # Keys that are not named here are ReFrame's, or a single check's.
-    model_config = ConfigDict(defer_build=True, strict=True, extra="allow")
+class _Section(StrictModel, extra="allow"):
+    """A section in which keys that are not named here are ReFrame's, or a single check's."""
 
 
-class _Bound(_Section):
-    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
+class _Bound(StrictModel):
     value: Positive
     origin: Literal["published", "derived"]
     how: Name
@@ -47,15 +45,13 @@ class _Bound(_Section):
     bytes_counted: BytesOfCopy = "once"
 
 
-class _Rounds(_Section):
-    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
+class _Rounds(StrictModel):
     iterations: Count = 1
     warm_up: Annotated[int, Field(ge=0)] = 0
     window: Count = 1
 
 
-class _Osu(_Section):
-    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
+class _Osu(StrictModel):
     sizes: Sizes | None = None
     pair_sizes: Sizes | None = None
     collective_sizes: Sizes | None = None
@@ -63,8 +59,7 @@ class _Osu(_Section):
     latency_rounds: _Rounds | None = None
 
 
-class _Rccl(_Section):
-    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
+class _Rccl(StrictModel):
     scan_sizes: Sizes | None = None
 
 
@@ -115,8 +110,7 @@ class _System(_Section):
     partitions: Annotated[list[_Partition], Field(min_length=1)]
 
 
-class _RcclNodes(_Section):
-    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid")
+class _RcclNodes(StrictModel):
     modules: Names = []
     variables: dict[Name, str] = {}
     srun: Names = []

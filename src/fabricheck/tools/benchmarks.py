@@ -14,20 +14,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from fabricheck.core import strict_json
 from fabricheck.core.errors import (
     FabricheckError,
     OtherRunError,
     RanksApartError,
-    UsageError,
     WrongSettingError,
 )
-from fabricheck.core.text import first_fault, first_names, read_text
+from fabricheck.core.models import StrictModel
+from fabricheck.core.text import first_names
 from fabricheck.core.vocabulary import (
     BETTER,
     NCCL_COLLECTIVES,
@@ -126,11 +124,7 @@ Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
 Command = Annotated[str, Field(min_length=1)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(defer_build=True, strict=True, extra="forbid", frozen=True)
-
-
-class Launch(_Part):
+class Launch(StrictModel):
     """One launch of a program of the tool.
 
     name: of its output files, ``NAME.out`` and ``NAME.err``. command: the line for a shell,
@@ -176,7 +170,7 @@ class Launch(_Part):
         return (self.program, self.ranks, *self.devices, "sizes", *self.sizes)
 
 
-class Plan(_Part):
+class Plan(StrictModel):
     """All launches of one result document.
 
     buffers: the memory of the messages. accelerator: the accelerator that OSU's banner must name;
@@ -223,22 +217,6 @@ class Plan(_Part):
             if tool.verifies_apart and not one.verifies and one.measured not in verified:
                 raise ValueError(f"no launch verifies what {one.name} measures")
         return self
-
-
-def read_plan(path: Path) -> Plan:
-    """Read the file of a plan.
-
-    :raises NotFoundError: when there is no such file.
-    :raises UsageError: when it is not a plan, with the place of the first fault.
-    """
-    text = read_text(path)
-    try:
-        plan = Plan.model_validate_json(text)
-    except ValidationError as error:
-        place, reason = first_fault(error)
-        raise UsageError(f"{path}: {place or 'the plan'}: {reason}.") from None
-    strict_json.parse(text, path)
-    return plan
 
 
 def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:

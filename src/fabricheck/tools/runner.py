@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from fabricheck.core import ending_signals
-from fabricheck.core.errors import FabricheckError, InvalidDocument, InvalidFile, InvalidInputError
+from fabricheck.core.errors import FabricheckError, InvalidFile, InvalidInputError
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT
 
@@ -237,7 +237,7 @@ def recorded_code(error: FabricheckError) -> int:
     What a command line calls an invalid input is another program's output here, unless it is a file
     of this suite or of the kernel.
     """
-    of_file = isinstance(error, InvalidFile | InvalidDocument)
+    of_file = isinstance(error, InvalidFile)
     if error.exit_code == EXIT_INVALID_INPUT and not of_file:
         return EXIT_CODE["tool"]
     return error.exit_code

@@ -12,7 +12,7 @@ from typing import Any
 
 from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import strict_json
-from fabricheck.core.errors import GarbledOutput, InvalidDocument, OtherRunError, WrongDataError
+from fabricheck.core.errors import GarbledOutput, InvalidFile, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
 
 #: In GB/s (1e9 bytes per second), a latency in ns; None without a measurement.
@@ -84,7 +84,7 @@ class _Reader:
             raise self.garbled("the text is empty, so nvbandwidth did not finish")
         try:
             value = strict_json.parse(text, self.origin)
-        except InvalidDocument as error:
+        except InvalidFile as error:
             raise self.garbled(
                 f"it is cut off, or not JSON of nvbandwidth: it {error.reason}"
             ) from None

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fabricheck.core.models import StrictModel
 
 #: Above this power of ten the odds depend on the assumed noise and are not printed.
 _SURE = 12
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        defer_build=True,
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-    )
-
-
-class Degraded(_Strict):
+class Degraded(StrictModel):
     """A degraded component."""
 
     component: str
@@ -57,7 +50,7 @@ class Degraded(_Strict):
         return f"{self.loss_percent:.2g} %"
 
 
-class Diagnosis(_Strict):
+class Diagnosis(StrictModel):
     """The explanation of a node's misses: its missed limits and its differences from the model."""
 
     node_model: str | None = None

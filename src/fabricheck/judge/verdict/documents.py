@@ -17,8 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 import fabricheck
 from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
+from fabricheck.core.models import first_fault
 from fabricheck.core.nodelists import is_several, natural
-from fabricheck.core.text import first_fault, read_text
+from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.diagnosis import model as diagnosis

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from fabricheck.core.models import StrictModel
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.rules import Evidence, NodeStatus
@@ -17,16 +18,7 @@ from fabricheck.results.requested_nodes import Moment
 Kind = Literal["measured", "simulated", "nothing"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        defer_build=True,
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-    )
-
-
-class Reason(_Strict):
+class Reason(StrictModel):
     """Why a node's verdict is not PASS."""
 
     status: NodeStatus
@@ -41,7 +33,7 @@ class Reason(_Strict):
     """The metric that missed its reference; null otherwise."""
 
 
-class Device(_Strict):
+class Device(StrictModel):
     """A device of the node, as its runtime presents it."""
 
     index: int
@@ -51,7 +43,7 @@ class Device(_Strict):
     unique_id: str | None
 
 
-class Versions(_Strict):
+class Versions(StrictModel):
     """The versions behind the results; several of one kind if they differ."""
 
     fabricheck: list[str]
@@ -86,7 +78,7 @@ Doubt = Literal[
 ]
 
 
-class Drain(_Strict):
+class Drain(StrictModel):
     """Whether to drain a failed node: what speaks for it and what against."""
 
     live: bool
@@ -101,7 +93,7 @@ class Drain(_Strict):
     """What is missing, or speaks against it; empty where it is live."""
 
 
-class AllAlike(_Strict):
+class AllAlike(StrictModel):
     """A check that all nodes that ran it with the same software failed by one rule."""
 
     check: str
@@ -112,7 +104,7 @@ class AllAlike(_Strict):
     """The versions of their driver; empty where they are unknown."""
 
 
-class RanIn(_Strict):
+class RanIn(StrictModel):
     """A session that the verdict covers."""
 
     id: str
@@ -123,14 +115,14 @@ class RanIn(_Strict):
     """The results folder."""
 
 
-class SkippedCheck(_Strict):
+class SkippedCheck(StrictModel):
     """A check that did not run."""
 
     check: str
     why: str
 
 
-class Checks(_Strict):
+class Checks(StrictModel):
     """The checks of a node: each counts once, however often it ran."""
 
     passed: int = Field(ge=0)
@@ -140,7 +132,7 @@ class Checks(_Strict):
     missing: list[str]
 
 
-class NodeVerdict(_Strict):
+class NodeVerdict(StrictModel):
     """The verdict on one node."""
 
     form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
@@ -188,7 +180,7 @@ class NodeVerdict(_Strict):
         return provisional.told(self.status, self.provisional)
 
 
-class Row(_Strict):
+class Row(StrictModel):
     """One node in the verdict on all."""
 
     node: str
@@ -222,7 +214,7 @@ class Row(_Strict):
         return provisional.told(self.status, self.provisional)
 
 
-class Verdict(_Strict):
+class Verdict(StrictModel):
     """The verdict on all nodes of a session."""
 
     form: Literal["fabricheck-verdict-2"] = "fabricheck-verdict-2"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.yaml_files import read_mapping, validated
+from fabricheck.core.models import validated
+from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node import NodeModel
 from fabricheck.node.loading import node_directory
 from fabricheck.node.schema import Quantity

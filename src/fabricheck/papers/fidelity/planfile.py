@@ -5,31 +5,27 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     model_validator,
 )
 
+from fabricheck.core.models import StrictModel
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 
-# YAML's true is not accepted as 1.
-Count = Annotated[int, Field(gt=0, strict=True)]
-Part = Annotated[float, Field(gt=0, strict=True)]
+Count = Annotated[int, Field(gt=0)]
+Part = Annotated[float, Field(gt=0)]
 
 #: One or several words; a single word may stand without a list.
 Words = Annotated[
-    tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+    tuple[str, ...],
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+    Field(strict=False),
 ]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Tolerance(_Section):
+class Tolerance(StrictModel):
     """Relative deviations that count as reproduced."""
 
     bandwidth: Part
@@ -37,7 +33,7 @@ class Tolerance(_Section):
     fitted: Part
 
 
-class ProgramRun(_Section):
+class ProgramRun(StrictModel):
     """One run of a program; ``arguments`` are separated by blanks.
 
     A program of several ranks names a ``placement`` of the node model, or a number of ``ranks``,
@@ -64,7 +60,7 @@ class ProgramRun(_Section):
         return self
 
 
-class Read(_Section):
+class Read(StrictModel):
     """The series to read from a run, and the conversion of its value.
 
     Several operations run in sequence: their times are added. They may come from several runs.
@@ -83,7 +79,7 @@ class Read(_Section):
     rank: bool = False
 
 
-class Entry(_Section):
+class Entry(StrictModel):
     """Records, and the source of their values: a pattern over places, or places by record."""
 
     title: str
@@ -102,7 +98,7 @@ class Entry(_Section):
         return self
 
 
-class Lost(_Section):
+class Lost(StrictModel):
     """A rule on the fraction by which values are below others, as records are below records.
 
     Both are patterns of ids, in which {rank} is the index of a place. The fraction is ``above`` a
@@ -121,7 +117,7 @@ class Lost(_Section):
         return self
 
 
-class Statement(_Section):
+class Statement(StrictModel):
     """A rule on simulated values, from published ranges, bounds or approximate values.
 
     With ``against``, a value is the fraction by which ``read`` is below it.
@@ -131,9 +127,9 @@ class Statement(_Section):
     read: Read
     against: Read | None = None
     places: str | None = None
-    ratio: tuple[str, str] | None = None
+    ratio: Annotated[tuple[str, str] | None, Field(strict=False)] = None
     near: str | None = None
-    between: tuple[str, str] | None = None
+    between: Annotated[tuple[str, str] | None, Field(strict=False)] = None
     below: str | None = None
     lost: Lost | None = None
 
@@ -156,14 +152,14 @@ class Statement(_Section):
         return self.between or tuple(filter(None, (self.near, self.below)))
 
 
-class MatrixOf(_Section):
+class MatrixOf(StrictModel):
     """A matrix to print: a pattern of records in `predicted` and `fitted`."""
 
     title: str
     records: str
 
 
-class Also(_Section):
+class Also(StrictModel):
     """Records of a system with another node model that are compared nevertheless, and why."""
 
     system: str
@@ -171,14 +167,14 @@ class Also(_Section):
     reason: str
 
 
-class Aim(_Section):
+class Aim(StrictModel):
     """Experiments whose predicted records are counted together, with a remark."""
 
     experiments: list[str]
     remark: str | None = None
 
 
-class PlanFile(_Section):
+class PlanFile(StrictModel):
     """The whole plan file."""
 
     format: Literal[1]

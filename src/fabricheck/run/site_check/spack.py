@@ -8,10 +8,12 @@ from pathlib import Path
 
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.models import read_model
 from fabricheck.run.site_check import externals
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.partitions import Section
-from fabricheck.site.software import lock, record
+from fabricheck.site.software import record
+from fabricheck.site.software.lock import Lock
 from fabricheck.tools.runner import last_words
 
 #: The first Spack that writes, and so reads, each format of a lock.
@@ -42,26 +44,30 @@ def check(environment: Section, machine: Machine) -> Iterator[Finding]:
         return
     path, found = read
     yield from _spack(machine, name, found, installed)
-    yield _installed(extras, name, installed)
+    if installed:
+        yield ok(f"The Spack environment {name} is installed in {record.home(name)}.")
+    else:
+        yield missing(
+            f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
+            f"spack-env/install {name}."
+        )
     yield from externals.check(machine, path, found, installed)
     yield from _gtl(machine, found, str(extras["runtime"]))
 
 
-def _read(name: str) -> tuple[Path, lock.Lock] | str:
+def _read(name: str) -> tuple[Path, Lock] | str:
     """Return the lock of what is installed, else the committed one, or what is wrong with it."""
     committed = checkout.ROOT / "spack-env" / name / "spack.lock"
     for path in (record.home(name) / "spack.lock", committed):
         if path.is_file():
             try:
-                return path, lock.read(path)
+                return path, read_model(path, Lock)
             except FabricheckError as error:
                 return f"The lock of Spack environment {name} cannot be used: {error}"
     return f"The Spack environment {name} has no lock: there is no {committed}."
 
 
-def _spack(
-    machine: Machine, name: str, found: lock.Lock | None, installed: bool
-) -> Iterator[Finding]:
+def _spack(machine: Machine, name: str, found: Lock | None, installed: bool) -> Iterator[Finding]:
     if machine.which("spack") is None:
         if installed:
             yield ok("Spack is not on the PATH, but what it installs exists.")
@@ -90,16 +96,7 @@ def _spack(
         yield ok(f"Spack {version} is on the PATH{made}.")
 
 
-def _installed(extras: Section, name: str, installed: bool) -> Finding:
-    if installed:
-        return ok(f"The Spack environment {name} is installed in {record.home(name)}.")
-    return missing(
-        f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
-        f"spack-env/install {name}."
-    )
-
-
-def _gtl(machine: Machine, found: lock.Lock, runtime: str) -> Iterator[Finding]:
+def _gtl(machine: Machine, found: Lock, runtime: str) -> Iterator[Finding]:
     library = GTL.get(runtime)
     cray = [spec for spec in found.externals if spec.name == "cray-mpich"]
     if library is None or not cray:

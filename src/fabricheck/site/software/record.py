@@ -1,25 +1,23 @@
 """The record of a session's software: Spack's lock and concrete specs of each environment.
 
 It is written when a session starts, for the environments that it runs, in the folder ``software``
-among the outputs of its checks: ``software.json``, and for programs from a Spack environment its
-lock and a list of its concrete specs.
+among the outputs of its checks: ``software.json``, and the lock of each Spack environment.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.core.text import read_model, read_text
+from fabricheck.core.models import StrictModel, parse_model, read_model
+from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_all
-from fabricheck.site.software import lock
+from fabricheck.site.software.lock import Lock
 
 #: The folder among a session's outputs, and the file in it that describes the rest.
 FOLDER, FILE = "software", "software.json"
@@ -52,21 +50,11 @@ class Used:
         return f"{self.system} {self.environ}"
 
 
-@dataclass(frozen=True)
-class Told:
-    """The statement about one environment, and the files that are kept of it (name and text)."""
-
-    says: Sequence[str]
-    files: Mapping[str, str] = field(default_factory=dict)
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="ignore")
+class _Entry(StrictModel, extra="ignore"):
     says: list[str]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="ignore")
+class _Record(StrictModel, extra="ignore"):
     written: float
     environments: list[_Entry]
 
@@ -87,37 +75,44 @@ def write(folder: Path, used: Iterable[Used]) -> list[str]:
     :raises NotFoundError: when the record cannot be written.
     """
     chosen = {(one.system, one.environ): one for one in used}
-    told = {key: tell(one) for key, one in sorted(chosen.items())}
-    record = {
-        "written": time.time(),
-        "environments": [
+    texts: dict[Path, str] = {}
+    entries = []
+    sentences: list[str] = []
+    for (system, environ), one in sorted(chosen.items()):
+        says, locked = describe(one)
+        sentences += says
+        name = f"{system}.{environ}.spack.lock"
+        if locked is not None:
+            texts[folder / FOLDER / name] = locked
+        entries.append(
             {
                 "system": system,
                 "environment": environ,
-                "spack_environment": chosen[system, environ].extras.get("spack_environment"),
-                **{name: chosen[system, environ].extras.get(name) for name in PROGRAMS},
-                "files": sorted(one.files),
-                "says": list(one.says),
+                "spack_environment": one.extras.get("spack_environment"),
+                **{extra: one.extras.get(extra) for extra in PROGRAMS},
+                "files": [] if locked is None else [name],
+                "says": says,
             }
-            for (system, environ), one in told.items()
-        ],
-    }
-    target = folder / FOLDER
-    target.mkdir(parents=True, exist_ok=True)
-    texts = {target / name: text for one in told.values() for name, text in one.files.items()}
-    write_all({**texts, target / FILE: json.dumps(record, indent=1) + "\n"})
-    return [sentence for one in told.values() for sentence in one.says]
+        )
+    record = {"written": time.time(), "environments": entries}
+    target = folder / FOLDER / FILE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_all({**texts, target: json.dumps(record, indent=1) + "\n"})
+    return sentences
 
 
-def tell(used: Used) -> Told:
-    """Return what one environment's programs are built from, and the files that prove it."""
+def describe(used: Used) -> tuple[list[str], str | None]:
+    """Return what one environment's programs are built from, and the text of its lock.
+
+    The lock is None where there is none, or no program is from a Spack environment.
+    """
     folders = {
         what: Path(used.extras[name]) for name, what in PROGRAMS.items() if used.extras.get(name)
     }
     name = used.extras.get("spack_environment")
     if not name:
         listed = " and ".join(f"the {what} of {folder}" for what, folder in folders.items())
-        return Told([f"{used.title}: {listed} are not from a Spack environment."])
+        return [f"{used.title}: {listed} are not from a Spack environment."], None
     own = [what for what, folder in folders.items() if is_inside(folder, home(name))]
     elsewhere = [
         f"{used.title}: the {what} of {folder} are not from the Spack environment {name}."
@@ -125,37 +120,26 @@ def tell(used: Used) -> Told:
         if what not in own
     ]
     if not own:
-        return Told(elsewhere)
-    sentence, files = _of_environment(used, name, " and ".join(f"the {what}" for what in own))
-    return Told([sentence, *elsewhere], files)
-
-
-def _of_environment(used: Used, name: str, what: str) -> tuple[str, dict[str, str]]:
+        return elsewhere, None
+    built = " and ".join(f"the {what}" for what in own)
+    says = f"{used.title}: {built} are from the Spack environment {name}"
     path = home(name) / "spack.lock"
-    says = f"{used.title}: {what} are from the Spack environment {name}"
     try:
         text = read_text(path)
     except FabricheckError as error:
-        return f"{says}, whose lock is not kept: {error}", {}
+        return [f"{says}, whose lock is not kept: {error}", *elsewhere], None
     # A lock that cannot be read here is kept all the same: another Spack may read it.
-    stem = f"{used.system}.{used.environ}"
-    files = {f"{stem}.spack.lock": text}
     try:
-        found = lock.parse(text, path)
+        found = parse_model(text, Lock, path)
     except InvalidInputError as error:
-        return f"{says}, whose concrete specs are unknown: {error}", files
-    files[f"{stem}.specs.txt"] = found.listing
-    roots = ", ".join(spec.short for spec in found.root_specs)
-    lacks = (
-        ""
-        if any(spec.name == OWN_PACKAGE for spec in found.specs)
-        else (f"; the lock has no {OWN_PACKAGE}, so it does not state what they were built from")
+        return [f"{says}, whose concrete specs are unknown: {error}", *elsewhere], text
+    has_own = any(spec.name == OWN_PACKAGE for spec in found.concrete_specs.values())
+    lacks = f"; the lock has no {OWN_PACKAGE}, so it does not state what they were built from"
+    sentence = (
+        f"{says}: {', '.join(found.root_names)} ({len(found.concrete_specs)} specs, "
+        f"{len(found.externals)} of them external){'' if has_own else lacks}."
     )
-    return (
-        f"{says}: {roots} ({len(found.specs)} specs, {len(found.externals)} of them external, "
-        f"in {FOLDER}/{stem}.specs.txt){lacks}.",
-        files,
-    )
+    return [sentence, *elsewhere], text
 
 
 def is_inside(folder: Path, environment: Path) -> bool:

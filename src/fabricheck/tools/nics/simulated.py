@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from fabricheck.core import strict_json
-from fabricheck.core.errors import InvalidDocument, InvalidFile
+from fabricheck.core.errors import InvalidFile
+from fabricheck.core.models import validated
 from fabricheck.core.text import count, read_text
-from fabricheck.core.yaml_files import validated
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Place, slingshot_address
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
@@ -80,7 +80,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = strict_json.parse(text, path)
         content["node"]["name"], content["node"]["overlay"]
-    except (InvalidDocument, KeyError, TypeError):
+    except (InvalidFile, KeyError, TypeError):
         raise InvalidFile(path, None, "this is not the platform of a simulated node") from None
     return content
 

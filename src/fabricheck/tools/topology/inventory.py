@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 from fabricheck.core import strict_json
 from fabricheck.core.errors import (
     FabricheckError,
-    InvalidDocument,
     InvalidFile,
     NotFoundError,
     PreventedBySetting,
@@ -119,7 +118,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     """Read a description from a text."""
     try:
         content: dict[str, Any] = strict_json.parse(text, path)
-    except InvalidDocument:
+    except InvalidFile:
         raise InvalidFile(path, None, f"this is no description by {PROGRAM}") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise InvalidFile(path, None, f"this is no description by {PROGRAM}")
