@@ -25,7 +25,7 @@ from pathlib import Path
 
 import polars as pl
 
-from fabricheck.judge.fleet import odd, reading
+from fabricheck.judge.fleet import outliers, reading
 from fleet import drawn
 from fleet.drawn import Fault
 
@@ -118,7 +118,7 @@ def found(nodes: int, metrics: int, seed: int) -> None:
             path = Path(folder, "fleet.parquet")
             drawn.fleet(nodes, seed + 10_000 * at, planted, metrics).write_parquet(path)
             (partition,) = reading.read([str(path)]).partitions
-            odd_ones = {one.node for one in odd.judge(partition).odd}
+            odd_ones = {one.node for one in outliers.judge(partition).outliers}
             names = drawn.names(nodes)
             told = [
                 sum(names[one.node] in odd_ones for one in planted if one.where == where)
@@ -180,7 +180,7 @@ def main() -> None:
                 print(one.said)
         wanted = {drawn.names(nodes)[one.node] for one in planted}
         told = json.loads(timed([*ours, str(folder / "fleet.parquet"), "--json"]).said)
-        named = {one["node"] for part in told["partitions"] for one in part["odd"]}
+        named = {one["node"] for part in told["partitions"] for one in part["outliers"]}
         print(f"{len(named & wanted)} of {len(wanted)} faults found, {len(named - wanted)} false")
         if options.superbench:
             version = subprocess.run(

@@ -7,7 +7,7 @@ import pytest
 
 import distributed_sessions
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.judge.fleet import reading, text
+from fabricheck.judge.fleet import findings, reading
 from fleet import drawn
 
 CHECKS = ("stream_local", "mpi_collectives")
@@ -129,7 +129,7 @@ def test_a_job_over_nodes_has_a_node_without_any_result(tmp_path):
     (partition,) = fleet.partitions
     assert partition.nodes == ["node1", "node2", "node10"]
     assert fleet.lost == ["node3"]
-    sessions = reading.sessions(fleet.of_nodes(["node2"]))
+    sessions = fleet.sessions(["node2"])
     assert [session for session, _ in sessions["node2"]] == ["run-0"]
 
 
@@ -142,7 +142,7 @@ def test_networks_are_a_partition_of_their_own(rows, tmp_path):
     assert "n[01-02]" not in nodes.nodes
     assert (networks.title, networks.size) == (f"{nodes.where} (networks)", "1 network")
     # Metrics of nodes are not missing of it.
-    assert text.findings(fleet).fewer == {}
+    assert findings.findings(fleet).fewer == {}
 
 
 def test_sessions_and_documents_are_read_as_everywhere():
@@ -155,4 +155,4 @@ def test_sessions_and_documents_are_read_as_everywhere():
     assert [len(one.metrics) for one in fleet.partitions] == [125, 254]
     facts = dict(fleet.facts.filter(pl.col("node") == "vm").select("fact", "value").iter_rows())
     assert facts["driver"] == "nvidia 580.159.04"
-    assert reading.sessions(fleet.of_nodes(["vm"])) == {"vm": [("run-0", str(session))]}
+    assert fleet.sessions(["vm"]) == {"vm": [("run-0", str(session))]}

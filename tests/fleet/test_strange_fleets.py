@@ -10,7 +10,7 @@ import pytest
 
 from fabricheck.cli import app
 from fabricheck.judge.calibration import groups
-from fabricheck.judge.fleet import odd, reading, shapes
+from fabricheck.judge.fleet import outliers, reading
 from fleet import drawn
 
 NODES = 40
@@ -216,27 +216,6 @@ def test_a_problem_is_said_once(table, capsys):
     assert len(reading.read([str(table), str(table.parent / "x.json")]).problems) == 1
 
 
-def test_a_series_without_a_value_has_no_part_in_the_shape():
-    odd_one = odd.Odd("n1", 2.0, (far("GB/s", 0.1),), ())
-    part = reading.Partition("a:b", "measured", ["n1", "n2", "n3"], [], pl.DataFrame())
-    judged = odd.Judged(part, (), (odd_one,), {}, {})
-    rows = pl.DataFrame(
-        {
-            "kind": "series", "clock": "measured", "experiment": "E1",
-            "node": [node for node in ("n1", "n2", "n3") for _ in range(4)],
-            "device": [0, 1, 2, 3] * 3,
-            "value": [9.0, 10.0, 10.0, None, 10.0, 10.1, None, 10.0, 10.1, 10.0, None, 10.0],
-        }
-    )  # fmt: skip
-    told = {"experiment", "device"}
-    rows = rows.with_columns(pl.lit(None).alias(one) for one in reading.SERIES if one not in told)
-    assert dict(shapes._of_series(judged, rows))["n1"].what.startswith("device 0")
-
-
-def far(unit, behind):
-    return odd.Far(reading.Metric("rocm", "E1", "a", "b", unit), 0, 1.0, 1.0, behind, 2.0)
-
-
 def test_an_absurd_value_hides_no_groups():
     assert groups.split([*(100.0 + at for at in range(19)), 1e300], "GB/s", 5) is None
     # Two groups without a gap between them.
@@ -247,7 +226,7 @@ def test_an_absurd_value_hides_no_groups():
         "a:b", "measured", [f"n{at}" for at in range(47)], [metric],
         pl.DataFrame({"0": [*values, 1e300]}),
     )  # fmt: skip
-    (one,) = odd.judge(part).distributions
+    (one,) = outliers.judge(part).distributions
     assert one.groups is not None and 20 <= len(one.groups.slow) <= 26
 
 
@@ -263,12 +242,12 @@ def test_a_count_of_faults_is_said_as_a_count(capsys, healthy, write):
     path = write(faulty(healthy))
     code, out, _ = run(capsys, path)
     assert code == 14 and lines_from(out, "  n17: ")[0].endswith(
-        "one metric, p2p_kernel differences; farthest p2p_kernel differences 3 (median 0)"
+        "more faults in 1 of 13 metrics; farthest p2p_kernel differences 3 (median 0)"
     )
     (line,) = (one for one in out.splitlines() if one.startswith("  n17: "))
     assert "%" not in line
     code, out, _ = run(capsys, path, "--json")
-    (one,) = json.loads(out)["partitions"][0]["odd"]
+    (one,) = json.loads(out)["partitions"][0]["outliers"]
     assert one["values"][0]["behind"] is None and one["values"][0]["value"] == 3
     code, out, _ = run(capsys, write(faulty(healthy, ""), "none.parquet"), "--after", path)
     assert code == 10 and "n17 by 3 in p2p_kernel differences" in out

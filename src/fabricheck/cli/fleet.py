@@ -14,7 +14,7 @@ from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.core.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from fabricheck.judge.fleet.text import Findings
+    from fabricheck.judge.fleet.findings import Findings
 
 
 @commands.command("fleet")
@@ -50,7 +50,7 @@ def fleet(
     Ends with 14 when a node stands out, 10 when something is worse after, 4 when something cannot
     be read, 11 when nodes or metrics are missing; 0 otherwise.
     """
-    from fabricheck.judge.fleet import reading, text
+    from fabricheck.judge.fleet import findings, reading, text
 
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{page}: the page is HTML; the name must end with .html or .htm.")
@@ -60,7 +60,7 @@ def fleet(
         # A column that only some questions need is damaged, or differs between tables.
         found = _found(what or [], after or [], every, each=True)
     if as_json:
-        output.write_json(text.as_json(found))
+        output.write_json(findings.as_json(found))
     else:
         for line in text.lines(found):
             typer.echo(printable(line))
@@ -79,12 +79,12 @@ def fleet(
 
 def _found(what: list[str], after: list[str], every: bool, each: bool = False) -> Findings:
     """Return the findings on what the names stand for; each: look at each table by itself."""
-    from fabricheck.judge.fleet import changes, reading, text
+    from fabricheck.judge.fleet import changes, findings, reading
 
     later = reading.read(after, every, each) if after else None
     earlier = reading.read(what, every, each)
     changed = changes.compare(earlier, later) if later is not None else None
-    return text.findings(later or earlier, changed)
+    return findings.findings(later or earlier, changed)
 
 
 def _write(page: Path, found: Findings) -> None:

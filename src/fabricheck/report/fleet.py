@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,8 @@ import fabricheck
 from fabricheck.core.amounts import number
 from fabricheck.core.text import count
 from fabricheck.judge.fleet import text
-from fabricheck.judge.fleet.odd import BEHIND, Distribution, Judged
-from fabricheck.judge.fleet.text import Findings
+from fabricheck.judge.fleet.findings import Findings
+from fabricheck.judge.fleet.outliers import BEHIND, Distribution, PartitionOutliers
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 
 #: The most rows of a table on the page; --json has all.
@@ -73,7 +74,7 @@ def html(found: Findings, path: Path) -> str:
     :param path: where it is to be written, from which its links start.
     """
     template = templates(html=True).get_template("fleet.html.j2")
-    worst = list(found.odd)
+    worst = list(found.outliers)
     return template.render(
         found=found,
         fleet=found.fleet,
@@ -85,7 +86,7 @@ def html(found: Findings, path: Path) -> str:
         more=max(0, len(worst) - MOST),
         most=MOST,
         links=_links(found, path),
-        distributions=[(judged, *_distributions(judged)) for judged in found.judged],
+        distributions=[(part, *_distributions(part)) for part in found.partitions],
         say=text,
         count=count,
         kinds=KINDS,
@@ -96,7 +97,7 @@ def html(found: Findings, path: Path) -> str:
 def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
     """Return by node the names of its sessions with a link: to their page, else to their file."""
     links: dict[str, list[tuple[str, str]]] = {}
-    for node, sessions in found.home.items():
+    for node, sessions in found.sessions.items():
         for session, origin in sessions:
             if not origin:
                 continue
@@ -109,17 +110,15 @@ def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
 
 def _maps(found: Findings) -> Iterator[Map]:
     states: dict[str, str] = dict.fromkeys(found.fewer, "fewer")
-    for split in found.splits:
-        if split.counts and split.kind != "slow majority":
-            states |= dict.fromkeys(split.nodes, "group")
-    if found.changes is not None:
-        worse = (one.node for each in found.changes.partitions for one in each.worse.odd)
-        states |= dict.fromkeys(worse, "worse")
-    states |= dict.fromkeys((one.node for _, one, _ in found.odd), "odd")
+    for groups in found.groups:
+        if groups.counts and groups.kind != "slow majority":
+            states |= dict.fromkeys(groups.slow, "group")
     changed = found.changes.partitions if found.changes is not None else ()
-    lost = {one.where: one.lost for one in changed}
-    for at, judged in enumerate(found.judged):
-        part = judged.partition
+    states |= dict.fromkeys((one.node for each in changed for one in each.worse), "worse")
+    states |= dict.fromkeys((one.node for _, one in found.outliers), "odd")
+    lost = {one.partition: one.lost for one in changed}
+    for at, outliers in enumerate(found.partitions):
+        part = outliers.partition
         own = {node: states.get(node, "fine") for node in part.nodes}
         own |= dict.fromkeys(lost.get(part.title, ()), "lost")
         if at == 0:
@@ -200,28 +199,23 @@ def legend(state: str) -> Markup:
     )
 
 
-def _distributions(judged: Judged) -> tuple[list[Drawn], list[Distribution]]:
-    """Return the metrics that are drawn, those of odd nodes and groups first, and the others."""
-    odd: dict[int, int] = {}
-    for one in judged.odd:
-        for far in one.values:
-            odd[far.number] = odd.get(far.number, 0) + 1
-    usable = [one for one in judged.distributions if math.isfinite(one.median) and one.median]
-    usable.sort(key=lambda one: (one.groups is None, -odd.get(one.number, 0), -one.spread))
-    drawn = [
-        Drawn(one, _histogram(judged, one), odd.get(one.number, 0)) for one in usable[:MOST_DRAWN]
-    ]
+def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribution]]:
+    """Return the metrics that are drawn, those of outliers and groups first, and the others."""
+    odd = Counter(value.metric for one in part.outliers for value in one.values)
+    usable = [one for one in part.distributions if math.isfinite(one.median) and one.median]
+    usable.sort(key=lambda one: (one.groups is None, -odd[one.metric], -one.spread))
+    drawn = [Drawn(one, _histogram(part, one), odd[one.metric]) for one in usable[:MOST_DRAWN]]
     shown = {one.one.number for one in drawn}
-    return drawn, [one for one in judged.distributions if one.number not in shown]
+    return drawn, [one for one in part.distributions if one.number not in shown]
 
 
-def _histogram(judged: Judged, one: Distribution) -> Markup:
+def _histogram(part: PartitionOutliers, one: Distribution) -> Markup:
     """Return the numbers of nodes by their distance from the median, on a logarithmic axis.
 
     The ends are twice the limit, or twice the distance of the groups; what is beyond is in the
     outer bars.
     """
-    values = judged.partition.values.to_series(one.number)
+    values = part.partition.values.to_series(one.number)
     better = values / one.median - 1
     limit = one.limit if math.isfinite(one.limit) else BEHIND
     spread = max(3 * one.spread, BEHIND)

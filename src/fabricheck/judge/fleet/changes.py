@@ -2,19 +2,19 @@
 
 A metric over the nodes is judged as a series of two sessions is (judge/comparison): the nodes'
 values are its samples, and the floors are those of compare. A single node is judged by how it
-changed beside the others, by the rule of odd nodes.
+changed beside the others, by the rule of outliers.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from fabricheck.core import nodelists
+from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import groups
 from fabricheck.judge.comparison.judging import (
     FLOORS,
@@ -22,12 +22,10 @@ from fabricheck.judge.comparison.judging import (
     Decision,
     Estimate,
     judge,
-    noise_kind,
-    noise_of_name,
 )
-from fabricheck.judge.fleet import odd
-from fabricheck.judge.fleet.odd import Distribution, Judged
-from fabricheck.judge.fleet.reading import SERIES, STREAMING, Fleet, Metric, Partition
+from fabricheck.judge.fleet import outliers
+from fabricheck.judge.fleet.outliers import NodeGroups, Outlier, PartitionOutliers, groups_of
+from fabricheck.judge.fleet.reading import Fleet, Metric, Partition
 from fabricheck.results.session import PASSED, SKIPPED
 
 #: The most nodes whose values are the samples of a metric, evenly spaced in their order: the
@@ -50,18 +48,19 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class OfPartition:
+class PartitionChanges:
     """What changed in one partition.
 
-    changed: its metrics. worse, better: the nodes that changed beside the others, as judged nodes,
-    and the groups of nodes that did.
-    gone, came: the metrics that only one time has. lost, new: the nodes likewise.
+    metrics: those that both times have. worse, better: the nodes that changed beside the others.
+    moved: the groups of nodes that became worse beside the others. gone, came: the metrics that
+    only one time has. lost, new: the nodes likewise.
     """
 
-    where: str
-    changed: tuple[Changed, ...]
-    worse: Judged
-    better: Judged
+    partition: str
+    metrics: tuple[Changed, ...]
+    worse: tuple[Outlier, ...]
+    better: tuple[Outlier, ...]
+    moved: tuple[NodeGroups, ...]
     gone: tuple[Metric, ...]
     came: tuple[Metric, ...]
     lost: tuple[str, ...]
@@ -69,7 +68,7 @@ class OfPartition:
 
     def judged(self, judgement: str) -> list[Changed]:
         """Return the metrics of one judgement, the greatest change first."""
-        found = [one for one in self.changed if one.decision.judgement == judgement]
+        found = [one for one in self.metrics if one.decision.judgement == judgement]
         return sorted(found, key=lambda one: -abs(math.log(one.decision.ratio or 1.0)))
 
 
@@ -104,7 +103,7 @@ class Changes:
 
     before: Fleet
     after: Fleet
-    partitions: tuple[OfPartition, ...]
+    partitions: tuple[PartitionChanges, ...]
     only_before: tuple[Partition, ...]
     only_after: tuple[Partition, ...]
     facts: tuple[Fact, ...]
@@ -113,9 +112,8 @@ class Changes:
     @property
     def worse(self) -> bool:
         """Whether something is worse."""
-        return any(one.judged("worse") or one.worse.odd for one in self.partitions) or any(
-            one.worse for one in self.checks
-        )
+        parts = any(one.judged("worse") or one.worse or one.moved for one in self.partitions)
+        return parts or any(one.worse for one in self.checks)
 
     @property
     def missing(self) -> bool:
@@ -127,11 +125,10 @@ def compare(before: Fleet, after: Fleet) -> Changes:
     """Return what changed between two fleets, for the partitions that both have."""
     ours, theirs = ({one.key: one for one in each.partitions} for each in (before, after))
     pairs = [(one, theirs[key]) for key, one in ours.items() if key in theirs]
-    kinds = kinds_of(after)
     return Changes(
         before,
         after,
-        tuple(_of_partition(one, other, kinds) for one, other in pairs),
+        tuple(_partition_changes(one, other, after) for one, other in pairs),
         tuple(one for key, one in ours.items() if key not in theirs),
         tuple(one for key, one in theirs.items() if key not in ours),
         tuple(_facts(before, after)),
@@ -139,7 +136,7 @@ def compare(before: Fleet, after: Fleet) -> Changes:
     )
 
 
-def _of_partition(before: Partition, after: Partition, floors: Mapping[Metric, str]) -> OfPartition:
+def _partition_changes(before: Partition, after: Partition, fleet: Fleet) -> PartitionChanges:
     own, theirs = ({one: at for at, one in enumerate(part.metrics)} for part in (before, after))
     both = [one for one in own if one in theirs]
     at = {node: row for row, node in enumerate(after.nodes)}
@@ -149,16 +146,16 @@ def _of_partition(before: Partition, after: Partition, floors: Mapping[Metric, s
     others = pl.Series([at[node] for node in nodes], dtype=pl.UInt32)
     ones = {one: before.values.to_series(own[one]).gather(rows) for one in both}
     twos = {one: after.values.to_series(theirs[one]).gather(others) for one in both}
-    changed = [_changed(one, ones[one], twos[one], before.clock, floors[one]) for one in both]
     # A worse median makes the percentage of the worst value better.
     rates = [one for one in both if one.unit != "%"]
-    worse = _beside_others(before, nodes, both, ones, twos, floors)
-    better = _beside_others(before, nodes, rates, twos, ones, floors)
-    return OfPartition(
+    worse = _beside_others(after, nodes, both, ones, twos)
+    better = _beside_others(after, nodes, rates, twos, ones)
+    return PartitionChanges(
         before.title,
-        tuple(changed),
-        worse,
-        better,
+        tuple(_changed(one, ones[one], twos[one], after) for one in both),
+        _beyond_floors(worse, after.noise),
+        _beyond_floors(better, after.noise),
+        tuple(one for one in groups_of(_fallen(worse, after.noise), fleet) if one.counts),
         tuple(one for one in own if one not in theirs),
         tuple(one for one in theirs if one not in own),
         tuple(node for node in before.nodes if node not in there),
@@ -166,14 +163,14 @@ def _of_partition(before: Partition, after: Partition, floors: Mapping[Metric, s
     )
 
 
-def _changed(metric: Metric, before: pl.Series, after: pl.Series, clock: str, kind: str) -> Changed:
+def _changed(metric: Metric, before: pl.Series, after: pl.Series, part: Partition) -> Changed:
     one, other = _usable(before), _usable(after)
     if not len(one) or not len(other):
         side = "A" if not len(one) else "B"
         said = f"{side} has no usable value"
-        decision = Decision("undetermined", None, None, None, FLOORS[kind], said)
+        decision = Decision("undetermined", None, None, None, FLOORS[part.noise[metric]], said)
         return Changed(metric, _median(one), _median(other), len(other), decision)
-    a, b = (_estimate(metric, each, clock, kind) for each in (one, other))
+    a, b = (_estimate(metric, each, part) for each in (one, other))
     return Changed(metric, a.median, b.median, len(other), judge(a, b))
 
 
@@ -181,17 +178,18 @@ def _usable(values: pl.Series) -> pl.Series:
     return values.filter(values.is_finite().fill_null(False)).sort()
 
 
-def _estimate(metric: Metric, values: pl.Series, clock: str, kind: str) -> Estimate:
+def _estimate(metric: Metric, values: pl.Series, part: Partition) -> Estimate:
     """Return the nodes' values as the samples of a series.
 
-    An unknown unit is judged as a rate is, as for odd nodes.
+    An unknown unit is judged as a rate is, as for outliers.
     """
     samples = tuple(values.gather_every(-(-len(values) // SAMPLES)))
-    floor = SIMULATED_FLOOR if clock == "simulated" else FLOORS[kind]
+    simulated = part.clock == "simulated"
+    floor = SIMULATED_FLOOR if simulated else FLOORS[part.noise[metric]]
     exact = metric.unit == "count"
-    told = "simulated" if clock == "simulated" else "measured"
     unit = metric.unit if exact or metric.unit in groups.FLOORS else "GB/s"
-    return Estimate(_median(values), unit, (samples,), exact, floor, told)  # type: ignore[arg-type]
+    clock: Clock = "simulated" if simulated else "measured"
+    return Estimate(_median(values), unit, (samples,), exact, floor, clock)
 
 
 def _median(values: pl.Series) -> float:
@@ -205,8 +203,7 @@ def _beside_others(
     metrics: list[Metric],
     before: Mapping[Metric, pl.Series],
     after: Mapping[Metric, pl.Series],
-    floors: Mapping[Metric, str],
-) -> Judged:
+) -> PartitionOutliers:
     """Return the nodes that changed beside the others, from the ratios of their values."""
     columns = [
         (after[one] - before[one] if one.unit == "count" else after[one] / before[one]).alias(
@@ -214,70 +211,40 @@ def _beside_others(
         )
         for at, one in enumerate(metrics)
     ]
-    judged = odd.judge(replace(part, nodes=nodes, metrics=metrics, values=pl.DataFrame(columns)))
-    told = tuple(_of_changed_groups(judged, floors))
-    return replace(judged, odd=tuple(_beyond_floors(judged.odd, floors)), distributions=told)
+    changed = replace(part, nodes=nodes, metrics=metrics, values=pl.DataFrame(columns))
+    return outliers.judge(changed)
 
 
-def _of_changed_groups(judged: Judged, floors: Mapping[Metric, str]) -> Iterator[Distribution]:
-    """Yield the distributions, with groups only where the slow group's values fell themselves."""
-    for one in judged.distributions:
+def _fallen(found: PartitionOutliers, noise: Mapping[Metric, str]) -> PartitionOutliers:
+    """Return the same with groups only where the values of the slow group fell themselves."""
+    distributions = []
+    for one in found.distributions:
         if one.groups is not None:
-            ratios = judged.partition.values.to_series(one.number)
+            ratios = found.partition.values.to_series(one.number)
             middle = ratios.gather(list(one.groups.slow)).median()
             assert isinstance(middle, float)
             fell = middle - 1 if one.metric.lower_is_better else 1 - middle
-            if fell <= FLOORS[floors[one.metric]]:
+            if fell <= FLOORS[noise[one.metric]]:
                 one = replace(one, groups=None)
-        yield one
+        distributions.append(one)
+    return replace(found, distributions=tuple(distributions))
 
 
-def _beyond_floors(found: tuple[odd.Odd, ...], floors: Mapping[Metric, str]) -> Iterator[odd.Odd]:
-    """Yield the nodes with a change beyond the floor of its kind, without the smaller ones."""
-    for one in found:
-        values = tuple(
-            value
-            for value in one.values
-            if value.metric.unit == "count" or value.behind > FLOORS[floors[value.metric]]
+def _beyond_floors(found: PartitionOutliers, noise: Mapping[Metric, str]) -> tuple[Outlier, ...]:
+    """Return the nodes with a change beyond the floor of its kind, without the smaller ones."""
+    beyond = (
+        replace(
+            one,
+            values=tuple(
+                value
+                for value in one.values
+                if value.behind is None or value.behind > FLOORS[noise[value.metric]]
+            ),
+            implausible=(),
         )
-        if values:
-            yield replace(one, values=values, unbelieved=())
-
-
-def kinds_of(fleet: Fleet) -> Mapping[Metric, str]:
-    """Return by metric the kind of its noise, a key of FLOORS, from the series it is made of.
-
-    Without series, the name of the metric and its experiment tell it.
-    """
-    found: dict[Metric, str] = {}
-    for part in fleet.partitions:
-        kinds = _from_series(fleet, part)
-        for one in part.metrics:
-            found[one] = kinds.get((one.check, one.name)) or noise_of_name(
-                one.name, one.experiment, one.unit
-            )
-    return found
-
-
-def _from_series(fleet: Fleet, part: Partition) -> dict[tuple[str, str], str]:
-    """Return by check and metric the noise of the series of one node."""
-    rows = fleet.rows.filter(pl.col("node") == part.nodes[0], pl.col("clock") == part.clock)
-    found = rows.select("kind", "metric", "series", "index", "runtime", *SERIES)
-    every = found.collect(engine=STREAMING)
-    series = {
-        (one["check"], one["index"]): one
-        for one in every.filter(pl.col("kind") == "series").iter_rows(named=True)
-    }
-    kinds: dict[tuple[str, str], str] = {}
-    for one in every.filter(pl.col("kind") == "metric").iter_rows(named=True):
-        indices = [int(each) for each in re.findall("[0-9]+", one["series"] or "")]
-        row = series.get((one["check"], indices[0])) if indices else None
-        if row is not None:
-            kinds[one["check"], one["metric"]] = noise_kind(
-                {row["source_memory"], row["destination_memory"]}, row["runtime"], row["engine"],
-                row["unit"], row["regime"], row["role"], row["direction"],
-            )  # fmt: skip
-    return kinds
+        for one in found.outliers
+    )
+    return tuple(one for one in beyond if one.values)
 
 
 def _facts(before: Fleet, after: Fleet) -> Iterator[Fact]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import glob
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
+from fabricheck.judge.comparison.judging import noise_kind, noise_of_name
 from fabricheck.results import archive, reading
 from fabricheck.results.export import table, writing
 from fabricheck.results.table import LOST, columns
@@ -60,18 +62,15 @@ OF_STATES = {
     "huge_pages_reserved": "huge pages reserved",
 }
 
-#: What identifies a series of a node, its place included.
-SERIES = (
-    "environment", "check", "experiment", "unit", "better", "operation", "role", "direction",
-    "engine", "engines", "stores", "loads", "movement", "placement", "datatype", "in_place",
-    "link_class", "devices", "device", "source_memory", "source_device", "source_domain",
-    "destination_memory", "destination_device", "destination_domain", "ranks", "bytes",
-    "bytes_counted", "regime", "block_size", "elements", "grid",
+#: The columns that tell the noise of a series.
+_OF_NOISE = (
+    "source_memory", "destination_memory", "runtime", "engine", "unit", "regime", "role",
+    "direction",
 )  # fmt: skip
 
 _NEEDED = tuple(dict.fromkeys((
     "kind", "node", "hostname", "session", "session_id", "result", "reason", "value", *KEY,
-    "series", "index", "runtime", *OF_CHECKS, *OF_STATES, *SERIES,
+    "series", "index", *OF_CHECKS, *OF_STATES, *_OF_NOISE,
 )))  # fmt: skip
 
 #: A table without one of these is not one of `fabricheck export`.
@@ -121,7 +120,8 @@ class Partition:
     """The nodes of one partition, measured or simulated; or its networks, by host list.
 
     values: a row for each node, a column for each metric, by its number; of repetitions and several
-    sessions the median. Null where a node has no value; NaN where the value is no number.
+    sessions the median. Null where a node has no value; NaN where the value is no number. rows: the
+    table that it is from.
     """
 
     where: str
@@ -130,6 +130,7 @@ class Partition:
     metrics: list[Metric]
     values: pl.DataFrame
     networks: bool = False
+    rows: pl.LazyFrame | None = None
 
     @property
     def title(self) -> str:
@@ -147,13 +148,47 @@ class Partition:
         """The number of its nodes or networks, in words."""
         return count(len(self.nodes), "network" if self.networks else "node")
 
+    @cached_property
+    def noise(self) -> Mapping[Metric, str]:
+        """The kind of noise of each metric, a key of FLOORS: that of the series it is made of.
+
+        Without series, the name of the metric and its experiment tell it.
+        """
+        kinds = self._noise_of_series()
+        return {
+            one: kinds.get((one.check, one.name))
+            or noise_of_name(one.name, one.experiment, one.unit)
+            for one in self.metrics
+        }
+
+    def _noise_of_series(self) -> dict[tuple[str, str], str]:
+        """Return by check and metric the noise of the series of one node."""
+        if self.rows is None or not self.nodes:
+            return {}
+        rows = self.rows.filter(pl.col("node") == self.nodes[0], pl.col("clock") == self.clock)
+        found = rows.select("kind", "check", "metric", "series", "index", *_OF_NOISE)
+        every = found.collect(engine=STREAMING)
+        series = {
+            (one["check"], one["index"]): one
+            for one in every.filter(pl.col("kind") == "series").iter_rows(named=True)
+        }
+        kinds: dict[tuple[str, str], str] = {}
+        for one in every.filter(pl.col("kind") == "metric").iter_rows(named=True):
+            indices = [int(each) for each in re.findall("[0-9]+", one["series"] or "")]
+            row = series.get((one["check"], indices[0])) if indices else None
+            if row is not None:
+                source, destination, *others = (row[name] for name in _OF_NOISE)
+                kinds[one["check"], one["metric"]] = noise_kind({source, destination}, *others)
+        return kinds
+
 
 @dataclass(frozen=True)
 class Fleet:
     """The nodes that some names stand for.
 
     rows: the table, with the column ``origin``. partitions: by size, the largest first, those of
-    networks last. problems: sentences about what cannot be read.
+    networks last. problems: sentences about what cannot be read. results: the sessions among the
+    names, whose documents are there.
     """
 
     title: str
@@ -161,6 +196,7 @@ class Fleet:
     partitions: list[Partition]
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    results: reading.Results | None = None
 
     @property
     def nodes(self) -> list[str]:
@@ -210,22 +246,14 @@ class Fleet:
         ]
         return pl.concat(parts).unique().sort("fact", "node", "value").collect()
 
-    def of_nodes(self, nodes: Sequence[str]) -> pl.DataFrame:
-        """Return the rows of some nodes, of all kinds but requested nodes."""
-        if not nodes:
-            return self.rows.clear().collect()
-        wanted = pl.col("node").is_in(list(dict.fromkeys(nodes))), pl.col("kind") != "node"
-        return self.rows.filter(*wanted).collect(engine=STREAMING)
-
-
-def sessions(rows: pl.DataFrame) -> dict[str, list[tuple[str, str]]]:
-    """Return by node the sessions that rows are from, each with its file or folder."""
-    by_node: dict[str, list[tuple[str, str]]] = {}
-    for node, session, origin in sorted(
-        rows.select("node", "session_id", ORIGIN).unique().rows(), key=str
-    ):
-        by_node.setdefault(node, []).append((session or "", origin or ""))
-    return by_node
+    def sessions(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+        """Return by node its sessions, each with its file or folder."""
+        wanted = pl.col("node").is_in(list(nodes)), pl.col("kind") != "node"
+        rows = self.rows.filter(*wanted).select("node", "session_id", ORIGIN).unique()
+        found: dict[str, list[tuple[str, str]]] = {}
+        for node, session, origin in sorted(rows.collect(engine=STREAMING).rows(), key=str):
+            found.setdefault(node, []).append((session or "", origin or ""))
+        return found
 
 
 def _facts(rows: pl.LazyFrame, told: dict[str, str]) -> pl.LazyFrame:
@@ -255,9 +283,11 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
     results = [one for one in others if one not in strange]
     told = table.Told(problems=[f"{one} is neither a table nor a result." for one in strange])
     exported: list[pl.LazyFrame] = []
+    found: reading.Results | None = None
     if results or not names:
         try:
-            exported = _exported(reading.read(results, every), told)
+            found = reading.read(results, every)
+            exported = _exported(found, told)
         except InvalidInputError as error:
             if not tables:
                 raise
@@ -276,6 +306,8 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
         partitions,
         tuple(problems),
         tuple(dict.fromkeys(told.notes)),
+        # Copies, since these keep the documents that were read.
+        replace(found, sources=tuple(map(replace, found.sources))) if found is not None else None,
     )
 
 
@@ -475,9 +507,9 @@ def _partitions(rows: pl.LazyFrame) -> list[Partition]:
         .collect(engine=STREAMING)
     )
     found = [
-        _partition(own)
+        replace(_partition(own), rows=rows)
         for _, own in grouped.group_by(*PARTITION, "networks", maintain_order=True)
-    ]  # fmt: skip
+    ]
     return sorted(
         found,
         key=lambda one: (one.networks, one.clock != "measured", -len(one.nodes), one.title),

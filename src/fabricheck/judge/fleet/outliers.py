@@ -17,9 +17,16 @@ import polars as pl
 
 from fabricheck.core import nodelists
 from fabricheck.core.statistics import quantile
-from fabricheck.judge.calibration.groups import FLOORS, MOST_ASIDE, NORMAL, split
+from fabricheck.judge.calibration.groups import (
+    FLOORS,
+    LEAST_PART_OF_A_MODE,
+    MOST_ASIDE,
+    NORMAL,
+    split,
+)
 from fabricheck.judge.comparison import judging
-from fabricheck.judge.fleet.reading import Metric, Partition
+from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.fleet.reading import Fleet, Metric, Partition
 
 #: The least limit of a metric, as a fraction: what is nearer is never named, as on the page of a
 #: job over many nodes (report/worst.py).
@@ -52,6 +59,9 @@ BELIEVED = 2.0
 #: A value of more medians than this is of no group.
 ABSURD = 1000.0
 
+#: Groups of nodes are the same ones if so many of their slow nodes are.
+THE_SAME = 0.8
+
 #: The values of a metric, in their order, in which groups are looked for: more do not show more.
 POINTS = 500
 
@@ -83,7 +93,7 @@ class Distribution:
 
     median: in the unit of the metric. spread: 1.4826 times the median deviation, and limit: the
     distance from which a node stands out, both as fractions of the median. nodes: how many have a
-    value. unbelieved: the numbers of the nodes whose value cannot be.
+    value. implausible: the numbers of the nodes whose value cannot be.
     """
 
     metric: Metric
@@ -93,64 +103,79 @@ class Distribution:
     spread: float
     limit: float
     groups: Groups | None
-    unbelieved: tuple[int, ...]
+    implausible: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Far:
-    """A value of an odd node.
+class OutlyingValue:
+    """A value of an outlier.
 
-    behind: its distance from the median of its group of nodes, as a fraction of it. limits: the
-    same in limits of its metric.
+    behind: its distance from the median of its group of nodes, as a fraction of it; None for a
+    count and for a value that cannot be. limits: the same in limits of its metric.
     """
 
     metric: Metric
-    number: int
     value: float
     median: float
-    behind: float
+    behind: float | None
     limits: float
 
 
 @dataclass(frozen=True)
-class Odd:
+class Outlier:
     """A node that stands out.
 
     score: how far beyond the limit, 1 being the limit. values: those that stand out, the farthest
-    first. could_show: in how many metrics a distance as its typical one would stand out.
-    unbelieved: its values that cannot be.
+    first. implausible: its values that cannot be. diagnosis: that of its verdict, where its
+    documents are there.
     """
 
     node: str
     score: float
-    values: tuple[Far, ...]
-    could_show: tuple[int, ...]
-    unbelieved: tuple[Far, ...] = ()
+    values: tuple[OutlyingValue, ...]
+    implausible: tuple[OutlyingValue, ...] = ()
+    diagnosis: Diagnosis | None = None
 
     @property
-    def typical(self) -> float:
-        """The median distance of the values that stand out, as a fraction."""
-        return _middle([one.behind for one in self.values if one.metric.unit != "count"])
+    def behind(self) -> list[float]:
+        """How far behind its values are, the least first; without counts."""
+        return sorted(one.behind for one in self.values if one.behind is not None)
 
 
 @dataclass(frozen=True)
-class Judged:
+class PartitionOutliers:
     """A partition with what stands out in it.
 
-    odd: the nodes, the farthest first. limits: by number of values averaged, the limit of the
+    outliers: the nodes, the farthest first. limits: by number of values averaged, the limit of the
     average. fewer: by node, the metrics that nearly all others have and it has not.
     """
 
     partition: Partition
     distributions: tuple[Distribution, ...]
-    odd: tuple[Odd, ...]
+    outliers: tuple[Outlier, ...]
     limits: dict[int, float]
     fewer: dict[str, tuple[Metric, ...]]
 
-    @property
-    def grouped(self) -> list[Distribution]:
-        """The metrics in which the nodes form two groups."""
-        return [one for one in self.distributions if one.groups is not None]
+
+@dataclass(frozen=True)
+class NodeGroups:
+    """Metrics in which the same nodes are the slow group.
+
+    kind: which group is a minority. apart: how much slower the
+    slow group is, as a fraction. metrics: the farthest apart first. slow: the slow nodes. nodes:
+    the number of all. counts: whether the slow ones are a tenth of the nodes, or slow in several
+    checks; a few nodes in one check may have been slow at the moment. alike: a fact that all slow
+    nodes have and no fast one.
+    """
+
+    partition: str
+    kind: str
+    apart: float
+    metrics: tuple[Metric, ...]
+    slow: tuple[str, ...]
+    nodes: int
+    counts: bool
+    alike: str | None
 
 
 @dataclass(frozen=True)
@@ -165,28 +190,31 @@ class Score:
     limit: float
 
 
-def judge(partition: Partition) -> Judged:
+def judge(partition: Partition) -> PartitionOutliers:
     """Return what stands out in a partition; nothing of fewer than five nodes."""
     tests = len(partition.metrics) + partition.values.width.bit_length()
     found, limits, behind = [], [], []
     for number, metric in enumerate(partition.metrics):
-        one, fractions = _measured(metric, number, partition.values.to_series(number), tests)
+        one, fractions = _measured(partition, metric, number, tests)
         found.append(one)
         behind.append(fractions)
         limits.append((fractions / one.limit).alias(str(number)))
     in_limits = pl.DataFrame(limits)
     scores = _scores(in_limits, tests)
-    odd = list(_named(partition, found, in_limits, behind, scores))
-    return Judged(
-        partition, tuple(found), tuple(odd), {one.count: one.limit for one in scores},
+    return PartitionOutliers(
+        partition,
+        tuple(found),
+        tuple(_outliers(partition, found, in_limits, behind, scores)),
+        {one.count: one.limit for one in scores},
         _fewer(partition),
-    )  # fmt: skip
+    )
 
 
 def _measured(
-    metric: Metric, number: int, values: pl.Series, tests: int
+    partition: Partition, metric: Metric, number: int, tests: int
 ) -> tuple[Distribution, pl.Series]:
     """Return the distribution of a metric, and by node its distance as a fraction."""
+    values = partition.values.to_series(number)
     if metric.unit == "count":
         return _counted(metric, number, values)
     good = pl.select(pl.when(values.is_finite() & (values > 0)).then(values)).to_series()
@@ -213,8 +241,7 @@ def _measured(
     spread = NORMAL * _float((known - _float(known.median())).abs().median())
     limit = max(BEHIND, limit_of(known, tests))
     if RARE * count < LEAST_RARE:  # so few do not show how far a healthy node can be
-        noise = judging.noise_of_name(metric.name, metric.experiment, metric.unit)
-        limit = max(limit, judging.FLOORS[noise])
+        limit = max(limit, judging.FLOORS[partition.noise[metric]])
     numbers = tuple(wrong.arg_true())
     return Distribution(metric, number, count, middle, spread, limit, groups, numbers), fractions
 
@@ -312,40 +339,43 @@ def _scores(in_limits: pl.DataFrame, tests: int) -> list[Score]:
     return found
 
 
-def _named(
+def _outliers(
     partition: Partition,
     distributions: Sequence[Distribution],
     in_limits: pl.DataFrame,
     behind: Sequence[pl.Series],
     scores: Sequence[Score],
-) -> Iterator[Odd]:
-    """Yield the nodes beyond a limit or with a value that cannot be, the farthest first."""
+) -> list[Outlier]:
+    """Return the nodes beyond a limit or with a value that cannot be, the farthest first."""
     candidates = {node for one in scores for node in (one.values > one.limit).arg_true()}
-    wrong: dict[int, list[Far]] = {}
+    wrong: dict[int, list[OutlyingValue]] = {}
     for one in distributions if scores else ():
-        for node in one.unbelieved:
+        for node in one.implausible:
             value = partition.values[node, one.number]
-            far = Far(one.metric, one.number, value, one.median, math.nan, math.inf)
-            wrong.setdefault(node, []).append(far)
+            wrong.setdefault(node, []).append(
+                OutlyingValue(one.metric, value, one.median, None, math.inf)
+            )
     found = []
     for node in candidates | wrong.keys():
         beyond, count = max((_beyond(one, node), one.count) for one in scores)
         row = [-math.inf if one is None else one for one in in_limits.row(node)]
         order = sorted(range(len(row)), key=lambda at: -row[at])
-        together = order[: count if beyond > 1 else 0]
-        own = tuple(
-            Far(
-                distributions[at].metric, at, partition.values[node, at],
-                distributions[at].median, behind[at][node], row[at],
+        averaged = order[: count if beyond > 1 else 0]
+        values = tuple(
+            OutlyingValue(
+                distributions[at].metric,
+                partition.values[node, at],
+                distributions[at].median,
+                behind[at][node] if distributions[at].metric.unit != "count" else None,
+                row[at],
             )
             for at in order
-            if row[at] > 1 or (at in together and behind[at][node] >= BEHIND)
-        )  # fmt: skip
-        if own or node in wrong:
-            could = tuple(_could_show(distributions, own))
-            odd = Odd(partition.nodes[node], beyond, own, could, tuple(wrong.get(node, ())))
-            found.append(odd)
-    yield from sorted(found, key=lambda one: (-len(one.values), -one.score, one.node))
+            if row[at] > 1 or (at in averaged and behind[at][node] >= BEHIND)
+        )
+        if values or node in wrong:
+            implausible = tuple(wrong.get(node, ()))
+            found.append(Outlier(partition.nodes[node], beyond, values, implausible))
+    return sorted(found, key=lambda one: (-len(one.values), -one.score, one.node))
 
 
 def _beyond(score: Score, node: int) -> float:
@@ -353,15 +383,42 @@ def _beyond(score: Score, node: int) -> float:
     return 0.0 if value is None else value / score.limit
 
 
-def _could_show(distributions: Sequence[Distribution], own: Sequence[Far]) -> Iterator[int]:
-    """Yield the metrics in which a node as far behind as in its typical one would stand out."""
-    shown = {one.number for one in own}
-    typical = _middle([one.behind for one in own])
-    for one in distributions:
-        # Percentages of a node's own values do not show what all of them have.
-        of_itself = one.metric.unit in ("%", "count")
-        if one.number in shown or (one.limit <= typical and not of_itself):
-            yield one.number
+def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
+    """Yield the groups of nodes of a partition, one for all metrics that have the same ones."""
+    same: list[list[tuple[Groups, Metric]]] = []
+    grouped = [(one.groups, one.metric) for one in found.distributions if one.groups is not None]
+    for groups, metric in sorted(grouped, key=lambda one: -one[0].apart):
+        for members in same:
+            first, now = set(members[0][0].slow), set(groups.slow)
+            if len(first & now) >= THE_SAME * len(first | now):
+                members.append((groups, metric))
+                break
+        else:
+            same.append([(groups, metric)])
+    for members in same:
+        first_groups, _ = members[0]
+        slow, fast = (
+            tuple(found.partition.nodes[at] for at in numbers)
+            for numbers in (first_groups.slow, first_groups.fast)
+        )
+        metrics = tuple(metric for _, metric in members)
+        nodes = len(slow) + len(fast)
+        many = len(slow) >= LEAST_PART_OF_A_MODE * nodes
+        counts = many or len({one.check for one in metrics}) > 1
+        yield NodeGroups(
+            found.partition.title, first_groups.kind, first_groups.apart, metrics, slow, nodes,
+            counts, _alike(fleet, slow, fast) if counts else None,
+        )  # fmt: skip
+
+
+def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str | None:
+    """Return a fact that the slow nodes have and the fast ones have not."""
+    of = (pl.col("node").is_in(list(own)).sum() for own in (slow, fast))
+    counts = fleet.facts.group_by("fact", "value", maintain_order=True).agg(
+        **dict(zip(("slow", "fast"), of, strict=True))
+    )
+    found = counts.filter(pl.col("slow") == len(slow), pl.col("fast") == 0)
+    return f"{found['fact'][0]} {found['value'][0]}" if len(found) else None
 
 
 def _fewer(partition: Partition) -> dict[str, tuple[Metric, ...]]:
@@ -373,11 +430,6 @@ def _fewer(partition: Partition) -> dict[str, tuple[Metric, ...]]:
             for node in column.is_null().arg_true():
                 found.setdefault(partition.nodes[node], []).append(metric)
     return {node: tuple(found[node]) for node in sorted(found, key=nodelists.natural)}
-
-
-def _middle(values: Sequence[float]) -> float:
-    ordered = pl.Series(values, dtype=pl.Float64).drop_nans()
-    return _float(ordered.median()) if len(ordered) else 0.0
 
 
 def _float(value: object) -> float:

@@ -1,0 +1,172 @@
+"""The findings on a fleet: outliers, groups of nodes, what is missing, and what changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_ODD, EXIT_WORSE
+from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.fleet import outliers
+from fabricheck.judge.fleet.changes import Changes
+from fabricheck.judge.fleet.outliers import Distribution, NodeGroups, Outlier, PartitionOutliers
+from fabricheck.judge.fleet.reading import Fleet, Metric
+from fabricheck.judge.verdict import judging
+from fabricheck.results.reading import Results
+
+#: The most outliers of a partition whose sessions are judged for their diagnosis.
+MOST_DIAGNOSED = 40
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All findings on a fleet.
+
+    changes: since an earlier time, where one was named. sessions: by node that stands out or
+    changed, each with its file or folder.
+    """
+
+    fleet: Fleet
+    partitions: tuple[PartitionOutliers, ...]
+    groups: tuple[NodeGroups, ...]
+    changes: Changes | None
+    sessions: Mapping[str, Sequence[tuple[str, str]]]
+
+    @property
+    def outliers(self) -> Iterator[tuple[PartitionOutliers, Outlier]]:
+        """The nodes that stand out, with their partitions."""
+        return ((part, one) for part in self.partitions for one in part.outliers)
+
+    @property
+    def fewer(self) -> dict[str, tuple[Metric, ...]]:
+        """By node the metrics that nearly all others have and it has not."""
+        return {node: own for part in self.partitions for node, own in part.fewer.items()}
+
+    @property
+    def unusable(self) -> list[Distribution]:
+        """The metrics without one usable value, of partitions in which a node can stand out."""
+        return [
+            one
+            for part in self.partitions
+            if len(part.partition.nodes) >= outliers.FEWEST
+            for one in part.distributions
+            if one.nodes and math.isnan(one.median)
+        ]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code: worse, unread, odd, missing, good."""
+        if self.changes is not None and self.changes.worse:
+            return EXIT_WORSE
+        if self.fleet.problems or (self.changes is not None and self.changes.before.problems):
+            return InvalidInputError.exit_code
+        if any(self.outliers) or any(one.counts for one in self.groups):
+            return EXIT_ODD
+        gone = self.changes is not None and self.changes.missing
+        lost = self.fleet.lost or self.fleet.lost_networks
+        missing = lost or self.fewer or self.unusable or gone
+        return EXIT_MISSING if missing else EXIT_GOOD
+
+
+def findings(fleet: Fleet, changes: Changes | None = None) -> Findings:
+    """Return the findings on a fleet."""
+    judged = [outliers.judge(part) for part in fleet.partitions]
+    changed = changes.partitions if changes is not None else ()
+    named = [one.node for part in judged for one in part.outliers]
+    named += [one.node for part in changed for one in (*part.worse, *part.better)]
+    sessions = fleet.sessions(named) if named else {}
+    return Findings(
+        fleet,
+        tuple(_diagnosed(judged, fleet.results, sessions)),
+        tuple(groups for one in judged for groups in outliers.groups_of(one, fleet)),
+        changes,
+        sessions,
+    )
+
+
+def _diagnosed(
+    judged: Iterable[PartitionOutliers],
+    results: Results | None,
+    sessions: Mapping[str, Sequence[tuple[str, str]]],
+) -> Iterator[PartitionOutliers]:
+    """Yield the partitions, with the diagnoses of their outliers' verdicts.
+
+    :param results: None where all names are tables, which have no documents.
+    """
+    for found in judged:
+        part, nodes = found.partition, [one.node for one in found.outliers[:MOST_DIAGNOSED]]
+        wanted = {session for node in nodes for session in sessions.get(node, ())}
+        own = (
+            [one for one in results.sources if (one.name, str(one.results)) in wanted]
+            if results
+            else []
+        )
+        verdicts = judging.judge(replace(results, sources=tuple(own))) if results and own else []
+        diagnoses = {
+            one.node: one.diagnosis
+            for one in verdicts
+            if one.kind == part.clock and part.where in one.partitions
+        }
+        yield replace(
+            found,
+            outliers=tuple(
+                replace(one, diagnosis=diagnoses.get(one.node)) for one in found.outliers
+            ),
+        )
+
+
+def as_json(found: Findings) -> dict[str, Any]:
+    """Return the findings as JSON types: each record as it is, with null for what is no number."""
+    changes = found.changes
+    return {
+        "form": "fabricheck-fleet-2",
+        "fleet": found.fleet.title,
+        "exit_code": found.exit_code,
+        "partitions": [
+            {
+                "partition": one.partition.where,
+                "clock": one.partition.clock,
+                "nodes": len(one.partition.nodes),
+                "metrics": [_plain(replace(each, groups=None)) for each in one.distributions],
+                "limits": _plain(one.limits),
+                "outliers": _plain(one.outliers),
+                "fewer": _plain(one.fewer),
+            }
+            for one in found.partitions
+        ],
+        "groups": _plain(found.groups),
+        "sessions": _plain(found.sessions),
+        "lost": found.fleet.lost,
+        "lost_networks": found.fleet.lost_networks,
+        "problems": found.fleet.problems,
+        "changes": None
+        if changes is None
+        else {
+            "before": changes.before.title,
+            "partitions": _plain(changes.partitions),
+            **{
+                when: [{"partition": one.title, "nodes": one.nodes} for one in parts]
+                for when, parts in (
+                    ("only_before", changes.only_before),
+                    ("only_after", changes.only_after),
+                )
+            },
+            "facts": _plain(changes.facts),
+            "checks": _plain(changes.checks),
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Diagnosis):
+        return value.model_dump(mode="json")
+    if is_dataclass(value):
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
