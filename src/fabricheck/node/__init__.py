@@ -3,7 +3,6 @@
 from fabricheck.node.cores import format_cores, parse_cores
 from fabricheck.node.loading import available, load, node_directory
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
-from fabricheck.node.overlay import Overlay, apply_overlay, read_overlay
 from fabricheck.node.paths import LinkClass
 from fabricheck.node.placement import Placement
 from fabricheck.node.schema import Quantity
@@ -17,16 +16,13 @@ __all__ = [
     "LinkClass",
     "Nic",
     "NodeModel",
-    "Overlay",
     "Placement",
     "Quantity",
     "Switch",
-    "apply_overlay",
     "available",
     "best_subsets",
     "format_cores",
     "load",
     "node_directory",
     "parse_cores",
-    "read_overlay",
 ]

@@ -13,7 +13,6 @@ from fabricheck.core.models import key_of, validated
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.cores import parse_cores
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
-from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.node.paths import Pair
 from fabricheck.node.schema import (
     LinkSection,
@@ -78,6 +77,8 @@ def load(name: str, overlay: Path | str | None = None) -> NodeModel:
     node = from_content(content, digest, path)
     if overlay is None:
         return node
+    from fabricheck.node.overlay import apply_overlay, read_overlay  # most nodes have none
+
     return apply_overlay(node, read_overlay(Path(overlay)), overlay)
 
 

@@ -18,14 +18,12 @@ from reframe.core.builtins import run_before
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import EXIT_NOT_FOUND
-from fabricheck.node.fabric import load_fabric
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, MetricError
 from fabricheck.rfm.on_partition import PLATFORM
-from fabricheck.tools.nics.loopback import loopback_of
 from fabricheck.tools.topology import inventory
 
 if TYPE_CHECKING:
@@ -150,6 +148,9 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``, with the stated tool or that of the NICs."""
+        # Here and below: listing the checks takes as long as what they import.
+        from fabricheck.tools.nics.loopback import loopback_of
+
         tool = self._stated or loopback_of(self._provider)
         self.skip_if(
             tool is None,
@@ -164,6 +165,8 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
 
     @property
     def _provider(self) -> str | None:
+        from fabricheck.node.fabric import load_fabric
+
         fabric = self.current_partition.extras.get("fabric")
         return load_fabric(str(fabric)).file.provider if fabric else None
 

@@ -7,6 +7,7 @@ functions here are called through `seams`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -242,11 +243,12 @@ class _Session:
         self._path = ":".join(front_end.loader.load_path)
         #: The nodes of --distribute; ``None`` without it.
         self.nodes: distributed.NodeMap | None = front_end.node_map
-        # The cases generated from the files, before any selection, --repeat or --distribute.
         self._found = front_end.checks_found
-        self._generated = [
-            case for case in seams.test_cases(self._found) if not case.check.is_fixture()
-        ]
+
+    @functools.cached_property
+    def _generated(self) -> list[Any]:
+        """The cases of the files, before any selection, --repeat or --distribute."""
+        return [case for case in seams.test_cases(self._found) if not case.check.is_fixture()]
 
     def requested(self, testcases: Iterable[Any]) -> list[Any]:
         """Return the cases without those that run only if a name or a tag selects them."""

@@ -13,8 +13,6 @@ from reframe.core.exceptions import PipelineError
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE
 from fabricheck.node import load as load_node
-from fabricheck.node.platform import platform_json
-from fabricheck.node.system import system_json
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import exceptions, launchers, slurm
@@ -101,6 +99,10 @@ class OnPartition:
         :param nodes: how many nodes a simulated system has.
         :raises PipelineError: when the node does not exist, or the partition has other devices.
         """
+        # Only a simulated run needs these.
+        from fabricheck.node.platform import platform_json
+        from fabricheck.node.system import system_json
+
         try:
             node = load_node(self.extra("node"), overlay)
             if len(node.devices) != self.device_count:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.judge.verdict.checks import Checks
@@ -14,6 +14,9 @@ from fabricheck.results import state
 from fabricheck.results.made_of import MadeOf
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
+
+if TYPE_CHECKING:
+    from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
 
 #: The rules of slow values and of differences from the node model.
 OF_MISSES = frozenset(
@@ -33,7 +36,7 @@ def of(checks: Checks) -> Diagnosis | None:
     if not any(one.rule.name in OF_MISSES for one in every):
         return None  # before the files of a healthy node are read
     found = [(where, session(own)) for where, own in by_partition.items()]
-    where, most = max(found, key=lambda one: len(one[1].misses), default=("", Session({})))
+    where, most = max(found, key=lambda one: len(one[1].misses))
     if not most.misses:
         return None
     from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
@@ -45,6 +48,8 @@ def of(checks: Checks) -> Diagnosis | None:
 
 def session(attempts: Iterable[Attempt]) -> Session:
     """Return the data of a node's session from one attempt of each check."""
+    from fabricheck.judge.diagnosis.evidence import Limits, Session  # a healthy node needs none
+
     documents: dict[str, ResultDocument] = {}
     limits: list[Limits] = []
     misses: list[Miss] = []
@@ -66,6 +71,8 @@ def session(attempts: Iterable[Attempt]) -> Session:
 def _misses(
     attempt: Attempt, document: ResultDocument, made_of: Mapping[str, MadeOf]
 ) -> Iterator[Miss]:
+    from fabricheck.judge.diagnosis.evidence import Miss
+
     assert attempt.case is not None
     for one in attempt.findings:
         if one.rule.name in ("topology", "lost"):
