@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.judge.verdict.attempts import Attempt, together
+from fabricheck.judge.verdict.checks import Attempt, together
 from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
 from fabricheck.results.run_report import Judged

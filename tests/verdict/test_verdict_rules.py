@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import attempts
+from fabricheck.judge.verdict import checks
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results import made_of
 from fabricheck.results.made_of import MadeOf
@@ -456,6 +456,6 @@ def test_every_rule_is_reached_in_this_file():
 
 
 def test_names_of_exceptions_are_those_of_the_checks():
-    assert exceptions.OtherDevicesError.__name__ == attempts.OTHER_DEVICES
-    assert exceptions.EndedBySchedulerError.__name__ == attempts.ENDED_BY_SCHEDULER
-    assert exceptions.TimeOverError.__name__ == attempts.TIME_OVER
+    assert exceptions.OtherDevicesError.__name__ == checks.OTHER_DEVICES
+    assert exceptions.EndedBySchedulerError.__name__ == checks.ENDED_BY_SCHEDULER
+    assert exceptions.TimeOverError.__name__ == checks.TIME_OVER

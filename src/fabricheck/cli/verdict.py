@@ -15,7 +15,7 @@ from fabricheck.core import nodelists
 from fabricheck.core.nodelists import titled
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.judge.verdict import alike, documents, facts, judging, scheduler
+from fabricheck.judge.verdict import alike, documents, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.results import reading
@@ -91,7 +91,7 @@ def verdict(
     if as_json:
         output.write_json(documents.as_json(total))
     else:
-        _show(total, facts.began(results))
+        _show(total, judging.began(results))
         typer.echo(f"Verdict: {written}")
     if total.exit_code != EXIT_GOOD:
         raise typer.Exit(total.exit_code)

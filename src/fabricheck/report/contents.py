@@ -14,7 +14,7 @@ from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
-from fabricheck.judge.verdict import alike, provisional
+from fabricheck.judge.verdict import alike, model
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
@@ -190,12 +190,12 @@ class Contents:
                 if one.status == self.status and not one.simulated]  # fmt: skip
         # Where one was proven slow, the others' grounds do not matter.
         proven = self.status == "PERF-FAIL" and not all(same)
-        return provisional.told(self.status, any(same) and not proven)
+        return model.status_label(self.status, any(same) and not proven)
 
     @property
     def provisional(self) -> str:
         """The advice on partitions without a calibration; empty if there are none."""
-        return provisional.sentence(where for one in self._judged for where in one.provisional)
+        return model.provisional_note(where for one in self._judged for where in one.provisional)
 
     @property
     def software_first(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis.model import Diagnosis
-from fabricheck.judge.verdict import caveats, checks, diagnosed, grouping, provisional
+from fabricheck.judge.verdict import caveats, checks, diagnosed, grouping, model
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
@@ -54,7 +54,7 @@ class Verdict:
     @property
     def told(self) -> str:
         """The status as printed."""
-        return provisional.told(self.status, self.provisional)
+        return model.status_label(self.status, self.provisional)
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -92,7 +92,7 @@ def of(observed: Observed) -> Verdict:
     here = [observed.where] if observed.where and not observed.simulated else []
     return Verdict(
         status,
-        tuple(provisional.partitions_of(status, here, here, {one.rule.name for one in reasons})),
+        tuple(model.provisional_partitions(status, here, here, {one.rule.name for one in reasons})),
         observed.simulated,
         _says(observed, missing, limits),
         tuple(_failures(reasons)),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.core.text import count, first_names
-from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.checks import Attempt
 from fabricheck.results import settings, state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case

@@ -1,18 +1,505 @@
-"""All checks of one node or partition: their joint result, and the missing checks."""
+"""The findings of one attempt of a check, and of all its attempts on one node."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+from fabricheck.core.nodelists import is_several
 from fabricheck.core.text import count
+from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
-from fabricheck.judge.verdict.attempts import Attempt, Tried, together
-from fabricheck.judge.verdict.rules import Finding, finding
+from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
+from fabricheck.results import failures as metric_failures
+from fabricheck.results import killed, made_of, observed, state
+from fabricheck.results.entry import Entry, scheduled_node
+from fabricheck.results.model import ResultDocument, Series, node_name
+from fabricheck.results.other_devices import explained
+from fabricheck.results.run_report import Judged
+from fabricheck.results.series import has_runtime
+from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
+
+#: The most sentences of one attempt; a broken device has hundreds.
+MOST = 8
+
+#: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame; reports contain their names.
+OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
+SETTING, DOUBTED = "SettingError", "DoubtedValueError"
+TIME_OVER = "TimeOverError"
+
+#: Phases of ReFrame in which a result existed and was judged.
+JUDGING = frozenset({"sanity", "performance"})
+
+#: The rules that are a fault of a node where the same software does not show it elsewhere.
+ISOLATING = frozenset({"time-limit", "ended", "refused"})
+
+#: The rules of limits, which are those of the devices that a partition states.
+_OF_LIMITS = frozenset({"reference", "peers", "at-times"})
+
+#: Signals by which a program ends through its own fault or its device's (128 + n as an exit code):
+#: abort, arithmetic, invalid address. Not an illegal instruction, which another processor's build
+#: has, nor a bus error, which a full /dev/shm causes. Others come from outside.
+CRASHES = frozenset({128 + n for n in (6, 8, 11)})
+
+#: The attempts that must fail in the same way before it counts as how the node is.
+TIMES = 2
+
+#: A member whose value is at most this part of its peers', in percent, is behind them for sure: a
+#: link that trained at half its width has 50.
+FAR_BEHIND_PEERS = 80.0
+
+#: The result of a case that ReFrame stopped (Ctrl-C, --duration, --maxfail).
+ABORTED = "abort"
+
+#: Meanings of ReFrame's reason for stopping ("aborted due to ...").
+_ABORTED_BY = {
+    "KeyboardInterrupt": "a user ended it (Ctrl-C)",
+    "RunSessionTimeout": "its time limit (--duration) had passed",
+    "FailureLimitError": "as many checks as --maxfail allows had failed",
+    "ForceExitError": "a signal ended it",
+}
+
+#: The rule of a program's status. A killed program leaves the status running.
+_RULE_OF_STATUS = {
+    "wrong-data": "wrong-data",
+    "device-error": "device-error",
+    "software": "software",
+    "refused": "refused",
+    "tool": "tool",
+    "too-noisy": "too-noisy",
+    "time-limit": "time-limit",
+    "usage": "usage",
+    "unsupported": "usage",
+    "setting": "setting",
+    "interrupted": "ended",
+    "running": "ended",
+}
+
+#: The rule of a metric that counts events, by its experiment; all other metrics are speeds.
+_RULE_OF_COUNT = {
+    "E13": "topology",
+    "E15": "placement",
+    "E12": "unverified",
+    "E16": "nics",
+    "E17": "network",
+}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a check.
+
+    check: its name without the node and the number of the repetition. began: in s since 1970.
+    """
+
+    check: str
+    case: Case | None
+    entry: Entry | None
+    began: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether ReFrame says that it passed, and nothing contradicts this."""
+        return self.case is not None and self.case.passed and not self.findings
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the check did not run."""
+        return self.case is not None and self.case.skipped
+
+    @property
+    def document(self) -> ResultDocument | None:
+        """Its document, if it can be read."""
+        return self.entry.document if self.entry is not None else None
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The reasons why it did not pass, the worst first; empty if it passed or was skipped."""
+        found = in_order(self._findings())
+        more = len(found) - MOST
+        if more > 0:
+            found[MOST:] = [self._say(found[MOST].rule.name, f"And {more} more.")]
+        return tuple(found)
+
+    def _findings(self) -> Iterator[Finding]:
+        if self.skipped:
+            return
+        other = self.other_devices
+        if other is not None:
+            # What it measured is of other devices than its limits: only evidence counts.
+            yield other
+            yield from (one for one in self._of_program() if one.rule.evidence is not None)
+            yield from self._of_counters()
+            return
+        by_program = list(self._of_program())
+        if self._cancelled:
+            # The output of a program that was stopped with its job adds nothing.
+            by_program = [one for one in by_program if one.rule.name != "ended"]
+        yield from by_program
+        yield from self._of_counters()
+        case = self.case
+        if case is None or case.result == killed.RESULT:
+            if not by_program:
+                yield self._say("not-judged", self._problem() or "no run report has it")
+        elif not case.passed:
+            yield from self._of_failed(case, bool(by_program))
+        elif self._problem() and case.experiments:
+            yield self._say("no-document", self._problem() or "")
+
+    def _of_counters(self) -> Iterator[Finding]:
+        """Yield what the driver and the kernel say of hardware, whatever the program measured."""
+        document = self.document
+        if document is None:
+            return
+        for errors in state.uncorrected_errors(document):
+            yield self._say("memory-errors", state.sentence(errors))
+        for narrow in state.narrow_pcie(document):
+            if narrow.both_ends:
+                yield self._say("pcie-lanes", state.sentence(narrow))
+        node = node_name(document["host"])
+        for line in state.hardware_log(document):
+            yield self._say("device-error", f"A log of node {node} names hardware: {line['text']}")
+        for function in state.lost_functions(document):
+            said = f"The device at {function['address']} of node {node} left the bus meanwhile."
+            yield self._say("lost", said)
+        for sentence in document.get("lost") or ():
+            yield self._say("lost", sentence)
+
+    @cached_property
+    def other_devices(self) -> Finding | None:
+        """The finding on devices that are not those of the partition; None if they are."""
+        document, case = self.document, self.case
+        if document is None or case is None or not has_runtime(document):
+            return None
+        name, ran_with = document["program"]["name"], document["program"]["runtime"]
+        runtime = partitions.runtime_of(case.where, case.environ)
+        if runtime is not None and ran_with != runtime:
+            return self._say(
+                "not-believed",
+                f"{name} ran with runtime {ran_with}; environment {case.environ} states "
+                f"{runtime}: its folder of programs is that of another runtime.",
+            )
+        if is_several(scheduled_node(document) or ""):
+            return None
+        # A benchmark's document has the devices that it used.
+        counted = document["outcome"]["status"] == "unsupported" or case.error == OTHER_DEVICES
+        node = observed.node_of(case.where, [document])
+        devices = partitions.known(case.where).get("devices", ())
+        stated = len(node.devices) if node else sum(one["num_devices"] for one in devices)
+        why = explained(document, (stated or None) if counted else None, node)
+        if why is None:
+            return None
+        if why.kind == "refused":
+            return self._say("refused", why.sentence)
+        rules = {"setting": "setting", "lost": "lost", "unexplained": "devices"}
+        # It is of the node, whichever check finds it.
+        return finding(rules[why.kind], why.sentence)
+
+    @property
+    def _cancelled(self) -> bool:
+        case = self.case
+        return case is not None and (case.result == ABORTED or case.error == ENDED_BY_SCHEDULER)
+
+    def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
+        found = finding(rule, because, self.check, metric)
+        crashed = self.case is not None and self.case.exit_code in CRASHES
+        alone = self.document is None or not state.disturbances(self.document)
+        isolates = rule in ISOLATING and (rule != "ended" or crashed) and alone
+        return replace(found, isolates=isolates)
+
+    def _measured(
+        self, rule: str, because: str, metric: str | None, devices: state.Devices
+    ) -> Finding:
+        """Return a finding on a measured value; other jobs on the node excuse the node.
+
+        :param devices: those that take part; None if unknown.
+        """
+        if self.document is None:
+            return self._say(rule, because, metric)
+        others = state.disturbances(self.document, devices)
+        because = state.joined(because, state.slowdowns(self.document, devices))
+        if others:
+            rule = "device-in-use" if isinstance(others[0], state.Use) else "host-busy"
+            because = state.in_front(because, others)
+        return self._say(rule, because, metric)
+
+    def is_far_behind_peers(self, metric: str) -> bool:
+        """Whether a metric missed its reference by a member far behind its peers, and the state
+        shows that nobody else used node or device.
+        """
+        made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
+        if made is None or made.reduce != "peers" or self.case is None or self.document is None:
+            return False
+        missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
+        watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
+        return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
+
+    def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
+        """Return the finding on a missed metric; one that some samples reached is slow at times."""
+        series = self._decisive(metric)
+        devices = None
+        if series and self.document is not None:
+            devices = state.devices_of(series, self.document)
+        found = self._measured("reference", because, metric, devices)
+        found = replace(found, devices=frozenset(devices or ()))
+        if found.rule.name != "reference" or not series or self.case is None:
+            return found
+        if self.document is not None and state.slowdowns(self.document, devices):
+            return found
+        value, _ = self.case.values[metric]
+        reached, samples = made_of.reached(series, value, judged.least, judged.most)
+        if not made_of.is_at_times(reached, samples):
+            return found
+        said = f"{found.sentence.removesuffix('.')}; {reached} of {samples} samples reached it."
+        return self._say("at-times", said, metric)
+
+    def _decisive(self, metric: str) -> list[Series]:
+        """Return the series that decided a metric; none if they are unknown."""
+        made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
+        if made is None or self.document is None or self.case is None or not made.series:
+            return []
+        value, _ = self.case.values[metric]
+        return made.decisive(self.document, value)
+
+    @cached_property
+    def caveats(self) -> list[state.Cause]:
+        """Return conditions that may have slowed or disturbed its values and are not findings."""
+        causes = state.causes(self.document) if self.document is not None else []
+        return [
+            cause
+            for cause in causes
+            if not any(state.told(one.sentence, cause) for one in self.findings)
+        ]
+
+    def _problem(self) -> str | None:
+        return str(self.entry.problem) if self.entry and self.entry.problem else None
+
+    def _of_data(self) -> Iterator[Finding]:
+        """Yield a finding for each series with wrong data."""
+        document = self.document
+        if document is None:
+            return
+        wrong = [one for one in document["series"] if one["verification"]["errors"]]
+        # A sum has the errors of its shares.
+        copies = sum(one["role"] != "sum" for one in wrong)
+        moved_by_us = all(one["engine"] not in ("mpi", "rccl") for one in wrong)
+        rule = "wrong-data-twice" if copies > 1 and moved_by_us else "wrong-data"
+        for series in wrong:
+            for sentence in verification_faults(document, series):
+                yield self._say(rule, sentence)
+
+    def _of_program(self) -> Iterator[Finding]:
+        """Yield the errors that the program itself reports."""
+        document = self.document
+        if document is None:
+            code = self.case.exit_code if self.case is not None else None
+            status = STATUS_OF_EXIT.get(code or 0, "good")
+            # Without a document these mean nothing: any command may return their exit codes.
+            meaningless = ("good", "software", "device-error", "tool", "refused")
+            if status not in meaningless and self.case is not None:
+                yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
+            return
+        status = document["outcome"]["status"]
+        wrong = list(self._of_data())
+        yield from wrong
+        if status == "good" or (status == "wrong-data" and wrong):
+            return
+        rule = _RULE_OF_STATUS[status]
+        said = self._outcome(document)
+        if rule == "too-noisy":
+            noisy = [one for one in document["series"] if one["noisy"]]
+            yield self._measured(rule, said, None, state.devices_of(noisy, document))
+        else:
+            yield self._say(rule, said)
+
+    def _outcome(self, document: ResultDocument) -> str:
+        said = document["outcome"]["message"]
+        node = node_name(document["host"])
+        status = document["outcome"]["status"]
+        program = document["program"]["name"]
+        if status == "running":
+            code = self.case.exit_code if self.case is not None else None
+            ended = (
+                f"was ended by signal {code - 128}"
+                if code is not None and code in CRASHES
+                else "was killed, or is still running"
+            )
+            return f"{program} on node {node} {ended}: its result is incomplete"
+        return f"{program} on node {node} ended with {status}: {said or 'no message'}"
+
+    def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
+        reason = case.reason or "ReFrame gives no reason"
+        if case.result == ABORTED:
+            yield self._say("cancelled", _why_aborted(reason))
+        elif self._cancelled:
+            yield self._say("cancelled", reason)
+        elif case.error == OTHER_DEVICES:
+            yield self._say("devices", reason)
+        elif case.error == SETTING:
+            yield self._say("setting", reason)
+        elif case.error == TIME_OVER:
+            yield self._say("time-limit", reason)
+        elif case.phase == "performance" or _missed(case):
+            yield from self._of_metrics(case, reason)
+        elif explained:
+            return
+        elif case.phase == "sanity":
+            rule, said = self._of_sanity(case, reason)
+            if rule == "not-believed" and case.error == DOUBTED:
+                said = said.removeprefix("doubted value error: ")  # The class name in ReFrame.
+                yield self._measured(rule, said, None, None)
+            else:
+                yield self._say(rule, said)
+        elif case.phase is not None and case.phase not in JUDGING:
+            ran = case.phase in ("cleanup", "finalize")
+            yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
+        else:
+            yield self._say("failed", reason)
+
+    def _of_sanity(self, case: Case, reason: str) -> tuple[str, str]:
+        if not case.experiments:
+            return "failed", reason
+        if case.exit_code not in (0, None):
+            return "ended", reason
+        if self.document is None:
+            return "no-document", self._problem() or reason
+        return "not-believed", reason
+
+    def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
+        failed = _missed(case)
+        if not failed:
+            yield self._say("no-value", reason)
+        for name, judged in failed.items():
+            rule = self._rule_of(case, name)
+            own = [metric_failures.of_metric(reason, name) or ""]
+            if rule in ("topology", "nics") and self.document is not None:
+                lost = self.document.get("lost") or ()
+                every = self.document.get("differences")
+                own = own if every is None else [one for one in every if one not in lost]
+            elif rule != "reference" and not own[0]:
+                own = metric_failures.sentences(reason) or own
+            for said in own:
+                because = said or _beside_limit(case, name, judged)
+                if rule == "reference":
+                    yield self._missed_reference(because, name, judged)
+                else:
+                    yield self._say(rule, because, name)
+
+    @staticmethod
+    def _rule_of(case: Case, metric: str) -> str:
+        _, unit = case.values.get(metric, (0.0, ""))
+        if unit == "count":
+            for experiment, rule in _RULE_OF_COUNT.items():
+                if experiment in case.experiments:
+                    return rule
+        return "reference"
+
+
+def _why_aborted(reason: str) -> str:
+    """Return why a session ended before a check, with the meaning of ReFrame's reason."""
+    for name, meaning in _ABORTED_BY.items():
+        if name in reason:
+            return f"The session ended before the check did: {meaning}."
+    return reason
+
+
+def _missed(case: Case) -> dict[str, Judged]:
+    return {name: one for name, one in case.judged.items() if one.result == "fail"}
+
+
+def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
+    value, unit = case.values.get(metric, (float("nan"), ""))
+    below = judged.least is not None and value < judged.least
+    limit = f"at least {judged.least:g}" if below else f"at most {judged.most}"
+    return f"Metric {metric}: it is {value:g} {unit}; {limit} {unit} is required."
+
+
+@dataclass(frozen=True)
+class Tried:
+    """All attempts of one check on one node, in the order of their start, and their joint result.
+
+    reasons: why they did not pass. notes: what must be known after a pass.
+    """
+
+    check: str
+    attempts: tuple[Attempt, ...]
+    reasons: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it never ran."""
+        return all(attempt.skipped for attempt in self.attempts)
+
+
+def together(
+    check: str, attempts: Sequence[Attempt], other_devices: Mapping[float, Finding] | None = None
+) -> Tried:
+    """Return the joint result of several attempts of a check on one node.
+
+    Passes do not excuse what failed since the last one twice in the same way.
+
+    :param attempts: at least one, in the order of their start.
+    :param other_devices: by the start of a session, that a check of it found other devices than
+        stated, which makes its limits meaningless.
+    """
+    others = other_devices or {}
+    passed = [number for number, one in enumerate(attempts) if one.passed]
+    ran = [one for one in attempts if not one.skipped]
+    since = attempts[passed[-1] + 1 :] if passed else attempts
+    broken = any(times >= TIMES for times in failures(since).values())
+    reasons: list[Finding] = []
+    notes: list[str] = []
+    for number, attempt in enumerate(attempts):
+        for one in attempt.findings:
+            limited = one.rule.name in _OF_LIMITS and attempt.began in others
+            found = others[attempt.began] if limited else one
+            beside = found.rule.beside_a_pass
+            if not passed or (broken and attempt in since):
+                reasons.append(found)
+            elif beside is None and number < passed[-1]:
+                notes.append(f"An earlier attempt did not count: {found.told}")
+            elif beside == "UNSTABLE":
+                times = f"passed {len(passed)} of {len(ran)} times"
+                said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
+                reasons.append(finding("varies", said, check, found.metric))
+            else:
+                reasons.append(replace(found, status=beside or found.status))
+    far = {
+        metric
+        for metric in {one.metric for one in reasons if one.metric is not None}
+        if sum(one.is_far_behind_peers(metric) for one in since) >= TIMES
+    }
+    reasons = [
+        replace(one, rule=RULES["peers"])
+        if one.rule.name == "reference" and one.metric in far
+        else one
+        for one in reasons
+    ]
+    return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
+
+
+def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
+    """Return by way how many attempts failed so, those of a missed limit on a common device.
+
+    The devices of an attempt without a document are unknown, and agree with any.
+    """
+    found: dict[Way, list[frozenset[int]]] = {}
+    for attempt in attempts:
+        for way in dict.fromkeys(one.way for one in attempt.findings):
+            own = (one.devices for one in attempt.findings if one.way == way)
+            found.setdefault(way, []).append(frozenset().union(*own))
+    return {
+        way: sum(not (one and each[-1]) or not one.isdisjoint(each[-1]) for one in each)
+        for way, each in found.items()
+    }
+
 
 #: The key of a check: ``system:partition``, environment, name.
 Key = tuple[str, str, str]

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict.attempts import Attempt
-from fabricheck.judge.verdict.checks import Checks
+from fabricheck.judge.verdict.checks import Attempt, Checks
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.results import state
 from fabricheck.results.made_of import MadeOf

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.diagnosis import model as diagnosis
-from fabricheck.judge.verdict import alike, model, provisional
+from fabricheck.judge.verdict import alike, model
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, STATUSES
 from fabricheck.results import archive
@@ -45,13 +46,19 @@ def schema() -> dict[str, Any]:
     Pydantic would read the source at each start of a command.
     """
     made = _ADAPTER.json_schema(mode="serialization")
+    described: dict[str, dict[str, str]] = defaultdict(dict)
     for module in (model, diagnosis):
         body = ast.parse(inspect.getsource(module)).body
         for owner in [one for one in body if isinstance(one, ast.ClassDef)]:
+            for base in map(ast.unparse, owner.bases):
+                described[owner.name] |= described[base]
             for field, said in pairwise(owner.body):
                 if isinstance(field, ast.AnnAssign) and isinstance(said, ast.Expr):
-                    own = made["$defs"][owner.name]["properties"][ast.unparse(field.target)]
-                    own["description"] = inspect.cleandoc(ast.literal_eval(said.value))
+                    text = inspect.cleandoc(ast.literal_eval(said.value))
+                    described[owner.name][ast.unparse(field.target)] = text
+    for name, definition in made["$defs"].items():
+        for field_name, text in described[name].items():
+            definition["properties"][field_name]["description"] = text
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fabricheck verdict: on one node, or on all nodes of a session",
@@ -76,33 +83,21 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
         nodes=nodes,
         networks=networks,
         notes=[
-            *filter(None, [provisional.sentence(p for one in ordered for p in one.provisional)]),
+            *filter(None, [model.provisional_note(p for one in ordered for p in one.provisional)]),
             *(one.note for one in alike.differences(ordered)),
         ],
     )
 
 
 def _row(one: NodeVerdict, file: str) -> Row:
+    checks = one.checks
     return Row(
-        node=one.node,
-        scheduled=one.scheduled,
-        kind=one.kind,
-        simulated=one.simulated,
-        faults_injected=one.faults_injected,
-        status=one.status,
-        provisional=one.provisional,
+        **{name: getattr(one, name) for name in Row.model_fields if hasattr(one, name)},
         file=file,
-        set=one.set,
-        duration_s=one.duration_s,
-        passed=one.checks.passed,
-        failed=one.checks.failed,
-        skipped=len(one.checks.skipped),
-        missing=len(one.checks.missing),
-        reasons=one.reasons,
-        caveats=one.caveats,
-        diagnosis=one.diagnosis,
-        drain=one.drain,
-        all_alike=one.all_alike,
+        passed=checks.passed,
+        failed=checks.failed,
+        skipped=len(checks.skipped),
+        missing=len(checks.missing),
     )
 
 
@@ -172,7 +167,7 @@ def _text(document: NodeVerdict | Verdict) -> str:
 
 def as_json(document: NodeVerdict | Verdict) -> Any:
     """Return a document as JSON types, validated against the schema before it is written."""
-    value = document.model_dump(mode="json")
+    value = {"form": document.form} | document.model_dump(mode="json")
     _ADAPTER.validate_json(json.dumps(value), strict=True)
     return value
 

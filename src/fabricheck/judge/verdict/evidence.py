@@ -16,10 +16,9 @@ from fabricheck.core import nodelists
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
-from fabricheck.judge.verdict.attempts import ISOLATING, TIMES, Attempt, failures
-from fabricheck.judge.verdict.checks import Key, key
-from fabricheck.judge.verdict.grouping import NodeResults
-from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Way, worst
+from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
+from fabricheck.judge.verdict.grouping import NodeResults, Subject
+from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
 from fabricheck.results import state
@@ -292,3 +291,38 @@ class _Cohorts:
 
 def _fails_by(run: Run, rule: str) -> bool:
     return any(rule == own for own, _ in run.failures)
+
+
+#: The nodes of a launch have one software: that of its programs.
+ROUNDS = Software(("rounds",))
+
+
+def from_rounds(
+    found: Mapping[Subject, NodeResults],
+) -> tuple[Mapping[str, Sequence[Finding]], Mapping[str, Run]]:
+    """Return by node the findings of the attributions of all documents with rounds, and how each
+    node went in the rounds.
+
+    Nodes of a simulated system are no nodes of a machine.
+    """
+    findings: dict[str, list[Finding]] = defaultdict(list)
+    runs: dict[str, Run] = {}
+    for subject, results in found.items():
+        for attempt in results.attempts if subject.simulated is None else ():
+            document = attempt.document
+            rounds = document.get("rounds") if document is not None else None
+            if document is None or not rounds:
+                continue
+            from fabricheck.judge.fabric.attributing import attribute
+            from fabricheck.judge.fabric.reading import measured_of
+
+            measured = measured_of(rounds, document)
+            for one in attribute(measured).named:
+                findings[one.node].append(finding("network", one.sentence, attempt.check))
+            for node in measured.nodes:
+                # A node is named only after it was slow again with partners that proved good.
+                failures: dict[Way, int] = (
+                    {("network", None): TIMES} if node.name in findings else {}
+                )
+                runs[node.name] = Run(key(attempt), ROUNDS, not failures, failures=failures)
+    return findings, runs

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fabricheck.core.nodelists import is_several
-from fabricheck.judge.verdict.attempts import Attempt
-from fabricheck.judge.verdict.checks import Key, key
+from fabricheck.judge.verdict.checks import Attempt, Key, key
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import Results, Source, answered
 from fabricheck.results.session import REPETITION, Case

@@ -5,14 +5,16 @@ The schema in ``verdict-2.schema.json`` is generated from these types; a test co
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from fabricheck.core.models import StrictModel
 from fabricheck.judge.diagnosis.model import Diagnosis
-from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.rules import Evidence, NodeStatus
+from fabricheck.references import calibrated
+from fabricheck.references.published import folder
 from fabricheck.results.requested_nodes import Moment
 
 Kind = Literal["measured", "simulated", "nothing"]
@@ -132,26 +134,25 @@ class Checks(StrictModel):
     missing: list[str]
 
 
-class NodeVerdict(StrictModel):
-    """The verdict on one node."""
+class _Status(StrictModel):
+    """The status of one node, what it rests on, and what it does not cover."""
 
-    form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
     node: str
     """As the scheduler names it; the machine's own name where there is no scheduler. The host list
     of the nodes that checks between nodes measured."""
     scheduled: bool
     """Whether a scheduler knows the node by that name."""
-    status: NodeStatus
-    provisional: list[str] = []
-    """The partitions without a calibration of their own on whose limits the status rests."""
     kind: Kind
     """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
     simulated: str | None
     """The simulated node: partition and node model; null where nothing is simulated."""
-    partitions: list[str]
+    faults_injected: list[str]
+    """Faults that were injected to see them found; empty in a real measurement."""
+    status: NodeStatus
+    provisional: list[str] = []
+    """The partitions without a calibration of their own on whose limits the status rests."""
     set: str
     """What was chosen: smoke, node, full, other tags, or names of checks."""
-    start: Moment | None
     duration_s: float | None = Field(ge=0)
     """From the first start of a program on the node to the last end, over all sessions added; of
     this machine's clock, also where a node is simulated."""
@@ -161,57 +162,39 @@ class NodeVerdict(StrictModel):
     """What the status does not cover."""
     diagnosis: Diagnosis | None = None
     """What explains the misses; null where there is none."""
+    drain: Drain | None = None
+    """What speaks for draining the node; null where it did not fail, and of several nodes, which do
+    not show whose fault it is. Scripts go by `live`."""
+    all_alike: list[AllAlike] = []
+    """Checks that all nodes failed as this one did: look at software and settings first."""
+
+    @property
+    def told(self) -> str:
+        """The status as printed."""
+        return status_label(self.status, self.provisional)
+
+
+class NodeVerdict(_Status):
+    """The verdict on one node."""
+
+    form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
+    partitions: list[str]
+    start: Moment | None
     checks: Checks
     devices: list[Device]
     versions: Versions
     sessions: list[RanIn]
-    faults_injected: list[str]
-    """Faults that were injected to see them found; empty in a real measurement."""
-
-    drain: Drain | None = None
-    """What speaks for draining the node; null where it did not fail, and of several nodes, which do
-    not show whose fault it is. Scripts go by `live`."""
-    all_alike: list[AllAlike] = []
-    """Checks that all nodes failed as this one did: look at software and settings first."""
-
-    @property
-    def told(self) -> str:
-        """The status as printed."""
-        return provisional.told(self.status, self.provisional)
 
 
-class Row(StrictModel):
+class Row(_Status):
     """One node in the verdict on all."""
 
-    node: str
-    scheduled: bool
-    kind: Kind
-    simulated: str | None
-    faults_injected: list[str]
-    status: NodeStatus
-    provisional: list[str] = []
     file: str
     """The file of the node's own document, beside this one."""
-    set: str
-    duration_s: float | None
     passed: int
     failed: int
     skipped: int
     missing: int
-    reasons: list[Reason]
-    caveats: list[str]
-    diagnosis: Diagnosis | None = None
-
-    drain: Drain | None = None
-    """What speaks for draining the node; null where it did not fail, and of several nodes, which do
-    not show whose fault it is. Scripts go by `live`."""
-    all_alike: list[AllAlike] = []
-    """Checks that all nodes failed as this one did: look at software and settings first."""
-
-    @property
-    def told(self) -> str:
-        """The status as printed."""
-        return provisional.told(self.status, self.provisional)
 
 
 class Verdict(StrictModel):
@@ -235,3 +218,47 @@ class Verdict(StrictModel):
 
 
 Document = Annotated[NodeVerdict | Verdict, Field(discriminator="form")]
+
+
+#: The statuses that depend on limits. The other statuses hold, or prove nothing, whatever the
+#: limits are.
+_ON_LIMITS = ("PASS", "PERF-FAIL")
+
+
+def provisional_partitions(
+    status: NodeStatus,
+    partitions: Collection[str],
+    missed: Collection[str],
+    rules: Collection[str],
+) -> list[str]:
+    """Return the partitions without their own calibration on whose limits a status depends.
+
+    Returns none if a limit of a calibrated partition was missed, or a member is far behind its
+    peers (`peers`), because that is enough proof.
+
+    :param partitions: the partitions that measured.
+    :param missed: the partitions of which a metric missed its reference.
+    :param rules: those of the node's reasons.
+    """
+    if status not in _ON_LIMITS or "peers" in rules:
+        return []
+    resting = missed if status == "PERF-FAIL" else partitions
+    found = [one for one in resting if not calibrated.has_own(folder(), one)]
+    return [] if status == "PERF-FAIL" and len(found) < len(resting) else found
+
+
+def status_label(status: NodeStatus, provisional: object) -> str:
+    """Return a status as printed: ``provisional PASS``."""
+    return f"provisional {status}" if provisional else status
+
+
+def provisional_note(partitions: Iterable[str]) -> str:
+    """Return the sentence on partitions without a calibration; empty if there are none."""
+    names = sorted(set(partitions))
+    if not names:
+        return ""
+    has = "has no calibration of its own" if len(names) == 1 else "have no calibration of their own"
+    return (
+        f"{', '.join(names)} {has}: a status that depends on its limits is provisional and "
+        "drains no node. fabricheck calibrate makes a calibration from repeated sessions."
+    )
