@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fabricheck.core.lines import Line, lines_of
+from fabricheck.core.lines import Line
 from fabricheck.node.cores import parse_cores
 from fabricheck.tools.topology.reported import Reported
 from fabricheck.tools.topology.tables import Table
@@ -24,19 +24,18 @@ ENDS_HEADER = "CPU Affinity"
 _COLUMNS = (ENDS_HEADER, "NUMA Affinity", "GPU NUMA ID")
 
 
-def recognises(text: str) -> bool:
+def recognises(lines: Sequence[Line]) -> bool:
     """Whether a text looks like the matrix or like the queried addresses."""
-    return any(_is_header(line) or _QUERIED.fullmatch(line.text) for line in lines_of(text))
+    return any(_is_header(line) or _QUERIED.fullmatch(line.text) for line in lines)
 
 
-def parse(text: str, origin: str) -> Reported:
+def parse(lines: Sequence[Line], origin: str) -> Reported:
     """Parse the matrix of ``nvidia-smi topo -m``, or the addresses of ``--query-gpu``.
 
-    :param text: the output of one call.
+    :param lines: of the output of one call.
     :param origin: the file or command, for errors.
     :raises GarbledOutput: when it is cut off, damaged or contradicts itself.
     """
-    lines = lines_of(text, origin)
     if not any(_is_header(line) for line in lines):
         return _queried(lines)
     start = next(i for i, line in enumerate(lines) if _is_header(line))
@@ -63,11 +62,8 @@ def parse(text: str, origin: str) -> Reported:
     if not any(line.text.strip() == "Legend:" for line in end):
         raise lines[-1].garbled("the text ends without the legend, so it may be cut off")
     count = len(gpus)
-    table = Table(
-        tuple(gpus), tuple(tuple(row[:count]) for row in rows[:count]), header, tuple(rest)
-    )
-    types = table.read(_cell)
-    table.symmetric(types, zero="X")
+    types = tuple(tuple(row[:count]) for row in rows[:count])
+    Table(tuple(gpus), types, tuple(rest)).require_symmetry("X")
     _same_fields(rest, header)
     affinity = [row[len(names) :] for row in rows[:count]]
     return Reported(
@@ -137,12 +133,6 @@ def _affinity(line: Line, columns: int) -> list[str]:
         return [*fields[:2], "", ""][:2]
     words = line.words[columns + 1 :]
     return words[:2] if len(words) > 1 else [*words, ""]
-
-
-def _cell(text: str) -> str:
-    if text != "X" and _CELL.fullmatch(text) is None:
-        raise ValueError("a kind of connection such as NV4 or SYS")
-    return text
 
 
 def _numa(values: Sequence[str], line: Line) -> int | None:

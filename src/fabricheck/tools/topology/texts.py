@@ -8,10 +8,8 @@ from pathlib import Path
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import lines_of, refuse_odd_numbers
 from fabricheck.core.text import read_text
-from fabricheck.tools.topology import amd_smi, inventory, nvidia_smi, rocm_smi
+from fabricheck.tools.topology import amd, inventory, nvidia_smi
 from fabricheck.tools.topology.reported import Reported, merge
-
-_TOOLS = (rocm_smi, amd_smi, nvidia_smi)
 
 
 def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
@@ -25,16 +23,19 @@ def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
     """
     if inventory.SCHEMA in text:
         return inventory.reported(inventory.parse(text, Path(origin)), origin)
-    refuse_odd_numbers(lines_of(text, origin))
-    tools = [tool for tool in _TOOLS if tool.recognises(text)]
-    if not tools:
+    lines = lines_of(text, origin)
+    refuse_odd_numbers(lines)
+    # The header of rocm-smi's tables equals that of nvidia-smi without its additions.
+    if amd.recognises(lines):
+        if nvidia_smi.ENDS_HEADER in text:
+            raise GarbledOutput(origin, None, "it contains topology tables of several tools")
+        report = amd.parse(lines, origin)
+    elif nvidia_smi.recognises(lines):
+        report = nvidia_smi.parse(lines, origin)
+    else:
         raise GarbledOutput(
             origin, None, "it contains no topology table of rocm-smi, amd-smi or nvidia-smi"
         )
-    # The header of rocm-smi's tables equals that of nvidia-smi without its additions.
-    if len(tools) > 1 and ({rocm_smi, amd_smi} <= {*tools} or nvidia_smi.ENDS_HEADER in text):
-        raise GarbledOutput(origin, None, "it contains topology tables of several tools")
-    report = tools[0].parse(text, origin)
     return report if part else _usable(report)
 
 

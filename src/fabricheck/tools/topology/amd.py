@@ -1,0 +1,290 @@
+"""Parser of rocm-smi (--shownodesbw, --showtopo, --showtoponuma, --showbus) and amd-smi topology.
+
+Both print sections below a title. Those that tell of other things are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.core.errors import GarbledOutput
+from fabricheck.core.lines import Line
+from fabricheck.tools.topology.reported import Matrix, Reported
+from fabricheck.tools.topology.tables import Table
+
+#: A title of rocm-smi, and one of amd-smi.
+_TITLE = re.compile(r"=+\s*(?P<rocm>[^=]*?)\s*=+|(?P<amd>[A-Z][A-Z -]* TABLE):")
+
+#: What a section tells, by its title: those of rocm-smi, then those of amd-smi.
+_TELLS = {
+    "Bandwidth": "bandwidth",
+    "Link Type between two GPUs": "types",
+    "Numa Nodes": "numa",
+    "PCI Bus ID": "pci",
+    "NUMA BW TABLE": "bandwidth",
+    "LINK TYPE TABLE": "types",
+}
+
+#: Tables of rocm-smi that tell nothing more.
+_NOT_READ = ("Weight between two GPUs", "Hops between two GPUs")
+
+_CLOSING = "End of ROCm SMI Log"
+_UNIT = "Format: min-max; Units: mps"
+_UNSUPPORTED = "Non-xGMI links detected"
+
+_ADDRESS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
+_LABEL = re.compile(rf"GPU\d+|{_ADDRESS}")
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_LINK_TYPES = ("0", "SELF", "XGMI", "PCIE", "UNKNOWN", "XXXX", "N/A")
+_OF_DEVICE = re.compile(r"GPU(?:\[(\d+)\]| (\d+))\s*: (.*)")
+
+#: The lines of each device below a title: the name of a value, its form, and what that is.
+_FIELDS = {
+    "numa": [
+        (f"(Topology) Numa {what}", re.compile(r"-?\d+"), "the number of a NUMA domain")
+        for what in ("Node", "Affinity")
+    ],
+    "pci": [("PCI Bus", re.compile(_ADDRESS), "a PCI address")],
+}
+
+#: The kernel's -1, printed by a tool that reads it as an unsigned number.
+_NO_DOMAIN = 0xFFFFFFFF
+
+
+@dataclass
+class _Section:
+    title: str
+    by_amd_smi: bool
+    line: Line
+    body: list[Line] = field(default_factory=list)
+
+
+def recognises(lines: Sequence[Line]) -> bool:
+    """Whether a text has a section of either tool."""
+    return any(one.by_amd_smi or one.title in (*_TELLS, *_NOT_READ) for one in _sections(lines))
+
+
+def parse(lines: Sequence[Line], origin: str) -> Reported:
+    """Parse the output of one call of ``amd-smi topology``, or of calls of rocm-smi in sequence.
+
+    :param origin: the file or command, for errors.
+    :raises GarbledOutput: when it is cut off, damaged or contradicts itself.
+    """
+    sections = _sections(lines)
+    closed = any(section.title == _CLOSING for section in sections)
+    found: dict[str, _Section] = {}
+    for section in sections:
+        if section.by_amd_smi or section.title in (*_TELLS, *_NOT_READ):
+            if section.title in found:
+                raise section.line.garbled(f"the table '{section.title}' occurs twice")
+            found[section.title] = section
+            continue
+        for line in section.body:
+            if re.match(r"\s*GPU[\d[]", line.text):
+                raise line.garbled(f"a table of GPUs is under the unknown title '{section.title}'")
+    by_amd_smi = {section.by_amd_smi for section in found.values()}
+    if len(by_amd_smi) > 1:
+        raise GarbledOutput(origin, None, "it contains topology tables of several tools")
+    of_amd_smi = True in by_amd_smi
+    known = {_TELLS[title]: section for title, section in found.items() if title in _TELLS}
+    tables = {what: _table(one) for what, one in known.items() if what not in _FIELDS}
+    _require_all(tables, found, closed, lines[-1])
+    types, links, peak = tables.get("types"), None, None
+    if types is not None:
+        _require_types(types, "SELF" if of_amd_smi else "0")
+    if "bandwidth" in tables:
+        links, peak = _links(tables["bandwidth"], known["bandwidth"], types)
+    values = {what: _values(known[what], what) for what in _FIELDS if what in known}
+    counts = {known[what].title: len(table.labels) for what, table in tables.items()}
+    counts |= {known[what].title: len(devices) for what, devices in values.items()}
+    first, count = next(iter(counts.items()))
+    for title, other in counts.items():
+        if other != count:
+            raise found[title].line.garbled(
+                f"'{title}' has {other} devices, but '{first}' has {count}"
+            )
+    pci = tuple(address.lower() for (address,) in values.get("pci", ()))
+    if of_amd_smi:
+        pci = tuple(label.lower() for label in tables["types"].labels)
+    if len(set(pci)) != len(pci):
+        raise known["pci"].line.garbled("two devices have the same PCI address")
+    return Reported(
+        origin=origin,
+        vendor="amd",
+        count=count,
+        links=links,
+        link_peak_gbs=peak,
+        link_types=None if types is None else types.cells,
+        # A negative number is the kernel's value for no affinity.
+        numa=tuple(int(node) if 0 <= int(node) < _NO_DOMAIN else None for node, _ in values["numa"])
+        if "numa" in values
+        else None,
+        pci=pci or None,
+        may_be_cut=not closed and not tables,
+    )
+
+
+def _sections(lines: Sequence[Line]) -> list[_Section]:
+    sections: list[_Section] = []
+    for line in lines:
+        match = _TITLE.fullmatch(line.text.strip())
+        if match is not None:
+            sections.append(_Section(match["amd"] or match["rocm"], match["amd"] is not None, line))
+        elif sections:
+            sections[-1].body.append(line)
+        else:
+            sections.append(_Section("", False, line, [line]))
+    return sections
+
+
+def _require_all(
+    tables: Mapping[str, Table], found: Mapping[str, _Section], closed: bool, last: Line
+) -> None:
+    """Refuse a text that lacks a table, or the line after the last one."""
+    if any(section.by_amd_smi for section in found.values()):
+        for title in ("LINK TYPE TABLE", "NUMA BW TABLE"):
+            if title not in found:
+                raise last.garbled(
+                    f"the text ends without the table '{title}', so it may be cut off"
+                )
+        if tables["types"].labels != tables["bandwidth"].labels:
+            raise tables["types"].rows[0].garbled("its two tables name different devices")
+    elif (
+        not closed
+        and "bandwidth" not in tables
+        and (tables or not found.keys().isdisjoint(_NOT_READ))
+    ):
+        # --showtopo prints several sections: such a text may end between two of them.
+        raise last.garbled(
+            f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut off"
+        )
+
+
+def _table(section: _Section) -> Table:
+    """Parse a table: a row of labels, then a row for each label, with a cell for each."""
+    name, lines = section.title, section.body
+    if not lines:
+        raise section.line.garbled(f"the text ends before the table '{name}'")
+    header, labels = lines[0], lines[0].words
+    for column, text in enumerate(labels):
+        good = _LABEL.fullmatch(text) if section.by_amd_smi else text == f"GPU{column}"
+        if not good:
+            raise header.garbled(
+                f"'{text}' is not a label of column {column} of the table '{name}'"
+            )
+    if len(set(labels)) != len(labels):
+        raise header.garbled(f"the table '{name}' names a device twice")
+    rows = lines[1 : len(labels) + 1]
+    for label, line in zip(labels, rows, strict=False):
+        first, *cells = line.words
+        if first != label:
+            raise line.garbled(f"'{first}' is in the place of {label} in the table '{name}'")
+        if len(cells) != len(labels):
+            raise line.garbled(
+                f"{label} has {len(cells)} cells in the table '{name}', but {len(labels)} are "
+                "required"
+            )
+    if len(rows) < len(labels):
+        raise lines[-1].garbled(
+            f"the text ends here, the table '{name}' lacks the row of {labels[len(rows)]}"
+        )
+    for line in lines[len(labels) + 1 :]:
+        if _LABEL.match(line.words[0]):
+            raise line.garbled(
+                f"a row follows the last one of the table '{name}', or a table has no title"
+            )
+    return Table(tuple(labels), tuple(tuple(row.words[1:]) for row in rows), tuple(rows))
+
+
+def _require_types(table: Table, diagonal: str) -> None:
+    for a, row in enumerate(table.cells):
+        for b, text in enumerate(row):
+            if text not in _LINK_TYPES:
+                raise table.rows[a].garbled(f"{table.place(a, b)} is not a link type (XGMI, PCIE)")
+    table.require_symmetry(diagonal)
+
+
+def _links(
+    table: Table, section: _Section, types: Table | None
+) -> tuple[Matrix[int] | None, float | None]:
+    """Return the links of each pair and the peak of one, in GB/s; None where the driver tells none.
+
+    A cell such as ``50000-200000`` is the bandwidth of one link and that of all, in MB/s, ``0-0``
+    no direct link, ``N/A`` a pair without such links. A driver that has no such file, or an empty
+    one, gives 0 or 0-0 for all pairs, although XGMI connects them.
+    """
+    n = range(len(table.labels))
+    if {table.cells[a][b] for a in n for b in n if a != b} in ({"0"}, {"0-0"}, {"0", "0-0"}):
+        return None, None
+    unsupported = section.by_amd_smi or any(
+        line.text.startswith(_UNSUPPORTED) for line in section.body
+    )
+    links = [[0 for _ in n] for _ in n]
+    peaks: set[int] = set()
+    for a in n:
+        for b in n:
+            text = table.cells[a][b]
+            match = _RANGE.fullmatch(text)
+            if text == "N/A" and (a == b or unsupported):
+                continue
+            if a == b or text == "N/A":
+                raise table.rows[a].garbled(f"{table.place(a, b)} is out of place")
+            if match is None:
+                raise table.rows[a].garbled(
+                    f"{table.place(a, b)} is not a bandwidth range such as 50000-200000"
+                )
+            low, high = int(match[1]), int(match[2])
+            if (low == 0) != (high == 0) or (low and high % low):
+                raise table.rows[a].garbled(
+                    f"{table.place(a, b)} is not the bandwidth of one link and a multiple of it"
+                )
+            if low:
+                links[a][b] = high // low
+                peaks.add(low)
+                if types is not None and types.cells[a][b] != "XGMI":
+                    raise table.rows[a].garbled(
+                        f"{table.labels[a]} to {table.labels[b]} has XGMI bandwidth but type "
+                        f"{types.cells[a][b]}"
+                    )
+    table.require_symmetry("N/A")
+    if len(peaks) > 1:
+        listed = " and ".join(str(peak) for peak in sorted(peaks))
+        raise table.rows[0].garbled(f"one link has {listed} MB/s")
+    if peaks and not section.by_amd_smi:
+        _require_unit(section.body)
+    if not peaks and types is not None and any("XGMI" in row for row in types.cells):
+        return None, None
+    return tuple(map(tuple, links)), (peaks.pop() / 1000 if peaks else None)
+
+
+def _require_unit(body: Sequence[Line]) -> None:
+    units = [line for line in body if line.text.startswith("Format:")]
+    if not units:
+        raise body[-1].garbled("the table ends without the unit of the bandwidths (Units: mps)")
+    for line in units:
+        if line.text != _UNIT:
+            raise line.garbled("the unit of the bandwidths is not mps")
+
+
+def _values(section: _Section, what: str) -> list[list[str]]:
+    """Parse lines such as ``GPU[0] : (Topology) Numa Node: 3``: the same values of each device."""
+    fields = _FIELDS[what]
+    values: list[list[str]] = []
+    for position, line in enumerate(section.body):
+        device, number = divmod(position, len(fields))
+        name, form, meaning = fields[number]
+        match = _OF_DEVICE.fullmatch(line.text.strip())
+        if match is None or int(match[1] or match[2]) != device:
+            raise line.garbled(f"a line about GPU[{device}] is expected here")
+        before, _, text = match[3].partition(f"{name}: ")
+        if before or not match[3].startswith(name):
+            raise line.garbled(f"'{name}' of GPU[{device}] is expected here")
+        if form.fullmatch(text.strip()) is None:
+            raise line.garbled(f"'{name}' of GPU[{device}] is not {meaning}")
+        values.append([text.strip()]) if number == 0 else values[-1].append(text.strip())
+    if not values or len(values[-1]) != len(fields):
+        last = section.body[-1] if section.body else section.line
+        raise last.garbled(f"the section '{section.title}' ends in the middle")
+    return values
