@@ -311,7 +311,6 @@ OTHERS = {
         topology compare h200 --devices 4 --from four-devices/nvidia-smi-topo-m.txt
         topology write new --from rocm-smi/published-hugging-face-shownodesbw.txt --folder .
         topology export h200
-        topology reframe-devices h200
         best-gpus mi250x -k 2
         best-gpus -k 4 --from rocm-smi/published-hugging-face-shownodesbw.txt
         beside table beside

@@ -36,10 +36,6 @@ def test_show():
     assert "  parts: measured, host, " in text
 
 
-def test_reframe_devices():
-    assert "'num_devices': 4," in run("topology", "reframe-devices", "h200", "--devices", "4")
-
-
 def test_compare(machine):
     said = run("topology", "compare", "h200", "--devices", "2", *machine)
     assert "agrees with h200 (2 of 8 devices) (devices, links, NUMA domains, cores)." in said

@@ -25,7 +25,7 @@ from fabricheck.tools.topology import (
     record,
     write_draft,
 )
-from fabricheck.tools.topology.render import model_json, model_text, reframe_devices, report_text
+from fabricheck.tools.topology.render import model_json, model_text, report_text
 
 #: The key in the context for the command after "--".
 _COMMAND = "fabricheck.command"
@@ -211,12 +211,6 @@ def export(
     the file in FABRICHECK_SIMULATED_NODE."""
     model = load(node, overlay)
     typer.echo(platform_json(model) if nodes == 1 else system_json(model, nodes), nl=False)
-
-
-@topology_app.command("reframe-devices")
-def reframe_devices_command(node: Node, devices: Part = None) -> None:
-    """Print the devices block of a ReFrame partition."""
-    typer.echo(reframe_devices(_load(node, None, devices)))
 
 
 class CommandAfterDashes(typer.core.TyperCommand):

@@ -165,15 +165,3 @@ def model_json(model: NodeModel) -> str:
         ],
     }
     return json.dumps(content, indent=1)
-
-
-def reframe_devices(model: NodeModel) -> str:
-    """Format the ``devices`` of a ReFrame partition, which ReFrame does not detect itself."""
-    device = {
-        "type": "gpu",
-        "arch": model.architecture,
-        "model": model.device_model,
-        "num_devices": len(model.devices),
-    }
-    fields = "\n".join(f"        {key!r}: {value!r}," for key, value in device.items())
-    return f"'devices': [\n    {{\n{fields}\n    }},\n],"
