@@ -35,7 +35,8 @@ _UNIT = "Format: min-max; Units: mps"
 _UNSUPPORTED = "Non-xGMI links detected"
 
 _ADDRESS = r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
-_LABEL = re.compile(rf"GPU\d+|{_ADDRESS}")
+#: The beginning of a line about a device.
+_ROW = re.compile(rf"\s*(?:GPU[\d[]|{_ADDRESS})")
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LINK_TYPES = ("0", "SELF", "XGMI", "PCIE", "UNKNOWN", "XXXX", "N/A")
 _OF_DEVICE = re.compile(r"GPU(?:\[(\d+)\]| (\d+))\s*: (.*)")
@@ -82,7 +83,7 @@ def parse(lines: Sequence[Line], origin: str) -> Reported:
             found[section.title] = section
             continue
         for line in section.body:
-            if re.match(r"\s*GPU[\d[]", line.text):
+            if _ROW.match(line.text):
                 raise line.garbled(f"a table of GPUs is under the unknown title '{section.title}'")
     by_amd_smi = {section.by_amd_smi for section in found.values()}
     if len(by_amd_smi) > 1:
@@ -90,6 +91,8 @@ def parse(lines: Sequence[Line], origin: str) -> Reported:
     of_amd_smi = True in by_amd_smi
     known = {_TELLS[title]: section for title, section in found.items() if title in _TELLS}
     tables = {what: _table(one) for what, one in known.items() if what not in _FIELDS}
+    for title in filter(found.__contains__, _NOT_READ):
+        _table(found[title])  # a table whose title is damaged would be a part of it
     _require_all(tables, found, closed, lines[-1])
     types, links, peak = tables.get("types"), None, None
     if types is not None:
@@ -169,7 +172,7 @@ def _table(section: _Section) -> Table:
         raise section.line.garbled(f"the text ends before the table '{name}'")
     header, labels = lines[0], lines[0].words
     for column, text in enumerate(labels):
-        good = _LABEL.fullmatch(text) if section.by_amd_smi else text == f"GPU{column}"
+        good = re.fullmatch(_ADDRESS, text) if section.by_amd_smi else text == f"GPU{column}"
         if not good:
             raise header.garbled(
                 f"'{text}' is not a label of column {column} of the table '{name}'"
@@ -191,7 +194,7 @@ def _table(section: _Section) -> Table:
             f"the text ends here, the table '{name}' lacks the row of {labels[len(rows)]}"
         )
     for line in lines[len(labels) + 1 :]:
-        if _LABEL.match(line.words[0]):
+        if _ROW.match(line.text):
             raise line.garbled(
                 f"a row follows the last one of the table '{name}', or a table has no title"
             )
