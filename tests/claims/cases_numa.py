@@ -6,7 +6,7 @@ from observations import Cases, of
 
 import factories
 from fabricheck.node import load
-from fabricheck.papers.claims.numa import two_sockets
+from fabricheck.papers.claims.host import two_sockets
 from fabricheck.papers.claims.published import value
 
 

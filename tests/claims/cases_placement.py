@@ -6,7 +6,7 @@ from cases_host import pageable
 from observations import Cases, document, partition
 
 import factories
-from fabricheck.papers.claims import placement
+from fabricheck.papers.claims import ranks as placement
 from fabricheck.papers.claims.published import value
 
 #: What `ranks` of a document has of each; the rules count them.

@@ -14,10 +14,10 @@ from observations import BY_ID, around, judged, of, partition, simulated
 from test_claims import CASES
 
 import factories
-from fabricheck.papers.claims import judging
+from fabricheck.papers.claims.groups import Group, measured
+from fabricheck.papers.claims.kinds import Limits, equal, level
 from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.papers.claims.published import number
-from fabricheck.papers.claims.rules import Group
 from fabricheck.results.entry import Entry
 
 
@@ -37,26 +37,26 @@ def test_faster_needs_intervals_that_do_not_meet(spread, outcome):
 def point(value, spread):
     """Return a series with samples around a value as rules have it."""
     (found,) = of(factories.series(around(value, spread))).points
-    return found
+    return measured(found)
 
 
-def test_a_median_may_lie_where_its_interval_does():
-    assert not judging.within(point(105.0, 0.001), 90, 100)
-    assert judging.within(point(105.0, 0.1), 90, 100)
+def group(*values, statistic="each"):
+    return Group("copies", lambda observed: dict(enumerate(values)), "device", statistic)
 
 
-def test_of_ranks_the_mean_stands_for_all_and_of_devices_the_median():
-    points = {index: point(value, 0.001) for index, value in enumerate([10.0, 20.0, 60.0])}
-    for kind, value in (("rank", 30.0), ("device", 20.0)):
-        group = Group("copies", lambda observed: points, kind)
-        assert group.take(points) == pytest.approx(value)
+@pytest.mark.parametrize(("spread", "outcome"), [(0.001, REFUTED), (0.1, REPRODUCED)])
+def test_a_value_or_a_ratio_may_be_any_that_its_interval_allows(spread, outcome):
+    one, other = group(point(115.0, spread)), group(point(100.0, spread))
+    assert level((one, Limits(90.0, 110.0)))(partition()).outcome == outcome
+    assert equal(one, other, Limits(1.0, part=0.1))(partition()).outcome == outcome
 
 
-def test_a_ratio_may_be_any_that_the_intervals_allow():
-    sure = point(115.0, 0.001), point(100.0, 0.001)
-    unsure = point(115.0, 0.1), point(100.0, 0.1)
-    assert not judging.ratio_near(*sure, 1.0, 0.1)
-    assert judging.ratio_near(*unsure, 1.0, 0.1)
+@pytest.mark.parametrize(("statistic", "value"), [("mean", 30.0), ("median", 20.0)])
+def test_what_stands_for_a_group_has_no_interval(statistic, value):
+    several = group(*(point(one, 0.5) for one in (10.0, 20.0, 60.0)), statistic=statistic)
+    for away, outcome in ((0.01, REPRODUCED), (2.0, REFUTED)):
+        rule = level((several, Limits(value + away, points=1.0)))
+        assert rule(partition()).outcome == outcome
 
 
 @pytest.mark.parametrize("name", BY_ID)

@@ -153,11 +153,9 @@ def test_smaller_messages_than_those_of_jsc_do_not_refute_by_being_slower(name):
 
 def test_sentences_say_of_how_many_pairs_they_are():
     three = of(pair(0, 1, 50.0), pair(0, 2, 37.6), pair(0, 6, 50.0))
-    assert (
-        "(1 ordered pair; 75 % published)" in judged("engine-parts-of-peak", three).finding.because
-    )
+    assert "(ordered pair 0-2, stream" in judged("engine-parts-of-peak", three).finding.because
     many = judged("engine-parts-of-peak", peers.copies()).finding.because
-    assert "(12 ordered pairs; 75 % published)" in many
+    assert "(12 ordered pairs, stream, 1 GiB); published: 75; allowed: 73.5 to 76.5" in many
 
 
 def test_series_that_are_left_out_for_wrong_data_are_told():

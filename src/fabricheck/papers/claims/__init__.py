@@ -6,20 +6,14 @@ from dataclasses import replace
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import (
-    accesses,
     collectives,
-    concurrent,
+    devices,
     host,
     links,
     local,
-    managed,
-    message_tiers,
     messages,
     network,
-    numa,
-    overlap,
-    peers,
-    placement,
+    ranks,
 )
 from fabricheck.papers.claims.model import (
     NOT_TESTABLE,
@@ -36,15 +30,9 @@ from fabricheck.results.observed import Observed
 CLAIMS: tuple[Claim, ...] = (
     *local.CLAIMS,
     *host.CLAIMS,
-    *managed.CLAIMS,
-    *numa.CLAIMS,
-    *concurrent.CLAIMS,
-    *placement.CLAIMS,
-    *peers.CLAIMS,
-    *accesses.CLAIMS,
-    *overlap.CLAIMS,
+    *ranks.CLAIMS,
+    *devices.CLAIMS,
     *messages.CLAIMS,
-    *message_tiers.CLAIMS,
     *collectives.CLAIMS,
     *network.CLAIMS,
     *links.CLAIMS,

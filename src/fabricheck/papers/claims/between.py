@@ -1,15 +1,15 @@
-"""Series of transfers between devices for rules: by pair, by link class, and compared."""
+"""Series of transfers between devices for rules: by pair, and by the links between them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import permutations
 
 from fabricheck.core.vocabulary import ENV_PEER_ENGINES
-from fabricheck.node import LinkClass, NodeModel
+from fabricheck.node import LinkClass
 from fabricheck.papers.claims import needs
+from fabricheck.papers.claims.groups import Group, Values, by_subject, series
 from fabricheck.papers.claims.model import NotTestable
-from fabricheck.papers.claims.rules import Group, Points
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
@@ -84,88 +84,51 @@ def latencies(observed: Observed) -> dict[Pair, Series]:
     return by_pair(needs.some(chosen, "latencies of copy-engine transfers", "E7"))
 
 
-def accesses(observed: Observed, operation: str) -> dict[Pair, Series]:
-    """Return the reads, writes or copies by kernels of one device in the memory of another.
-
-    :raises NotTestable: when there are none.
-    """
-    found = observed.select(experiment="E8", operation=operation, role="single")
-    return by_pair(needs.large(found, f"{operation} of a peer's memory by kernel", "E8"))
+COPIES = Group(
+    "copy-engine transfers", lambda observed: by_subject(copies(observed)), "ordered pair"
+)
 
 
-def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> Points:
-    """Require all ordered pairs.
-
-    :raises NotTestable: when some are missing.
-    """
-    wanted = list(permutations(range(len(node.devices)), 2))
-    there = [pair for pair in wanted if pair in points]
-    if len(there) < len(wanted):
-        missing = next(pair for pair in wanted if pair not in points)
-        raise NotTestable(
-            f"the session has {what} of {len(there)} of {len(wanted)} ordered pairs "
-            f"({experiment}), {missing[0]}-{missing[1]} is not among them"
-        )
-    return {pair: points[pair] for pair in wanted}
+def accesses(operation: str) -> Group:
+    """Return the reads, writes or copies by kernels of one device in the memory of another."""
+    name = {"read": "reads", "write": "writes", "copy": "copies"}[operation]
+    return series(
+        f"{name} of a peer's memory by kernel",
+        each="ordered pair",
+        keep=lambda point: point.pair is not None,
+        experiment="E8",
+        operation=operation,
+        role="single",
+    )
 
 
-def of_class(
-    name: str, read: Callable[[Observed], Points], kind: LinkClass, what: str, experiment: str
-) -> Group:
-    """Return the group of series of pairs of one link class.
-
-    :param name: the name of one of the series, without the link.
-    """
-
-    def choose(observed: Observed) -> Points:
-        found = of_classes(needs.node(observed), read(observed), (kind,), what, experiment)
-        return {point.pair: point for point in found[kind]}
-
-    return Group(f"{name} over a {kind.word} link", choose, "ordered pair")
+KERNEL_COPIES = accesses("copy")
 
 
-def peak_of(node: NodeModel, points: Sequence[Series]) -> float:
-    """Return the peak of the links of pairs of one link class, in GB/s per direction."""
-    source, destination = points[0].devices
-    return node.peer_peak_gbs(source, destination)
+def over(group: Group, kind: LinkClass, experiment: str) -> Group:
+    """Return the values of the pairs of one link class."""
+    name = f"{group.name} over a {kind.word} link"
+    return group.where(lambda node, pair: node.link_class(*pair) == kind, name, experiment)
 
 
-def detour_pairs(node: NodeModel) -> tuple[list[Pair], str]:
-    """Return the ordered pairs whose widest path is longer than the shortest, and their names.
-
-    :raises NotTestable: when there are none.
-    """
-    if not node.detour_pairs:
-        raise NotTestable(
-            f"{node.name} has no pair whose widest path is longer than its shortest one"
-        )
-    pairs = [way for a, b in node.detour_pairs for way in ((a, b), (b, a))]
-    return pairs, " and ".join(f"{a}-{b}" for a, b in node.detour_pairs)
+def wide(group: Group, experiment: str) -> Group:
+    """Return the values of the pairs whose widest path has several links."""
+    name = f"{group.name} over several links"
+    return group.where(lambda node, pair: node.link_class(*pair).links > 1, name, experiment)
 
 
-def by_class(node: NodeModel, points: Points) -> dict[LinkClass, list[Series]]:
-    """Return the points by the link class of the pair's widest path."""
-    found: dict[LinkClass, list[Series]] = {}
-    for pair, point in points.items():
-        found.setdefault(node.link_class(*pair), []).append(point)
-    return found
+def every_pair(group: Group, experiment: str) -> Group:
+    """Return a group that requires all ordered pairs."""
 
-
-def of_classes(
-    node: NodeModel,
-    points: Points,
-    classes: Sequence[LinkClass],
-    what: str,
-    experiment: str,
-) -> dict[LinkClass, list[Series]]:
-    """Return the points of some link classes, in the order of the classes.
-
-    :raises NotTestable: when a class has none.
-    """
-    found = by_class(node, points)
-    for wanted in classes:
-        if wanted not in found:
+    def choose(observed: Observed) -> Values:
+        values = group.choose(observed)
+        wanted = list(permutations(range(len(needs.node(observed).devices)), 2))
+        missing = [pair for pair in wanted if pair not in values]
+        if missing:
             raise NotTestable(
-                f"the session has {what} of no pair with a {wanted.name} link ({experiment})"
+                f"the session has {group.name} of {len(wanted) - len(missing)} of {len(wanted)} "
+                f"ordered pairs ({experiment}), {missing[0][0]}-{missing[0][1]} is not among them"
             )
-    return {wanted: found[wanted] for wanted in classes}
+        return {pair: values[pair] for pair in wanted}
+
+    return Group(group.name, choose, "ordered pair")

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fabricheck.core.amounts import about
-from fabricheck.core.text import count
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import latencies
-from fabricheck.papers.claims.judging import above, high, low, median_of
+from fabricheck.papers.claims.groups import (
+    WHOLE,
+    Group,
+    Values,
+    by_subject,
+    combined,
+    measured,
+)
+from fabricheck.papers.claims.kinds import Limits, absent, at_least, at_most, level, order, ratio
 from fabricheck.papers.claims.model import (
     Claim,
     Finding,
     NotTestable,
     computed,
-    counted,
     number,
     verdict,
 )
@@ -89,88 +95,94 @@ def _size() -> int:
     return int(value("paper-coll-size"))
 
 
-def _rccl_faster(observed: Observed) -> Finding:
-    rccl, mpi = _rccl(observed), _mpi(observed)
-    both = [key for key in rccl if key in mpi]
-    lacking = [name for name in EVERY if name not in {operation for operation, _ in both}]
-    if lacking:
-        raise NotTestable(
-            f"the session has no times of both MPI (E10) and RCCL (E11) of {', '.join(lacking)} "
-            f"on the same devices"
-        )
-    of_name = {name: [key for key in both if key[0] == name] for name in EVERY}
-    ratios = {
-        name: statistics.median(mpi[key].value / rccl[key].value for key in keys)
-        for name, keys in of_name.items()
-    }
-    sets = sorted({devices for _, devices in both}, key=lambda one: (len(one), one))
-    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
-    programs = " and ".join(sorted({mpi[key].program for key in both}))
-    return verdict(
-        all((ratio > 1) == (name != "bcast") for name, ratio in ratios.items()),
-        f"MPI's time ({programs}) over that of {rccl[both[0]].program} is {listed}, the median "
-        f"over {count(len(sets), 'set')} of {_counts(sets)} devices; published is that RCCL is "
-        "faster in all but bcast.",
-        *(
-            computed(
-                f"{name}, MPI over RCCL",
-                ratios[name],
-                "ratio",
-                *(times[key] for key in keys for times in (rccl, mpi)),
+def _mpi_over_rccl(*, broadcast: bool) -> Group:
+    """Return MPI's time over RCCL's by collective, medians over the sets of devices of both."""
+
+    def choose(observed: Observed) -> Values:
+        rccl, mpi = _rccl(observed), _mpi(observed)
+        keys = {name: [key for key in rccl if key in mpi and key[0] == name] for name in EVERY}
+        lacking = [name for name in EVERY if not keys[name]]
+        if lacking:
+            raise NotTestable(
+                f"the session has no times of both MPI (E10) and RCCL (E11) of "
+                f"{', '.join(lacking)} on the same devices"
             )
-            for name, keys in of_name.items()
-        ),
-    )
+        return {
+            name: combined(
+                statistics.median(mpi[key].value / rccl[key].value for key in keys[name]),
+                "ratio",
+                [measured(times[key]) for key in keys[name] for times in (rccl, mpi)],
+            )
+            for name in EVERY
+            if (name == "bcast") == broadcast
+        }
+
+    which = "broadcast" if broadcast else "all collectives but broadcast"
+    return Group(f"MPI's time over RCCL's of {which}", choose, "collective", "each")
 
 
-def _counts(sets: Sequence[tuple[int, ...]]) -> str:
-    """Return the numbers of devices, as "2 to 8"."""
-    return " to ".join(dict.fromkeys(str(len(one)) for one in (sets[0], sets[-1])))
+def _require(
+    times: Collection[tuple[str, int]], keys: Sequence[tuple[str, int]], what: str
+) -> None:
+    lacking = dict.fromkeys(name for name, count in keys if (name, count) not in times)
+    if lacking:
+        raise NotTestable(
+            f"the session has no RCCL with {what} devices of {', '.join(lacking)} (E11)"
+        )
 
 
-def _falls_at_eight(observed: Observed) -> Finding:
-    rccl = _by_count(_rccl(observed))
+def _rccl_of(devices: int) -> Group:
+    """Return RCCL's times of the three collectives that fall at eight devices."""
     names = (*ONE_PASS, "allreduce")
-    lacking = [name for name in names for n in (7, 8) if (name, n) not in rccl]
-    if lacking:
-        raise NotTestable(
-            f"the session has no RCCL with seven and with eight devices of "
-            f"{', '.join(dict.fromkeys(lacking))} (E11)"
-        )
-    falls = [name for name in names if above(rccl[name, 7], rccl[name, 8])]
-    texts = [f"{name} {rccl[name, 7].value:.1f} to {rccl[name, 8].value:.1f}" for name in names]
-    return verdict(
-        len(falls) == len(names),
-        f"From seven to eight devices RCCL's times go from {', '.join(texts)} us.",
-        *(number(f"{name}, {n} devices", rccl[name, n]) for name in names for n in (7, 8)),
-    )
+
+    def choose(observed: Observed) -> Values:
+        times = _by_count(_rccl(observed))
+        _require(times, [(name, n) for name in names for n in (7, 8)], "seven and with eight")
+        return by_subject({name: times[name, devices] for name in names})
+
+    return Group(f"RCCL's times with {devices} devices", choose, "collective", "each")
 
 
-def _grows_beyond_two(observed: Observed) -> Finding:
-    rccl = _by_count(_rccl(observed))
-    more = [key for key in rccl if key[0] in TWO_PASSES and key[1] > 2 and (key[0], 2) in rccl]
-    lacking = [name for name in TWO_PASSES if name not in {operation for operation, _ in more}]
-    if lacking:
-        raise NotTestable(
-            f"the session has no RCCL with two and with more devices of {', '.join(lacking)} (E11)"
-        )
-    not_slower = [key for key in more if not above(rccl[key], rccl[key[0], 2])]
-    texts = [
-        f"{name} {rccl[name, 2].value:.1f} with two and at least "
-        f"{min(rccl[key].value for key in more if key[0] == name):.1f} with more"
-        for name in TWO_PASSES
-    ]
-    return verdict(
-        not not_slower,
-        f"RCCL's times in us: {', '.join(texts)}.",
-        *(number(f"{name}, two devices", rccl[name, 2]) for name in TWO_PASSES),
-        *(number(f"{name}, {n} devices", rccl[name, n]) for name, n in sorted(more)),
-    )
+def _two_passes(*, more: bool) -> Group:
+    """Return RCCL's times of two passes by collective and number of devices beyond two.
+
+    :param more: with that number of devices, or with two.
+    """
+
+    def choose(observed: Observed) -> Values:
+        times = _by_count(_rccl(observed))
+        found = [
+            key for key in times if key[0] in TWO_PASSES and key[1] > 2 and (key[0], 2) in times
+        ]
+        there = {(name, 3) for name, _ in found}
+        _require(there, [(name, 3) for name in TWO_PASSES], "two and with more")
+        return by_subject({key: times[key if more else (key[0], 2)] for key in sorted(found)})
+
+    which = "more than two" if more else "two"
+    return Group(f"RCCL's times of two passes with {which} devices", choose, "collective", "each")
+
+
+def _with_two(observed: Observed) -> Values:
+    times = _by_count(_rccl(observed))
+    two = {name: times[name, 2] for name in TWO_PASSES if (name, 2) in times}
+    needs.some([*two.values()], "RCCL's collectives of two passes with two devices", "E11")
+    return by_subject(two)
+
+
+_WITH_TWO = Group("RCCL's collectives of two passes with two devices", _with_two, "collective")
+
+
+def _bound(observed: Observed) -> Values:
+    least = measured(min(latencies(observed).values(), key=lambda one: one.value))
+    return {WHOLE: combined(2 * least.value, least.unit, [least])}
+
+
+_BOUND = Group("twice the least latency of a copy", _bound, WHOLE)
 
 
 def _not_below_bound(observed: Observed) -> Finding:
     known = latencies(observed)
-    least = min(known.values(), key=median_of)
+    least = min(known.values(), key=lambda one: one.value)
     points: list[Series] = []
     for read in (_mpi, _rccl):
         try:
@@ -179,7 +191,9 @@ def _not_below_bound(observed: Observed) -> Finding:
             continue
     needs.some(points, f"collectives of {about(_size())} on memory of devices", "E10, E11")
     over = [one.value / (_passes(one.operation) * least.value) for one in points]
-    fast = [one for one in points if high(one) < _passes(one.operation) * low(least)]
+    fast = [
+        one for one in points if measured(one).high < _passes(one.operation) * measured(least).low
+    ]
     if not fast and {_passes(one.operation) for one in points} != {1, 2}:
         raise NotTestable(
             f"the session has collectives of {about(_size())} of one pass or of two only, "
@@ -192,12 +206,12 @@ def _not_below_bound(observed: Observed) -> Finding:
             "(E7), which may not include the least"
         )
     nearest = points[over.index(min(over))]
-    told = ", ".join(f"{one.operation} {one.value:.1f} us ({one.program})" for one in fast[:3])
+    below = ", ".join(f"{one.operation} {one.value:.1f} us ({one.program})" for one in fast[:3])
     return verdict(
         not fast,
         f"The least latency of a copy is {least.value:.2f} us, so collectives of one pass take "
         f"that and others {2 * least.value:.2f}; of {len(points)} times {len(fast)} are below "
-        f"their bound{': ' + told if told else ''}; nearest to it is {nearest.operation} by "
+        f"their bound{': ' + below if below else ''}; nearest to it is {nearest.operation} by "
         f"{nearest.program} with {nearest.value:.1f} us.",
         number("bound of one pass", least),
         computed("bound of two passes", 2 * least.value, "us", least),
@@ -207,56 +221,8 @@ def _not_below_bound(observed: Observed) -> Finding:
     )
 
 
-def _close_to_bound(observed: Observed) -> Finding:
-    least = min(latencies(observed).values(), key=median_of)
-    rccl = _by_count(_rccl(observed))
-    two = [rccl[name, 2] for name in TWO_PASSES if (name, 2) in rccl]
-    needs.some(two, "RCCL's collectives of two passes with two devices", "E11")
-    bound, lowest = 2 * least.value, min(two, key=median_of)
-    return verdict(
-        abs(lowest.value / bound - 1) <= CLOSE,
-        f"With two devices RCCL's {lowest.operation} takes {lowest.value:.1f} us, the least of "
-        f"{len(two)}; twice the least latency of a copy is {bound:.1f}.",
-        number(f"{lowest.operation}, two devices", lowest),
-        computed("twice the least latency", bound, "us", least),
-    )
-
-
 def _passes(operation: str) -> int:
     return 1 if operation in ONE_PASS else 2
-
-
-def _right_data(observed: Observed) -> Finding:
-    # All series, because `Observed` leaves out those with wrong data.
-    found = [
-        one
-        for one in observed.series
-        if one.experiment == "E12"
-        and one.source_memory == "device"
-        and not one.document["faults_injected"]
-    ]
-    needs.some(found, "messages of MPI whose data were compared on devices", "E12")
-    wrong = [one for one in found if one.errors]
-    operations = sorted({one.operation for one in found})
-    skipped = {
-        entry["operation"]
-        for one in found
-        for entry in one.document.get("skipped") or ()
-        if entry["operation"] not in operations
-    }
-    most = max(one.taking_part or 0 for one in found)
-    told = sorted({f"{one.operation} of {about(one.bytes)}" for one in wrong})
-    beside = f"; not tested: {', '.join(sorted(skipped))}" if skipped else ""
-    checked = sum(one.bytes_checked for one in found)
-    clock = found[0].clock
-    return verdict(
-        not wrong,
-        f"Of {len(found)} series of {', '.join(operations)} on {most} devices {len(wrong)} had "
-        f"wrong data{': ' + ', '.join(told[:3]) if told else ''}{beside}.",
-        counted("series", len(found), "series", clock),
-        counted("with wrong data", len(wrong), "series", clock),
-        counted("compared", checked, "B", clock),
-    )
 
 
 _SIZE = "of 1 MiB, as each benchmark calls its size"
@@ -273,7 +239,10 @@ CLAIMS = (
         "the session has it, and of engines on and off the lesser, since the document does not say "
         f"which; {_SIZE}; which is faster, so no tolerance",
         requires=needs.devices,
-        judge=_rccl_faster,
+        judge=level(
+            (_mpi_over_rccl(broadcast=False), at_least(1.0)),
+            (_mpi_over_rccl(broadcast=True), at_most(1.0)),
+        ),
         experiments=("E10", "E11"),
         records=("paper-coll-rccl-vs-mpi", "paper-coll-size"),
     ),
@@ -286,7 +255,7 @@ CLAIMS = (
         rule=f"each of the three takes less, intervals apart where there are any; {_SIZE}; the "
         "document does not state the size of this figure",
         requires=needs.tiers,
-        judge=_falls_at_eight,
+        judge=order(_rccl_of(7), _rccl_of(8)),
         experiments=("E11",),
         records=("paper-coll-size",),
     ),
@@ -298,7 +267,7 @@ CLAIMS = (
         rule=f"allreduce, reduce_scatter and allgather take longer with every greater number of "
         f"devices than with two; {_SIZE}; the document does not state the size of this figure",
         requires=needs.tiers,
-        judge=_grows_beyond_two,
+        judge=order(_two_passes(more=True), _two_passes(more=False)),
         experiments=("E11",),
         records=("paper-coll-size",),
     ),
@@ -326,7 +295,7 @@ CLAIMS = (
         rule=f"the least of their times is within a fifth of twice the node's own least latency; "
         f"the document has no number for close; {_SIZE}; it does not state that of this figure",
         requires=needs.tiers,
-        judge=_close_to_bound,
+        judge=ratio(_WITH_TWO.whole("least"), _BOUND, Limits(1.0, part=CLOSE)),
         experiments=("E7", "E11"),
         records=("paper-rccl-2thr", "paper-coll-size"),
     ),
@@ -338,7 +307,11 @@ CLAIMS = (
         rule="no message and no collective of E12 has a wrong byte; what was left out, as an MPI "
         "that crashes in it has it, is named and not judged",
         requires=needs.devices,
-        judge=_right_data,
+        judge=absent(
+            "messages of MPI whose data were compared on devices",
+            "E12",
+            lambda observed, point: point.source_memory == "device",
+        ),
         experiments=("E12",),
         built_in="its MPI moves data within one process, which says nothing of another MPI",
     ),

@@ -11,9 +11,9 @@ from fabricheck.node import NodeModel, best_subsets
 from fabricheck.node.subsets import mean_between
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import accesses, every_pair
+from fabricheck.papers.claims.groups import Values
 from fabricheck.papers.claims.model import Claim, Finding, NotTestable, computed, counted, verdict
 from fabricheck.papers.claims.published import value
-from fabricheck.papers.claims.rules import Points
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
 
@@ -107,8 +107,8 @@ def _table(observed: Observed) -> Finding:
     )
 
 
-def _inside(points: Points, devices: tuple[int, ...]) -> list[Series]:
-    return [points[pair] for pair in permutations(devices, 2)]
+def _inside(values: Values, devices: tuple[int, ...]) -> list[Series]:
+    return [values[pair].series[0] for pair in permutations(devices, 2)]
 
 
 def _text(devices: tuple[int, ...]) -> str:
@@ -132,7 +132,7 @@ def _predicted(observed: Observed) -> Finding:
 
 def _measured(observed: Observed) -> Finding:
     node = needs.node(observed)
-    found = every_pair(node, accesses(observed, "write"), "writes by kernel", "E8")
+    found = every_pair(accesses("write"), "E8").choose(observed)
     count = len(node.devices)
     rates = [[0.0 if a == b else found[a, b].value for b in range(count)] for a in range(count)]
     holds, texts, numbers = True, [], []

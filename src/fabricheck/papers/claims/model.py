@@ -59,8 +59,8 @@ class Claim:
 
     id: its name on the command line. statement: the finding, in our words. document: key of
     documents.yaml. where: the place in the document. rule: when the finding counts as reproduced,
-    with the tolerance and its reason. judge: the function that judges it (`rules` has the shared
-    ones); it raises NotTestable. requires: the precondition on the node, from `needs`; None for any
+    with the tolerance and its reason. judge: the function that judges it, of one of the `kinds`; it
+    raises NotTestable. requires: the precondition on the node, from `needs`; None for any
     node. records: the records of the published data set that state it; `evaluate` adds them to the
     numbers. rests_on: the keys of a node model that decide the result on a simulated node
     (``simulation.link_efficiency``). If one of them was fitted, the result agrees by construction;

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from fabricheck.core.amounts import about
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims.model import NotTestable
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
+
+Found = TypeVar("Found")
 
 #: The smallest message with a published rate, from AMD's lab notes. Below it the start-up time
 #: matters.
@@ -34,7 +37,7 @@ def node(observed: Observed) -> NodeModel:
     return observed.node
 
 
-def some(points: Sequence[Series], what: str, experiment: str) -> Sequence[Series]:
+def some(points: Sequence[Found], what: str, experiment: str) -> Sequence[Found]:
     """Require at least one point.
 
     :param what: the missing subject, such as "copy-engine transfers".

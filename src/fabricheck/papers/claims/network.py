@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Collection, Mapping
-
 from fabricheck.core.amounts import about
-from fabricheck.core.text import count
 from fabricheck.core.vocabulary import OF_HOST, Transport
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import needs
-from fabricheck.papers.claims.judging import measured_by, middle
-from fabricheck.papers.claims.model import (
-    Claim,
-    Finding,
-    NotTestable,
-    Number,
-    computed,
-    counted,
-    number,
-    verdict,
-)
+from fabricheck.papers.claims.groups import STATISTICS, Group, Peak, Value, Values, by_subject
+from fabricheck.papers.claims.kinds import Limits, absent, at_least, at_most, level, quotient, ratio
+from fabricheck.papers.claims.model import Claim, NotTestable
 from fabricheck.papers.claims.published import value
-from fabricheck.references import rules
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
-#: Ranks in order; of a pair the sender first.
-Ranks = tuple[int, ...]
-
 #: The smallest message with a published rate between nodes: 99 % of what larger ones reach.
 LARGE = 1 << 20
-
-#: Tolerances in percentage points, or as a fraction; the rules give the reasons.
-PART_POINTS, NODE_POINTS, WRONG_POINTS, AROUND, NOISE = 1.0, 2.0, 1.5, 0.03, 0.02
 
 _OF_LUMI = "the simulated network is made of LUMI's values"
 
@@ -62,201 +43,101 @@ def _transport(point: Series) -> Transport | None:
 
 
 def _on_host(point: Series) -> bool:
-    return point.measured["source"]["memory"] in OF_HOST
+    return point.source_memory in OF_HOST
 
 
-def _messages(
-    observed: Observed, operation: str, role: str = "single", *, host: bool = False
-) -> Mapping[Ranks, Series]:
+def _messages(operation: str, role: str = "single", *, host: bool = False) -> Group:
     """Return the largest messages between nodes by ranks, of program mpi where it has them.
 
     Those that went by the kernel's stack are left out.
-
-    :raises NotTestable: when there are none, or none of a size with a published rate.
     """
     memory = "host memory" if host else "devices"
     words = {"single": "of one pair of ranks", "sum": "of all NICs of a node at once"}
-    what = f"messages between nodes {words[role]}, from {memory}"
-    found = [
-        one
-        for one in observed.select(experiment="E17", operation=operation, role=role)
-        if _on_host(one) == host and _transport(one) in ("nic", None)
-    ]
-    needs.some(found, f"{operation.replace('-', ' ')} of {what}", "E17")
-    if operation != "latency":
-        found = [one for one in found if one.bytes >= LARGE]
-        if not found:
-            raise NotTestable(f"a rate needs {what} of {about(LARGE)} at least (E17)")
-    ours = [one for one in found if one.program == "mpi"] or found
-    chosen = largest(ours, lambda point: point.ranks)
-    return {ranks: point for ranks, point in chosen.items() if ranks is not None}
+    name = f"messages between nodes {words[role]}, from {memory}"
+    what = f"{operation.replace('-', ' ')} of {name}"
+
+    def choose(observed: Observed) -> Values:
+        found = [
+            one
+            for one in observed.select(experiment="E17", operation=operation, role=role)
+            if _on_host(one) == host and _transport(one) in ("nic", None)
+        ]
+        needs.some(found, what, "E17")
+        if operation != "latency":
+            found = [one for one in found if one.bytes >= LARGE]
+            if not found:
+                raise NotTestable(f"a rate needs {name} of {about(LARGE)} at least (E17)")
+        ours = [one for one in found if one.program == "mpi"] or found
+        return by_subject(largest(ours, lambda point: point.ranks))
+
+    return Group(what, choose, "direction")
 
 
-def _peak(node: NodeModel, point: Series) -> float:
+def _nic_peak(node: NodeModel, _: object, point: Series) -> float:
     """Return the peak of the NIC nearest to a sender's device, in GB/s."""
-    device = point.measured["source"]["device"]
+    device = point.source_device
     nearest = None if device is None else node.nearest_nic(device)
     return (nearest or node.nics[0]).peak_gbs
 
 
-def _numbers(points: Mapping[Ranks, Series], what: str) -> list[Number]:
-    return [number(f"{what}, ranks {'-'.join(map(str, key))}", one) for key, one in points.items()]
+NIC = Peak("a NIC's peak", _nic_peak)
+ALL_NICS = Peak("the peak of all NICs", lambda node, *_: sum(nic.peak_gbs for nic in node.nics))
 
 
-def _pairs(points: Collection[Series]) -> str:
-    return f"{count(len(points), 'ordered pair')} of ranks ({measured_by(points)})"
+def _node_rates(*, host: bool) -> Group:
+    """Return the rates of all NICs of a node, both ways if both kinds of memory have that."""
 
+    def choose(observed: Observed) -> Values:
+        lacking: list[NotTestable] = []
+        for operation in ("bandwidth-both", "bandwidth"):
+            try:
+                device, other = (
+                    _messages(operation, "sum", host=memory).choose(observed)
+                    for memory in (False, True)
+                )
+            except NotTestable as error:
+                lacking.append(error)
+                continue
+            return other if host else device
+        raise lacking[0]
 
-def _one_nic(observed: Observed) -> Finding:
-    node = _with_nics(observed)
-    points = _messages(observed, "bandwidth")
-    part = statistics.median(100 * one.value / _peak(node, one) for one in points.values())
-    peak = value("lumi-nic")
-    least = 100 * value("thesis-lumi-bw-mean-64MiB") / peak
-    most = 100 * value("thesis-lumi-ompi-bw-mean-64MiB") / peak
-    return verdict(
-        least - PART_POINTS <= part <= most + PART_POINTS,
-        f"One rank reaches {middle(points.values()):.2f} GB/s over its NIC, {part:.1f} % of the "
-        f"NIC's peak, the median of {_pairs(points.values())}; published are {least:.1f} to "
-        f"{most:.1f} %.",
-        computed("of a NIC's peak", part, "percent", *points.values()),
-        *_numbers(points, "one way"),
+    return Group(
+        f"all NICs of a node at once, from {'host memory' if host else 'devices'}",
+        choose,
+        "direction",
     )
 
 
-def _both_ways(observed: Observed) -> Finding:
-    once = _messages(observed, "bandwidth")
-    both = _messages(observed, "bandwidth-both")
-    there = [key for key in both if key in once]
-    if not there:
-        raise NotTestable("no pair of ranks has messages one way and both ways at once (E17)")
-    ratio = statistics.median(both[key].value / once[key].value for key in there)
-    least, most = value("thesis-lumi-bibw-ratio-low"), value("thesis-lumi-bibw-ratio-high")
-    used = {key: both[key] for key in there}
-    return verdict(
-        least * (1 - AROUND) <= ratio <= most * (1 + AROUND),
-        f"Both directions of a NIC at once have {ratio:.2f} times one direction, the median of "
-        f"{_pairs(used.values())}; published are {least:g} to {most:g}.",
-        computed("both ways over one way", ratio, "ratio", *used.values()),
-        *_numbers({key: once[key] for key in there}, "one way"),
-        *_numbers(used, "both ways"),
-    )
-
-
-def _all_nics(observed: Observed) -> Finding:
-    node = _with_nics(observed)
-    points = _messages(observed, "bandwidth", "sum")
-    peak = sum(nic.peak_gbs for nic in node.nics)
-    parts = {key: 100 * one.value / peak for key, one in points.items()}
-    slowest = min(parts, key=lambda key: parts[key])
-    part, wanted = parts[slowest], 100 * value("lumirfm-mbwmr-internode") / value("olcf-nic-node")
-    return verdict(
-        abs(part - wanted) <= NODE_POINTS,
-        f"The {len(node.nics)} NICs of a node together send {points[slowest].value:.1f} of "
-        f"{peak:g} GB/s, {part:.1f} %, in the slowest of {len(points)} direction(s) between nodes "
-        f"({measured_by(points.values())}); LUMI accepts its nodes by {wanted:g} %.",
-        computed("of the peak of all NICs", part, "percent", points[slowest]),
-        *_numbers(points, "all NICs"),
-    )
-
-
-def _devices_and_host(observed: Observed) -> Finding:
-    lacking: NotTestable | None = None
-    for operation, ways in (("bandwidth-both", "both ways"), ("bandwidth", "one way")):
-        try:
-            device = _messages(observed, operation, "sum")
-            host = _messages(observed, operation, "sum", host=True)
-        except NotTestable as error:
-            lacking = lacking or error
-            continue
-        own, other = middle(device.values()), middle(host.values())
-        low, high = value("bisection-crusher-host"), value("bisection-crusher-device")
-        return verdict(
-            own >= other * (1 - NOISE),
-            f"All NICs of a node at once, {ways}, have {own:.1f} GB/s from devices "
-            f"({measured_by(device.values())}) and {other:.1f} from host memory "
-            f"({measured_by(host.values())}); published are {high:g} and {low:g} of six nodes.",
-            *_numbers(device, f"devices, {ways}"),
-            *_numbers(host, f"host memory, {ways}"),
-        )
-    assert lacking is not None
-    raise lacking
-
-
-def _by_distance(observed: Observed) -> Finding:
-    points = _messages(observed, "latency")
-    by: dict[str, list[Series]] = {}
-    for one in points.values():
-        distance = one.measured.get("distance")
+def _by_distance(observed: Observed) -> Values:
+    """Return the median latency of each distance."""
+    found: dict[str, list[Value]] = {}
+    for one in _messages("latency").choose(observed).values():
+        distance = one.series[0].measured.get("distance")
         if distance is not None:
-            by.setdefault(distance, []).append(one)
-    if len(by) < 2:
-        has = f"of {next(iter(by))}" if by else "whose distance is known"
+            found.setdefault(distance, []).append(one)
+    if len(found) < 2:
+        has = f"of {next(iter(found))}" if found else "whose distance is known"
         raise NotTestable(f"it needs latencies of two distances, the session has those {has} (E17)")
-    middles = {distance: middle(own) for distance, own in by.items()}
-    more = 100 * (max(middles.values()) / min(middles.values()) - 1)
-    most = value("desensi-lumi-placement-lat")
-    said = ", ".join(f"{took:.2f} us {distance}" for distance, took in middles.items())
-    return verdict(
-        more < most,
-        f"Latencies differ by {more:.0f} % between distances: {said} "
-        f"({measured_by(points.values())}); published is less than {most:g} %.",
-        computed("longest over shortest", more, "percent", *points.values()),
-        *(computed(f"latency, {distance}", took, "us", *by[distance])
-          for distance, took in middles.items()),
-    )  # fmt: skip
+    return {distance: STATISTICS["median"](some) for distance, some in found.items()}
 
 
-def _by_the_kernel(observed: Observed, series: Collection[Series]) -> list[Series]:
-    """Return the series whose messages went by the kernel's stack past the NICs' drivers.
+_LATENCIES = Group("latencies between nodes by distance", _by_distance, "distance", "each")
 
-    :raises NotTestable: when there are none.
-    """
-    found = [one for one in series if one.experiment == "E17" and _transport(one) == "kernel"]
-    if not found:
-        raise NotTestable(
-            "no counters show messages between nodes that went by the kernel's network stack (E17)"
-        )
-    return found
+_BY_KERNEL = "messages between nodes that went by the kernel's network stack, as counters show"
 
 
-def _rate_of_tcp(observed: Observed) -> Finding:
-    node = _with_nics(observed)
+def _by_tcp(observed: Observed) -> Values:
+    """Return by its place the messages that went by the kernel's stack past the NICs' drivers."""
     found = [
         one
-        for one in _by_the_kernel(observed, observed.points)
-        if one.operation == "bandwidth" and one.role == "single" and one.bytes >= LARGE
+        for one in observed.select(experiment="E17", operation="bandwidth", role="single")
+        if _transport(one) == "kernel" and one.bytes >= LARGE
     ]
-    needs.some(found, "such messages of 1 MiB or more of one pair of ranks", "E17")
-    parts = {id(one): 100 * one.value / _peak(node, one) for one in found}
-    fastest = max(found, key=lambda one: parts[id(one)])
-    part, wanted = parts[id(fastest)], 100 * value("cscsdocs-tcp-bw-hh") / value("lumi-nic")
-    return verdict(
-        part <= wanted + WRONG_POINTS,
-        f"By the kernel's network stack one rank reaches {fastest.value:.2f} GB/s at most, "
-        f"{part:.1f} % of its NIC's peak, of {_pairs(found)}; published are {wanted:.1f} % at "
-        f"most. Below {rules.wrong_network_gbs():g} GB/s a rate is taken for that of another "
-        "network.",
-        computed("of a NIC's peak, the most", part, "percent", fastest),
-        number("the fastest", fastest),
-    )
+    needs.some(found, f"{_BY_KERNEL}, of 1 MiB or more of one pair of ranks", "E17")
+    return by_subject(dict(enumerate(found)))
 
 
-def _right_data(observed: Observed) -> Finding:
-    found = _by_the_kernel(observed, observed.series)
-    checked = [one for one in found if one.bytes_checked and not one.document["faults_injected"]]
-    needs.some(checked, "such messages whose data was compared", "E17")
-    wrong = [one for one in checked if one.errors]
-    return verdict(
-        not wrong,
-        f"Of {len(checked)} series of messages by the kernel's network stack {len(wrong)} had "
-        "wrong data.",
-        counted("series with compared data", len(checked), "ratio", checked[0].clock),
-        counted("series with wrong data", len(wrong), "ratio", checked[0].clock),
-    )
-
-
-Judge = Callable[[Observed], Finding]
+_BY_TCP = Group(_BY_KERNEL, _by_tcp, "message")
 
 CLAIMS = (
     Claim(
@@ -267,7 +148,16 @@ CLAIMS = (
         rule="the median over ordered pairs of ranks on devices of what messages of 1 MiB or more "
         "reach of the peak of the NIC beside the sender is in that range, 1 point either way",
         requires=_with_nics,
-        judge=_one_nic,
+        judge=level(
+            (
+                _messages("bandwidth").part_of(NIC),
+                Limits(
+                    quotient("thesis-lumi-bw-mean-64MiB", "lumi-nic", 100),
+                    quotient("thesis-lumi-ompi-bw-mean-64MiB", "lumi-nic", 100),
+                    points=1.0,
+                ),
+            )
+        ),
         experiments=("E17",),
         records=("thesis-lumi-bw-mean-64MiB", "thesis-lumi-ompi-bw-mean-64MiB", "lumi-nic"),
         built_in=_OF_LUMI,
@@ -280,7 +170,12 @@ CLAIMS = (
         rule="the median over ordered pairs of ranks on devices is in that range, 3 % either way, "
         "by which the means of the document's two libraries differ",
         requires=_mi250x_with_nics,
-        judge=_both_ways,
+        judge=ratio(
+            _messages("bandwidth-both"),
+            _messages("bandwidth"),
+            Limits("thesis-lumi-bibw-ratio-low", "thesis-lumi-bibw-ratio-high", part=0.03),
+            of="median",
+        ),
         experiments=("E17",),
         records=("thesis-lumi-bibw-ratio-low", "thesis-lumi-bibw-ratio-high"),
         built_in=_OF_LUMI,
@@ -293,7 +188,12 @@ CLAIMS = (
         rule="the slowest ordered pair of nodes has 95 % of the sum of the NICs' peaks, 2 points "
         "either way; LUMI has eight ranks a node, and accepts 1 % either way",
         requires=_mi250x_with_nics,
-        judge=_all_nics,
+        judge=level(
+            (
+                _messages("bandwidth", "sum").part_of(ALL_NICS).whole("least"),
+                Limits(quotient("lumirfm-mbwmr-internode", "olcf-nic-node", 100), points=2.0),
+            )
+        ),
         experiments=("E17",),
         records=("lumirfm-mbwmr-internode", "olcf-nic-node"),
         built_in=_OF_LUMI,
@@ -306,7 +206,7 @@ CLAIMS = (
         rule="the median over directions of all NICs at once, both ways where the session has it, "
         "is from devices not below that from host memory by more than 2 %",
         requires=_mi250x_with_nics,
-        judge=_devices_and_host,
+        judge=ratio(_node_rates(host=False), _node_rates(host=True), at_least(1.0, part=0.02)),
         experiments=("E17",),
         records=(
             "bisection-crusher-device",
@@ -323,7 +223,11 @@ CLAIMS = (
         rule="the medians of the latencies between devices of two or three distances differ by "
         "less than 30 % of the shortest",
         requires=_mi250x_with_nics,
-        judge=_by_distance,
+        judge=ratio(
+            _LATENCIES.whole("greatest"),
+            _LATENCIES.whole("least"),
+            at_most(lambda: 1 + value("desensi-lumi-placement-lat") / 100),
+        ),
         experiments=("E17",),
         records=("desensi-lumi-placement-lat",),
         built_in="the simulated network has a latency for each distance",
@@ -336,7 +240,12 @@ CLAIMS = (
         rule="no messages that went by the kernel's network stack, as counters show, are above "
         "12.5 % of the peak of a NIC, 1.5 points allowed; published are 5.1 to 12.5 %",
         requires=_with_nics,
-        judge=_rate_of_tcp,
+        judge=level(
+            (
+                _BY_TCP.part_of(NIC).whole("greatest"),
+                at_most(quotient("cscsdocs-tcp-bw-hh", "lumi-nic", 100), points=1.5),
+            )
+        ),
         experiments=("E17",),
         records=(
             "cscsdocs-tcp-bw-hh",
@@ -354,7 +263,12 @@ CLAIMS = (
         rule="all messages that went by the kernel's network stack, as counters show, and whose "
         "data was compared had right data",
         requires=_with_nics,
-        judge=_right_data,
+        judge=absent(
+            f"{_BY_KERNEL} and whose data was compared",
+            "E17",
+            lambda observed, point: _transport(point) == "kernel",
+            compared=True,
+        ),
         experiments=("E17",),
         records=("cscsdocs-tcp-bw-hh",),
         built_in="the simulated network does not change data",

@@ -1,0 +1,268 @@
+"""What rules compare: values of a partition by device, pair or rank, each with its interval."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fabricheck.core.amounts import about
+from fabricheck.core.text import count
+from fabricheck.node import NodeModel
+from fabricheck.papers.claims import needs
+from fabricheck.papers.claims.model import NotTestable, Number, computed, number
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, curve, largest
+
+
+@dataclass(frozen=True)
+class Value:
+    """A series' median with the ends of its interval, or what was computed from other values.
+
+    A value without an interval, and most computed ones, have themselves as both ends. point: its
+    series, parts: the values that it was computed from.
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    point: Series | None = None
+    parts: tuple[Value, ...] = ()
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """The series that it comes from."""
+        if self.point is not None:
+            return (self.point,)
+        return tuple(series for part in self.parts for series in part.series)
+
+    def numbers(self, what: str) -> list[Number]:
+        """Return it as a number of a finding, and the one value that it was computed from."""
+        if self.point is not None:
+            return [number(what, self.point)]
+        own = computed(what, self.value, self.unit, *self.series)
+        return [own, *(self.parts[0].numbers(what) if len(self.parts) == 1 else ())]
+
+
+#: Values by their subject: a device, an ordered pair, a rank, a size or the like.
+Values = Mapping[Any, Value]
+
+
+def measured(point: Series) -> Value:
+    """Return the value of a series."""
+    low, high = point.interval or (point.value, point.value)
+    return Value(point.value, low, high, point.unit, point)
+
+
+def by_subject(points: Mapping[Any, Series]) -> dict[Any, Value]:
+    """Return the values of series by subject."""
+    return {subject: measured(point) for subject, point in points.items()}
+
+
+def combined(value: float, unit: str, values: Iterable[Value]) -> Value:
+    """Return a value that was computed from others."""
+    return Value(value, value, value, unit, parts=tuple(values))
+
+
+def _of_all(take: Callable[[list[float]], float]) -> Callable[[Iterable[Value]], Value]:
+    def statistic(values: Iterable[Value]) -> Value:
+        every = list(values)
+        return combined(take([one.value for one in every]), every[0].unit, every)
+
+    return statistic
+
+
+#: What stands for the values of a group. The least and the greatest keep their intervals.
+STATISTICS: Mapping[str, Callable[[Iterable[Value]], Value]] = {
+    "median": _of_all(statistics.median),
+    "mean": _of_all(statistics.fmean),
+    "least": lambda values: min(values, key=lambda one: one.value),
+    "greatest": lambda values: max(values, key=lambda one: one.value),
+    "first": lambda values: next(iter(values)),
+}
+
+#: The subject of a value that stands for a whole group.
+WHOLE = "whole"
+
+
+#: A sentence lists so many values; of more it has the least and the greatest.
+_LISTED = 4
+
+
+@dataclass(frozen=True)
+class Group:
+    """Values that a rule uses together.
+
+    name: what they are, in the plural, such as "copies of pinned memory to the device". choose:
+    returns them, or raises NotTestable. each: the subject of each. statistic: what stands for all
+    of them: the median, or as in EPICURE the mean; "each" where none does.
+    """
+
+    name: str
+    choose: Callable[[Observed], Values]
+    each: str = "device"
+    statistic: str = "median"
+
+    def whole(self, statistic: str) -> Group:
+        """Return the group of one value, a statistic of this one."""
+
+        def choose(observed: Observed) -> Values:
+            return {WHOLE: STATISTICS[statistic](self.choose(observed).values())}
+
+        return Group(f"the {statistic} of {self.name}", choose, WHOLE, "each")
+
+    def where(
+        self, keep: Callable[[NodeModel, Any], bool], name: str | None = None, experiment: str = ""
+    ) -> Group:
+        """Return the values of some subjects by the node model.
+
+        :param name: of the new group. :param experiment: what a session without them lacks.
+        """
+        new = replace(self, name=name or self.name)
+
+        def choose(observed: Observed) -> Values:
+            node = needs.node(observed)
+            found = {key: one for key, one in self.choose(observed).items() if keep(node, key)}
+            if not found:
+                raise NotTestable(f"the session has no {new.name} ({experiment})")
+            return found
+
+        return replace(new, choose=choose)
+
+    def part_of(self, peak: Peak) -> Group:
+        """Return the group of its values in percent of their peak, which have no interval."""
+
+        def choose(observed: Observed) -> Values:
+            node = needs.node(observed)
+            return {
+                key: combined(
+                    100 * one.value / peak.find(node, key, one.series[0]), "percent", [one]
+                )
+                for key, one in self.choose(observed).items()
+            }
+
+        return replace(self, name=f"{self.name}, of {peak.name}", choose=choose)
+
+    def standing(self, values: Values) -> list[Value]:
+        """Return the value that stands for all of them, or each."""
+        if self.statistic == "each":
+            return list(values.values())
+        return [STATISTICS[self.statistic](values.values())]
+
+    def text(self, values: Values) -> str:
+        """Return the values as the end of a sentence."""
+        standing = self.standing(values)
+        unit = {"percent": " %", "ratio": ""}.get(standing[0].unit, f" {standing[0].unit}")
+        ends = [STATISTICS[name](values.values()) for name in ("least", "greatest")]
+        texts = [f"{self.named(key)} {digits(one)}" for key, one in values.items()]
+        many = f"{count(len(values), self.each)}, "
+        if len(values) == 1:
+            ((key, only),) = values.items()
+            texts, many = [digits(only)], "" if key == WHOLE else f"{self.each} {self.named(key)}, "
+        elif len(values) > _LISTED:
+            texts = [" to ".join(dict.fromkeys(map(digits, ends)))]
+        if len(values) > 1 and self.statistic != "each":
+            texts = [f"{digits(standing[0])}{unit}, the {self.statistic} of {', '.join(texts)}"]
+        return f"{self.name}: {', '.join(texts)}{unit} ({many}{measured_by(values)})"
+
+    def named(self, subject: Any) -> str:
+        """Return the name of a subject, of a pair as "0-1", of a size as "64 MiB"."""
+        if self.each == "size":
+            return about(subject)
+        return "-".join(map(str, subject)) if isinstance(subject, tuple) else str(subject)
+
+    def numbers(self, values: Values) -> list[Number]:
+        """Return what stands for them, and each; of ordered pairs at most the extremes."""
+        chosen = values
+        if self.each == "ordered pair" and len(values) > 1:
+            ends = [STATISTICS[name](values.values()) for name in ("least", "greatest")]
+            chosen = {key: one for key, one in values.items() if one in ends}
+        each = [
+            number
+            for key, one in chosen.items()
+            for number in one.numbers(f"{self.name}, {self.each} {self.named(key)}")
+        ]
+        if len(values) == 1 or self.statistic == "each":
+            return each
+        (standing,) = self.standing(values)
+        return [*standing.numbers(f"{self.name}, {self.statistic}"), *each]
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The peak that a rate is compared with: its name, and how to find it for a subject."""
+
+    name: str
+    find: Callable[[NodeModel, Any, Series], float]
+
+
+def _memory_peak(node: NodeModel, subject: Any, _: Series) -> float:
+    device = subject[0] if isinstance(subject, tuple) else subject
+    peak = node.device(device).memory_peak_gbs
+    if peak is None:
+        raise NotTestable(f"the memory's peak of {node.name} is unknown")
+    return peak
+
+
+MEMORY = Peak("the memory's peak", _memory_peak)
+HOST_LINK = Peak("the host link's peak", lambda node, *_: node.host_peak_gbs(0))
+LINKS = Peak("the links' peak", lambda node, pair, _: node.peer_peak_gbs(*pair))
+BOTH_WAYS = Peak("the links' peak both ways", lambda node, pair, _: 2 * node.peer_peak_gbs(*pair))
+
+
+#: How the subject of a series is read from it.
+SUBJECTS: Mapping[str, Callable[[Series], Any]] = {
+    "device": lambda point: point.device,
+    "ordered pair": lambda point: point.pair,
+    "direction": lambda point: point.ranks,
+    "size": lambda point: point.bytes,
+}
+
+
+def series(
+    name: str,
+    *,
+    each: str = "device",
+    rate: bool = True,
+    keep: Callable[[Series], bool] = lambda point: True,
+    **fields: Any,
+) -> Group:
+    """Return the group of the largest series of each subject with these fields.
+
+    :param rate: whether a session needs such series of at least `needs.LARGE`.
+    :param keep: a further condition.
+    :param fields: those of `results.table.Series` with their values, the experiment among them.
+    """
+    experiment = fields["experiment"]
+
+    def choose(observed: Observed) -> Values:
+        found = [point for point in observed.select(**fields) if keep(point)]
+        require = needs.large if rate else needs.some
+        return by_subject(largest(require(found, name, experiment), SUBJECTS[each]))
+
+    return Group(name, choose, each)
+
+
+def curves(
+    points: Iterable[Series], key: Callable[[Series], int | None] = lambda point: point.device
+) -> dict[int | None, dict[int, Series]]:
+    """Return curves of series by size, one curve for each device or other key."""
+    found: dict[int | None, list[Series]] = {}
+    for point in points:
+        found.setdefault(key(point), []).append(point)
+    return {name: {one.bytes: one for one in curve(some)} for name, some in found.items()}
+
+
+def measured_by(values: Values) -> str:
+    """Return the program and the size of some values, such as "mpi, 16 MiB"."""
+    points = [point for one in values.values() for point in one.series]
+    sizes = sorted(point.bytes for point in points)
+    texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
+    return f"{' and '.join(sorted({one.program for one in points}))}, {' to '.join(texts)}"
+
+
+def digits(value: Value) -> str:
+    """Return a value for a sentence, without its unit."""
+    return f"{round(value.value, 3) + 0.0:.4g}"
