@@ -14,6 +14,12 @@ from statistics import NormalDist
 #: The fewest samples whose order statistics bound the median with 95 % confidence.
 FEWEST_FOR_INTERVAL = 6
 
+#: The standard deviation of normal values in median absolute deviations.
+NORMAL = 1.4826
+
+#: How much wider than a mean's the error of a median of normal values is.
+MEDIAN_WIDER = math.sqrt(math.pi / 2)
+
 #: The share of the data's worth that a median absolute deviation uses of normal values.
 MAD_EFFICIENCY = 0.37
 
@@ -28,6 +34,11 @@ def mad(samples: Sequence[float]) -> float:
     """Return the median absolute deviation from the median, in the samples' unit, unscaled."""
     middle = median(samples)
     return median([abs(sample - middle) for sample in samples])
+
+
+def deviation(samples: Sequence[float]) -> float:
+    """Return the standard deviation that the median absolute deviation of normal values means."""
+    return NORMAL * mad(samples)
 
 
 @functools.cache

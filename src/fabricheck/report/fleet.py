@@ -20,7 +20,8 @@ from fabricheck.core.amounts import number
 from fabricheck.core.text import count
 from fabricheck.judge.fleet import text
 from fabricheck.judge.fleet.findings import Findings
-from fabricheck.judge.fleet.outliers import BEHIND, Distribution, PartitionOutliers
+from fabricheck.judge.fleet.outliers import Distribution, PartitionOutliers
+from fabricheck.judge.peers import LEAST
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 
 #: The most rows of a table on the page; --json has all.
@@ -217,8 +218,8 @@ def _histogram(part: PartitionOutliers, one: Distribution) -> Markup:
     """
     values = part.partition.values.to_series(one.number)
     better = values / one.median - 1
-    limit = one.limit if math.isfinite(one.limit) else BEHIND
-    spread = max(3 * one.spread, BEHIND)
+    limit = one.limit if math.isfinite(one.limit) else LEAST
+    spread = max(3 * one.spread, LEAST)
     wide = max(spread, one.groups.apart if one.groups is not None else 0.0)
     end = ENDS * min(wide, 10.0)
     behind = better if one.metric.lower_is_better else -better

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fabricheck.core.statistics import mad
+from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
-from fabricheck.judge.calibration.groups import NORMAL
-from fabricheck.report.worst import BEHIND_PERCENT, FEWEST
+from fabricheck.judge.peers import unlike
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import REPETITION
-
-#: The number of robust standard deviations from the median of the nodes beyond which a node is an
-#: outlier, as advised by Iglewicz and Hoaglin (How to Detect and Handle Outliers, 1993); at least
-#: BEHIND_PERCENT.
-FAR = 3.5
 
 
 @dataclass(frozen=True)
@@ -92,18 +85,12 @@ def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
         if len(environs[where]) > 1:
             check += f" +{environ}"
         values = {node: statistics.median(several) for node, several in nodes.items()}
-        median = statistics.median(values.values())
+        median = statistics.median(list(values.values()))
         if len(values) > 1 and median > 0:
-            deviation = 100 * NORMAL * mad(list(values.values())) / median
-            far = _far(values, median, max(BEHIND_PERCENT, FAR * deviation))
+            deviation = 100 * statistics.deviation(list(values.values())) / median
+            far = [Far(node, values[node], 100 * part) for node, part in unlike(values).items()]
+            far.sort(key=lambda one: -abs(one.percent))
             sign = 1 if unit in SMALLER_IS_BETTER else -1
             worse = tuple(one for one in far if one.percent * sign > 0)
             better = tuple(one for one in far if one.percent * sign < 0)
             yield Spread(where, kind, check, name, unit, values, median, deviation, worse, better)
-
-
-def _far(values: Mapping[str, float], median: float, least: float) -> list[Far]:
-    """Return the nodes farther from the median than a minimum percentage."""
-    every = [Far(node, value, 100 * (value / median - 1)) for node, value in values.items()]
-    far = [one for one in every if len(values) >= FEWEST and abs(one.percent) > least]
-    return sorted(far, key=lambda one: -abs(one.percent))

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.amounts import size
+from fabricheck.judge.peers import LEAST, away
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
 from fabricheck.results import failures
@@ -19,13 +20,6 @@ from fabricheck.results.table import Series
 
 #: The most rows of a table; the sections on references and figures have all rows.
 MOST = 10
-
-#: The percentage behind the median of its class from which a pair, device or rank is listed; less
-#: counts as noise for the programs.
-BEHIND_PERCENT = 1.0
-
-#: The fewest members of a class whose median is used for comparison.
-FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -177,14 +171,11 @@ def _slow(observed: Observed) -> list[Slow]:
     found = []
     for (_, among), points in classes.items():
         members = {of_whom(point): point for point in points}
-        if len(members) < FEWEST:
-            continue
         middle = statistics.median(point.value for point in members.values())
-        for who, point in members.items():
-            less = middle - point.value
-            behind = less if point.better == "higher" else -less
-            percent = 100 * behind / middle if middle else 0.0
-            if percent >= BEHIND_PERCENT:
+        for who, part in away({who: point.value for who, point in members.items()}).items():
+            point = members[who]
+            percent = 100 * (-part if point.better == "higher" else part)
+            if percent >= 100 * LEAST:
                 what = f"{point.operation}, {size(point.bytes)}"
                 name = f"{point.check}: {what}" if point.check else what
                 found.append(

@@ -17,9 +17,6 @@ FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}
 #: once 4 % below (docs/h200.md).
 FLOOR_AT_ONCE = 0.12
 
-#: The median absolute deviation times this factor estimates the standard deviation of a normal
-#: distribution.
-NORMAL = 1.4826
 SPREADS = 5
 #: Two groups are two modes if the gap between them exceeds this many of their own deviations.
 GAPS = 5
@@ -93,7 +90,7 @@ def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], 
     low, high = ordered[:at], ordered[at:]
     apart = statistics.median(high) - statistics.median(low)
     within = max(statistics.mad(low), statistics.mad(high))
-    return (low, high) if apart > SPREADS * NORMAL * within and apart > floor else None
+    return (low, high) if apart > SPREADS * statistics.NORMAL * within and apart > floor else None
 
 
 def _between(sums: Sequence[float], index: int) -> float:

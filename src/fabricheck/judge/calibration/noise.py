@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from fabricheck.judge.calibration.groups import NORMAL
+from fabricheck.core.statistics import NORMAL
 from fabricheck.references.calibrated import MetricRecord, Record
 
 #: The fewest sessions of one campaign from which a spread is computed.

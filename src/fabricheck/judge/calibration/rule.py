@@ -22,7 +22,6 @@ from fabricheck.judge.calibration.groups import (
     LEAST_PART_OF_A_MODE,
     MANY_IN_A_MODE,
     MOST_ASIDE,
-    NORMAL,
     SPREADS,
     modes,
     slow_nodes,
@@ -52,7 +51,7 @@ TEXT = (
     "value: the median over the sessions, to five significant digits; tolerance (lower for GB/s "
     f"and %, upper for us): the largest of a floor ({FLOORS['GB/s']:.0%} for GB/s and %, "
     f"{FLOORS['us']:.0%} for us, {FLOOR_AT_ONCE:.0%} of several devices at once on host memory), "
-    f"{SPREADS} robust standard deviations ({NORMAL} MAD) relative to "
+    f"{SPREADS} robust standard deviations ({statistics.NORMAL} MAD) relative to "
     f"the median, and {WORST_TIMES} times the largest relative deviation of a session in the worse "
     f"direction, rounded up to the next half percent; from {LEAST_NODES} nodes on the median is "
     "that of the nodes' medians, and the robust variance is that between nodes plus the median of "
@@ -194,6 +193,6 @@ def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str, floor: float
     worse = max(values) - middle if unit in SMALLER_IS_BETTER else middle - min(values)
     return Tolerance(
         floor=max(floor, FLOORS[unit]),
-        spread=SPREADS * NORMAL * spread / middle,
+        spread=SPREADS * statistics.NORMAL * spread / middle,
         worst=WORST_TIMES * worse / middle,
     )

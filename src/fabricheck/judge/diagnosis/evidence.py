@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.judge.diagnosis.components import Change, Component
 from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
@@ -116,7 +117,7 @@ def _limiting(one: Transfer) -> Hashable:
 
 def _noise(series: Series) -> float:
     """Return the standard error of a median, as a fraction of it."""
-    deviation = 1.4826 * series["mad"] * 1.2533 / math.sqrt(len(series["samples"]))
+    deviation = NORMAL * series["mad"] * MEDIAN_WIDER / math.sqrt(len(series["samples"]))
     return max(_LEAST_NOISE, deviation / series["median"])
 
 

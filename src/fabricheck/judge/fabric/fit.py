@@ -14,14 +14,8 @@ from dataclasses import dataclass
 from itertools import compress
 from statistics import NormalDist
 
-from fabricheck.core.statistics import MAD_EFFICIENCY
+from fabricheck.core.statistics import MAD_EFFICIENCY, MEDIAN_WIDER, NORMAL
 from fabricheck.judge.fabric.samples import Samples, median
-
-#: How much wider than a mean's the error of a median of normal values is.
-_MEDIAN_WIDER = math.sqrt(math.pi / 2)
-
-#: Standard deviations of normal values in a median absolute deviation.
-_MAD_TO_SD = 1.4826
 
 #: An estimate of own noise from n values counts once it is so many of its errors above all others'.
 _UNSTEADY_ERRORS = 3.0
@@ -70,7 +64,7 @@ class Fit:
 
 def robust_deviation(values: Sequence[float], about: float = 0.0) -> float:
     """Return the standard deviation that the median absolute deviation of normal values means."""
-    return _MAD_TO_SD * median([abs(value - about) for value in values]) if values else 0.0
+    return NORMAL * median([abs(value - about) for value in values]) if values else 0.0
 
 
 def fit(
@@ -272,7 +266,7 @@ def _effect(
     second = again[way].get(end, [])
     return Effect(
         score=score,
-        error=_MEDIAN_WIDER * (unsteady or noise) / math.sqrt(count),
+        error=MEDIAN_WIDER * (unsteady or noise) / math.sqrt(count),
         partners=len(set(with_)),
         again=median([y for _, y in second]) if second else None,
         partners_again=len({one for one, _ in second}),

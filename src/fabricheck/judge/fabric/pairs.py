@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fabricheck.core.statistics import quantile
+from fabricheck.core.statistics import MEDIAN_WIDER, quantile
 from fabricheck.core.text import MOST_SENTENCES, count, first_names
 from fabricheck.judge.fabric.choosing import LOW_PAIR
 from fabricheck.judge.fabric.fit import Fit
@@ -130,7 +130,7 @@ def _groups(
     found = {}
     for groups, its in sorted(middles.items()):
         # Rates of one pair of nodes at the same time share links: they count as one value.
-        error = math.sqrt(math.pi / 2) * fitted.noise / math.sqrt(len(its))
+        error = MEDIAN_WIDER * fitted.noise / math.sqrt(len(its))
         middle = median(its)
         if middle < -max(-math.log(1 - _LEAST_OF_GROUPS), far * error):
             found[groups] = (

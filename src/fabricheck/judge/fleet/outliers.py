@@ -16,21 +16,17 @@ from dataclasses import dataclass
 import polars as pl
 
 from fabricheck.core import nodelists
-from fabricheck.core.statistics import quantile
+from fabricheck.core.statistics import NORMAL, quantile
 from fabricheck.judge.calibration.groups import (
     FLOORS,
     LEAST_PART_OF_A_MODE,
     MOST_ASIDE,
-    NORMAL,
     split,
 )
 from fabricheck.judge.comparison import judging
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.fleet.reading import Fleet, Metric, Partition
-
-#: The least limit of a metric, as a fraction: what is nearer is never named, as on the page of a
-#: job over many nodes (report/worst.py).
-BEHIND = 0.01
+from fabricheck.judge.peers import LEAST
 
 #: The fewest nodes of which one can stand out: of fewer the spread is that of two or three.
 FEWEST = 5
@@ -239,7 +235,7 @@ def _measured(
     else:
         known = fractions.drop_nulls().sort(descending=True)
     spread = NORMAL * _float((known - _float(known.median())).abs().median())
-    limit = max(BEHIND, limit_of(known, tests))
+    limit = max(LEAST, limit_of(known, tests))
     if RARE * count < LEAST_RARE:  # so few do not show how far a healthy node can be
         limit = max(limit, judging.FLOORS[partition.noise[metric]])
     numbers = tuple(wrong.arg_true())
@@ -254,8 +250,8 @@ def _counted(metric: Metric, number: int, values: pl.Series) -> tuple[Distributi
     nodes = len(values) - values.null_count()
     if good.null_count() == len(good):
         return Distribution(metric, number, nodes, math.nan, 0.0, math.inf, None, ()), good
-    told = Distribution(metric, number, nodes, middle, 0.0, BEHIND, None, wrong)
-    return told, (good > middle).cast(pl.Float64) * BEHIND * MOST_OF_ONE
+    told = Distribution(metric, number, nodes, middle, 0.0, LEAST, None, wrong)
+    return told, (good > middle).cast(pl.Float64) * LEAST * MOST_OF_ONE
 
 
 def limit_of(distances: pl.Series, tests: int) -> float:
@@ -370,7 +366,7 @@ def _outliers(
                 row[at],
             )
             for at in order
-            if row[at] > 1 or (at in averaged and behind[at][node] >= BEHIND)
+            if row[at] > 1 or (at in averaged and behind[at][node] >= LEAST)
         )
         if values or node in wrong:
             implausible = tuple(wrong.get(node, ()))

@@ -9,10 +9,10 @@ import altair as alt
 
 from fabricheck.core.amounts import number
 from fabricheck.core.text import count
+from fabricheck.judge.peers import FEWEST
 from fabricheck.references.stated import REDUCED
 from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.spread import Spread
-from fabricheck.report.worst import FEWEST
 
 #: The most metrics drawn: those with outliers first, then those with the widest spread.
 MOST = 30

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
 
 from fabricheck.core.amounts import about
+from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.charts import bars
@@ -14,7 +15,6 @@ from fabricheck.report.figures.rows import (
     Row,
     beside,
     is_own,
-    odd,
     of_point,
     of_value,
     own,
@@ -135,7 +135,7 @@ def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
     found: dict[int, float] = {}
     for core in {row["core"] for row in rows}:
         same = {str(row["rank"]): row["value"] for row in rows if row["core"] == core}
-        found |= {int(rank): percent for rank, percent in odd(same).items()}
+        found |= {int(rank): 100 * part for rank, part in unlike(same).items()}
     return dict(sorted(found.items()))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from statistics import median_low
 from typing import Any
 
 from fabricheck.core.errors import FabricheckError
@@ -13,10 +12,6 @@ from fabricheck.results.table import Series, curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]
-
-#: The distance from the median of all, in percent, from which a device or rank is odd. Repeated
-#: runs of one device differ by less (docs/method.md), a broken link or memory by more.
-ODD_PERCENT = 5.0
 
 
 def of_point(label: str, point: Series, **more: Any) -> dict[str, Any]:
@@ -115,17 +110,3 @@ def by_check(points: Iterable[Series]) -> list[list[Series]]:
     for point in points:
         found.setdefault(point.check, []).append(point)
     return list(found.values())
-
-
-def odd(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the series far from the median of all, with their distance in percent.
-
-    If more than a third is far from the median, the values scatter and none is odd. With two values
-    it is unknown which one is odd.
-    """
-    if not values:
-        return {}
-    middle = median_low(values.values())
-    away = {name: 100 * (value / middle - 1) for name, value in values.items()}
-    found = {name: percent for name, percent in away.items() if abs(percent) > ODD_PERCENT}
-    return found if 3 * len(found) <= len(values) else {}

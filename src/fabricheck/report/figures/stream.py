@@ -8,6 +8,7 @@ from statistics import median_low
 import altair as alt
 
 from fabricheck.core.amounts import about
+from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import charts, words
 from fabricheck.report.figures.curves import curve_figure
@@ -15,7 +16,6 @@ from fabricheck.report.figures.rows import (
     Row,
     beside,
     by_check,
-    odd,
     of_point,
     of_value,
     own,
@@ -168,8 +168,8 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
             f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
             f"{words.amount(max(values.values()))}"
         )
-        for device, percent in odd(values).items():
-            told[-1] += f"; device {device} is odd, {percent:+.0f} %"
+        for device, part in unlike(values).items():
+            told[-1] += f"; device {device} is odd, {100 * part:+.0f} %"
             odd_rows += [row for row in mine if row["devices"] == device]
         told[-1] += "."
         rows += mine
