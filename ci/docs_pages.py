@@ -20,6 +20,7 @@ import typer
 import yaml
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,14 +78,15 @@ def metric_names() -> dict[str, list[str]]:
 def table_of(experiment: str) -> str:
     """Return the table of the checks of one experiment, with their sets and metrics."""
     metrics = metric_names()
-    rows = ["| check | set | measures | metrics on a node with four MI250X |", "|---|---|---|---|"]
+    rows = []
     for name, descr, tags in check_classes():
         if experiment in tags:
             smallest = next(one for one in SETS if one in tags)
             said = re.sub(r" \((?:E\d+(?:, )?)+\)$", "", descr)
             names = ", ".join(f"`{one}`" for one in shortened(metrics.get(name, []))) or "-"
-            rows.append(f"| `{name}` | {smallest} | {said} | {names} |")
-    return "\n".join(rows) + "\n"
+            rows.append((f"`{name}`", smallest, said, names))
+    columns = ("check", "set", "measures", "metrics on a node with four MI250X")
+    return "\n".join(markdown(columns, rows)) + "\n"
 
 
 def shortened(names: list[str]) -> list[str]:
@@ -132,7 +134,7 @@ def published(group: str) -> str:
 
     Of collectives those of several nodes.
     """
-    rows = ["| machine | value | buffers | size | nodes | software | record |", "|---" * 7 + "|"]
+    rows = []
     for one in published_records():
         on = one["conditions"]
         of_this = re.fullmatch(BETWEEN_NODES[group], one["experiment"])
@@ -147,11 +149,10 @@ def published(group: str) -> str:
         size = about(size) if isinstance(size, int) else size
         software = on.get("library") or on.get("network") or ""
         nodes = ", ".join(str(on[key]) for key in ("nodes", "distance") if key in on)
-        rows.append(
-            f"| {one['system']} | {value} | {buffers} | {size} | {nodes} | {software} | "
-            f"`{one['id']}` |"
-        )
-    return "\n".join(rows) + "\n"
+        cells = (one["system"], value, buffers, size, nodes, software, f"`{one['id']}`")
+        rows.append(map(str, cells))
+    columns = ("machine", "value", "buffers", "size", "nodes", "software", "record")
+    return "\n".join(markdown(columns, rows)) + "\n"
 
 
 def allowed(one: dict[str, Any]) -> str:
@@ -181,7 +182,7 @@ def commands() -> str:
     from fabricheck.core.vocabulary import COMMAND_EXITS
 
     group = typer.main.get_command(app)
-    codes = [f"| {code} | {said} |" for code, said in COMMAND_EXITS.items()]
+    codes = ((str(code), said) for code, said in COMMAND_EXITS.items())
     parts = [
         "# Commands",
         "",
@@ -191,9 +192,7 @@ def commands() -> str:
         "",
         "## Exit codes of fabricheck",
         "",
-        "| code | meaning |",
-        "|---|---|",
-        *codes,
+        *markdown(("code", "meaning"), codes),
         "",
         "`site-check` ends with 3 if something of the site file is missing on the node, "
         "`every-node` with the code of the verdict. Codes of their own have [the "

@@ -46,7 +46,7 @@ def test_what_differs_in_the_state_of_node_and_devices_is_told_first(tmp_path):
     assert 0 < told.index(f"In B: {throttled}") < told.index(f"In B: {process}")
     assert told.index(f"In B: {process}") < told.index("Worse in B")
     markdown = compare(before, after, "--markdown").stdout.replace("\\", "")
-    assert f"- B: {process} after the measurement.\n\n|" in markdown
+    assert f"In B: {process} after the measurement.\n\n|" in markdown
 
 
 def test_what_changes_by_itself_is_no_difference(tmp_path):

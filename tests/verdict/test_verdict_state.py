@@ -6,7 +6,7 @@ import pytest
 
 import factories
 import verdict_sessions as made
-from fabricheck.core.text import first_names
+from fabricheck.core.show import listed
 from fabricheck.results import made_of
 
 PROCESS = factories.process()
@@ -200,7 +200,7 @@ def test_caveat_is_one_sentence_for_all_checks(tmp_path):
     (found,) = made.judge(made.write(tmp_path, cases)).values()
     slow = [one for one in found.caveats if "throttled" in one]
     assert slow == [
-        f"In 4 of 5 checks ({first_names(names[:4], 3)}), device 0 (0000:41:00.0) was throttled by "
+        f"In 4 of 5 checks ({listed(names[:4], 3)}), device 0 (0000:41:00.0) was throttled by "
         "power meanwhile (16 of 40 s, 1,310 of 1,980 MHz)."
     ]
 

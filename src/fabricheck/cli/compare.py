@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import commands, compare_lists, compare_text, output
+from fabricheck.cli import commands, output
+from fabricheck.cli.compare_tables import Table, blocks
+from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
 from fabricheck.judge.comparison import pairing
-from fabricheck.judge.comparison.compare import Comparison
+from fabricheck.judge.comparison.compare import Compared, Comparison
 from fabricheck.judge.comparison.compare import compare as compare_nodes
+from fabricheck.judge.comparison.pairing import Named
 
 
 @commands.command("compare")
@@ -40,7 +45,7 @@ def compare(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON with every value.")] = False,
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Write a short summary in Markdown.")
+        bool, typer.Option("--markdown", help="Write the tables in Markdown.")
     ] = False,
 ) -> None:
     """Show what is worse, better, missing or not comparable in B relative to A (docs/result.md).
@@ -59,11 +64,11 @@ def compare(
               for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
     if as_json:
-        output.write_json(compare_lists.as_json(one, other, found, code))
-    elif as_markdown:
-        typer.echo(compare_lists.as_markdown(one, other, found))
+        output.write_json(_json(one, other, found, code))
     else:
-        compare_text.show(one, other, found, show_all)
+        write = _write_markdown if as_markdown else _write
+        for block in blocks(one, other, found, show_all):
+            write(block)
     elsewhere = pairing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
@@ -94,3 +99,70 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     if any(one.missing for one in judging):
         return EXIT_MISSING
     return EXIT_GOOD
+
+
+def _write(block: str | Table) -> None:
+    if isinstance(block, str):
+        output.console().print(output.plain(block))
+    else:
+        output.print_table(*block)
+
+
+def _write_markdown(block: str | Table) -> None:
+    if isinstance(block, Table):
+        rows = (map(show.literal, row) for row in block.rows)
+        typer.echo("\n".join([*show.markdown(block.columns, rows, block.right), ""]))
+    elif block:
+        typer.echo(f"{show.literal(block.strip())}\n")
+
+
+def _json(a: Named, b: Named, found: Sequence[Comparison], code: int) -> dict[str, Any]:
+    return {
+        "a": {"name": a.name, "title": a.title, "software": list(a.says)},
+        "b": {"name": b.name, "title": b.title, "software": list(b.says)},
+        "exit_code": code,
+        "partitions": [_comparison(one) for one in found],
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    return {
+        "a": {"partition": one.a.where, "node": one.a.node, "clock": one.a.clock},
+        "b": {"partition": one.b.where, "node": one.b.node, "clock": one.b.clock},
+        "informs_only": one.informs,
+        "differs": [asdict(difference) for difference in one.differs],
+        "causes_in_a": list(one.causes_in_a),
+        "causes_in_b": list(one.causes_in_b),
+        "outcomes": [asdict(outcome) for outcome in one.outcomes],
+        **{
+            judgement: [_value(value) for value in one.judged(judgement)]
+            for judgement in ("worse", "better", "undetermined", "unchanged")
+        },
+        "by_chance_at_most": one.by_chance,
+        "missing_in_b": [key.columns for key in one.in_a],
+        "missing_in_a": [key.columns for key in one.in_b],
+        "checks_missing_in_b": list(one.checks_in_a),
+        "checks_missing_in_a": list(one.checks_in_b),
+        "not_comparable": [item.key.columns | {"why": item.why} for item in one.not_comparable],
+        "unread": list(one.unread),
+    }
+
+
+def _value(one: Compared) -> dict[str, Any]:
+    sides = {
+        name: {
+            "median": value.median,
+            "interval": value.interval,
+            "samples": value.count,
+            "clock": value.clock,
+            "noisy": value.noisy,
+        }
+        for name, value in (("a", one.a), ("b", one.b))
+    }
+    decision = one.decision
+    return one.key.columns | sides | {
+        "ratio": decision.ratio,
+        "ratio_interval": None if decision.low is None else [decision.low, decision.high],
+        "floor": None if math.isinf(decision.floor) else decision.floor,
+        "why": decision.why,
+    }  # fmt: skip

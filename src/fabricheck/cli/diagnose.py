@@ -15,6 +15,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import nodelists
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.show import listed
 from fabricheck.core.text import printable
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict import judging
@@ -110,8 +111,7 @@ def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
 
 def _listed(label: str, names: Sequence[str]) -> None:
     if names:
-        more = f", and {len(names) - MOST} more" if len(names) > MOST else ""
-        _say(f"  {label}: {', '.join(names[:MOST])}{more}")
+        _say(f"  {label}: {listed(names, MOST)}")
 
 
 def _say(text: str) -> None:

@@ -12,7 +12,8 @@ from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.nodelists import folded
-from fabricheck.core.text import count, first_of, printable
+from fabricheck.core.show import first_of
+from fabricheck.core.text import count, printable
 from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.judge.fabric import Attribution, attribution
 from fabricheck.results.entry import Entry

@@ -14,7 +14,7 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
-from fabricheck.core import page_block
+from fabricheck.core import page_block, show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
@@ -123,16 +123,17 @@ def markdown(
 
     :param kept: by set the two cells of its times that stay where no session ran it.
     """
-    lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---:", "---", "---"])]
+    rows = []
     for one in own:
         sessions = _latest_first(times, where, one.name)
         cells = _row(one, sessions)
         if not sessions and one.name in kept:
             cells = (*cells[:-2], *kept[one.name])
-        lines.append(_line(cells))
+        rows.append(cells)
     checks = [f"- {line}" for line in _checks(own)]
     about = _about(where, bool(kept) or _is_measured(where, times))
-    return "\n".join([*lines, "", f"`{where}`: {about}.", "", *checks, ""])
+    table = show.markdown(HEAD, rows, HEAD[1:5])
+    return "\n".join([*table, "", f"`{where}`: {about}.", "", *checks, ""])
 
 
 def _times_in(block: str) -> dict[str, Sequence[str]]:
@@ -143,10 +144,6 @@ def _times_in(block: str) -> dict[str, Sequence[str]]:
         for row in rows
         if len(row) == len(HEAD) and row[0] in rules.known() and row[-1] != "-"
     }
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _is_measured(where: str, times: Sequence[Took]) -> bool:

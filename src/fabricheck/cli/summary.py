@@ -9,6 +9,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.core.amounts import short
+from fabricheck.core.show import cut
 from fabricheck.core.text import count
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
@@ -74,8 +75,7 @@ def summary(
     of = f" of {len(findings)}" if len(findings) > len(shown) else ""
     console.print(output.plain(f"Worst findings{of}:" if shown else "No findings."))
     for *_, sentence in shown:
-        text = sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 3]}..."
-        console.print(output.plain(f"- {text}"))
+        console.print(output.plain(f"- {cut(sentence, LONGEST)}"))
 
 
 def _heading(observed: Observed, judged: Verdict) -> object:

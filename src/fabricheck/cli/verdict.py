@@ -13,6 +13,7 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.core import nodelists
 from fabricheck.core.nodelists import titled
+from fabricheck.core.show import cut
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
@@ -138,16 +139,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     more = "".join(f", {number} {what}" for number, what in less if number)
     checks = f"{row.passed}/{row.passed + row.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
-    first = _short(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
+    first = cut(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
     return titled(row.node), row.told, row.kind, row.set or "-", checks, time, first
 
 
 def _fits(sentence: str) -> bool:
     return len(sentence) <= LONGEST_CELL
-
-
-def _short(sentence: str, longest: int) -> str:
-    return sentence if len(sentence) <= longest else f"{sentence[: longest - 3]}..."
 
 
 def _show_reasons(rows: Sequence[Row]) -> None:
@@ -160,7 +157,7 @@ def _show_reasons(rows: Sequence[Row]) -> None:
         by = f", simulated by {simulated}" if simulated else ""
         _say(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
         for reason in reasons[:MOST_REASONS]:
-            _say(f"  {reason.status} ({reason.rule}): {_short(reason.sentence, LONGEST_REASON)}")
+            _say(f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}")
         if len(reasons) > MOST_REASONS:
             _say(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 

@@ -1,15 +1,11 @@
-"""Text from files and users: made printable, counted, listed and read."""
+"""Text from files and users: made printable, counted and read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidFile, NotFoundError
-
-#: Sentences shown for one failure; a scan on a bad device has hundreds of bad series.
-MOST_SENTENCES = 8
 
 #: Characters that control a terminal or reorder text, or that HTML and SVG cannot contain: all
 #: control characters but tab and line feed, direction marks, and non-characters.
@@ -27,18 +23,6 @@ def printable(text: str) -> str:
 def count(number: int, word: str) -> str:
     """Format a number with its noun, in the plural where needed."""
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
-    """Return the first sentences of a failure, and the number of further ones."""
-    more = len(sentences) - most
-    return [*sentences[:most], *([f"And {more} more."] if more > 0 else [])]
-
-
-def first_names(names: Sequence[str], most: int) -> str:
-    """Join the first names, and the number of further ones: a, b and 5 more."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def read_text(path: Path) -> str:

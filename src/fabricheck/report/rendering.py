@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from fabricheck.core.amounts import number, short, size
+from fabricheck.core.show import literal
 from fabricheck.core.text import printable
 from fabricheck.report import added
 
@@ -80,13 +81,7 @@ def _printable(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-#: Characters that have a meaning in Markdown, or in HTML within it.
-_MARKS = str.maketrans(
-    {mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!@$"} | {"&": "&amp;", "\n": " "}
-)
-
-
 def _markdown(value: Any) -> Any:
     if isinstance(value, str) and not isinstance(value, Markup):
-        return printable(value).translate(_MARKS)
+        return literal(printable(value))
     return value

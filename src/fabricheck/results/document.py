@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.core import strict_json
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
+from fabricheck.core.show import cut
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import Clock
 from fabricheck.results.consistency import Contradiction, check_consistency
@@ -163,4 +164,4 @@ def _excerpt(value: Any) -> str:
 
 def _shorten(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_EXCERPT else text[: _LONGEST_EXCERPT - 3] + "..."
+    return cut(text, _LONGEST_EXCERPT)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.core.amounts import about
-from fabricheck.core.text import count, first_names
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import OF_DEVICES, UNKNOWN
 from fabricheck.node import NodeModel
 from fabricheck.results import settings, state
@@ -154,7 +155,7 @@ def _fewer(
     gone = [one["address"] for one in missing if one["accessible"] or one["driver"] is None]
     gone += [one["address"] for one in state.lost_functions(document)]
     if gone:
-        named = first_names([*dict.fromkeys(gone)], 4)
+        named = listed([*dict.fromkeys(gone)], 4)
         return OtherDevices(
             "lost", f"{short}. The driver lacks {named}, which PCI shows or showed."
         )

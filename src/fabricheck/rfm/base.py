@@ -25,7 +25,7 @@ from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.amounts import number
 from fabricheck.core.errors import FabricheckError, NotFoundError
-from fabricheck.core.text import first_of
+from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node

@@ -22,7 +22,7 @@ from reframe.core.exceptions import BuildError, PipelineError, SanityError
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.text import first_of
+from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument

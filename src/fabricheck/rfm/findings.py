@@ -16,7 +16,7 @@ from reframe.core import runtime
 from reframe.core.builtins import run_before
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.text import first_of
+from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import EXIT_NOT_FOUND
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument

@@ -23,7 +23,8 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.text import count, first_of
+from fabricheck.core.show import first_of
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import Distance, Unit
 from fabricheck.node import NodeModel, placement
 from fabricheck.node.fabric import Fabric, Place, distance, load_fabric

@@ -25,7 +25,7 @@ from fabricheck.core.errors import (
     WrongSettingError,
 )
 from fabricheck.core.models import StrictModel
-from fabricheck.core.text import first_names
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import (
     BETTER,
     NCCL_COLLECTIVES,
@@ -267,7 +267,7 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
         raise wrong
     if silent := _without_network(plan, result):
         reason = f"the network must be {plan.network}, but none is named by "
-        raise WrongSettingError(launch.origin, None, reason + first_names(silent, _MOST_RANKS))
+        raise WrongSettingError(launch.origin, None, reason + listed(silent, _MOST_RANKS))
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
@@ -338,7 +338,7 @@ def _other_network(
             if (network.name, network.is_provider) == (name, is_provider)
         ]
         says = "reports" if len(alike) == 1 else "report"
-        reported = f"{first_names(alike, _MOST_RANKS)} {says} "
+        reported = f"{listed(alike, _MOST_RANKS)} {says} "
         reported += f"the provider {name}" if is_provider else name
     elif not networks:
         reported = "the library reports none"

@@ -20,7 +20,7 @@ from fabricheck.core.errors import (
     RanksApartError,
     WrongDataError,
 )
-from fabricheck.core.text import first_of
+from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.core.text import first_of
+from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.calibration.record import text

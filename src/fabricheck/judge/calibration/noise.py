@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable
 
+from fabricheck.core.show import markdown
 from fabricheck.core.statistics import NORMAL
 from fabricheck.references.calibrated import MetricRecord, Record
 
@@ -26,12 +27,12 @@ def table(record: Record) -> str:
             kinds = [kind for kind in KINDS if kind in name.split("_")]
             if one.unit != "count":
                 rows.setdefault((", ".join([check, *kinds]), one.unit), []).append(one)
-    lines = [_row(HEAD), _row(["---"] * 2 + ["---:"] * 4)]
+    cells = []
     for (who, unit), found in sorted(rows.items()):
         within = _percent(statistics.median, (one.within_run for one in found))
         sessions = _percent(statistics.median, (between_sessions(one) for one in found))
         campaigns = _percent(max, (one.between_campaigns for one in found))
-        lines.append(_row([who, unit, str(len(found)), within, sessions, campaigns]))
+        cells.append((who, unit, str(len(found)), within, sessions, campaigns))
     number = len({one.campaign for one in record.sessions})
     last = (
         f"{record.partition}: {len(record.sessions)} sessions in {number} campaigns. Within a run: "
@@ -39,7 +40,7 @@ def table(record: Record) -> str:
         f"{NORMAL} MAD over the median; both the median over the metrics. Between campaigns: the "
         "largest difference of medians over the median of all sessions, the most of any metric."
     )
-    return "\n".join([*lines, "", last, ""])
+    return "\n".join([*markdown(HEAD, cells, HEAD[2:]), "", last, ""])
 
 
 def between_sessions(metric: MetricRecord) -> float | None:
@@ -56,7 +57,3 @@ def _percent(reduce: object, values: Iterable[float | None]) -> str:
     known = [value for value in values if value is not None and math.isfinite(value)]
     assert callable(reduce)
     return f"{100 * reduce(known):.2f} %" if known else "-"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

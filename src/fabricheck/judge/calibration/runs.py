@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, UsageError
-from fabricheck.core.text import first_of
+from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration.values import Value
 from fabricheck.results.session import Session

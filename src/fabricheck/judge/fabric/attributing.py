@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fabricheck.core.errors import NotFoundError
-from fabricheck.core.text import count, first_names
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.judge.fabric import choosing, naming, pairs
 from fabricheck.judge.fabric.fit import Fit, fit
 from fabricheck.judge.fabric.model import Attribution, Measured
@@ -110,7 +111,7 @@ def _low_positions(measured: Measured, fitted: Fit) -> Iterator[str]:
     for position, log in low_positions(fitted.classes, -math.log(1 - LOW_POSITION)):
         names = {node.nics[position].name for node in measured.nodes if position < len(node.nics)}
         yield (
-            f"On most nodes NIC {first_names(sorted(names), 2)} is "
+            f"On most nodes NIC {listed(sorted(names), 2)} is "
             f"{100 * (1 - math.exp(log)):.0f} % slower than their other NICs: NICs are compared "
             "with those at the same position only, and none is named for it."
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fabricheck.core.show import MOST_SENTENCES, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, quantile
-from fabricheck.core.text import MOST_SENTENCES, count, first_names
+from fabricheck.core.text import count
 from fabricheck.judge.fabric.choosing import LOW_PAIR
 from fabricheck.judge.fabric.fit import Fit
 from fabricheck.judge.fabric.model import LowPair, Measured
@@ -97,7 +98,7 @@ def _low_pair(
     return LowPair(
         (one, other), nics, loss, len(rounds),
         f"{one} and {other} are {100 * loss:.1f} % lower with each other than with others, by "
-        f"{first_names(nics, 4)}, in each of {count(len(rounds), 'round')}: what is between them "
+        f"{listed(nics, 4)}, in each of {count(len(rounds), 'round')}: what is between them "
         "is slow, and neither node is named for it.",
     )  # fmt: skip
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
-from fabricheck.core.text import MOST_SENTENCES, count, first_of
+from fabricheck.core.show import MOST_SENTENCES, first_of
+from fabricheck.core.text import count
 from fabricheck.judge.fabric.model import Measured, Nic, Node, NodePair, Rates, Round
 from fabricheck.node.fabric import Place
 from fabricheck.results.model import (

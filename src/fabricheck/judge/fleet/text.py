@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fabricheck.core import nodelists
 from fabricheck.core.amounts import number
-from fabricheck.core.text import count, first_names
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.judge.fleet import outliers
 from fabricheck.judge.fleet.changes import Changed, Changes, PartitionChanges
 from fabricheck.judge.fleet.findings import Findings
@@ -38,7 +39,7 @@ def lines(found: Findings) -> Iterator[str]:
         f"{count(len(one.partition.metrics), 'metric')}"
         for one in found.partitions
     ]
-    yield f"Fleet {fleet.title}: {first_names(parts, 3)}"
+    yield f"Fleet {fleet.title}: {listed(parts, 3)}"
     yield from _outliers(found)
     yield from _groups(found)
     if found.fewer:
@@ -47,7 +48,7 @@ def lines(found: Findings) -> Iterator[str]:
             f"{shortened(found.fewer)}"
         )
     if found.unusable:
-        named = first_names([one.metric.title for one in found.unusable], 3)
+        named = listed([one.metric.title for one in found.unusable], 3)
         yield f"No node has a usable value of {named}"
     if fleet.lost:
         yield f"Requested without any result: {shortened(fleet.lost)}"
@@ -188,7 +189,7 @@ def moved_group(one: NodeGroups) -> str:
 def fact_values(values: Mapping[str, int], most: int = 2) -> str:
     """Return the values of a fact with the numbers of nodes, the most frequent first."""
     each = [f"{value} on {nodes}" for value, nodes in values.items()]
-    return first_names(each, most)
+    return listed(each, most)
 
 
 def _partition_changes(part: PartitionChanges) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core import nodelists
-from fabricheck.core.text import count, first_names
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.judge.verdict.model import NodeVerdict, Row, Versions
 
 
@@ -55,7 +56,7 @@ def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
         for alike in one.all_alike:
             checks[alike.nodes, ", ".join(alike.drivers)][alike.check] = None
     return [
-        f"Software and settings first: all {nodes} nodes that ran {first_names([*names], 3)} "
+        f"Software and settings first: all {nodes} nodes that ran {listed([*names], 3)} "
         f"{f'with driver {driver} ' if driver else ''}failed alike."
         for (nodes, driver), names in checks.items()
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabricheck.core.text import count, first_names
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.judge.verdict.checks import Attempt
 from fabricheck.results import settings, state
 from fabricheck.results.model import ResultDocument
@@ -26,8 +27,9 @@ def of_state(attempts: Iterable[Attempt]) -> Iterator[str]:
                 found.setdefault(cause.key, []).append((attempt.check, cause))
     for own in found.values():
         names = list(dict.fromkeys(check for check, _ in own))
-        listed = first_names(names, _MOST_CHECKS)
-        where = listed if len(names) == 1 else f"{len(names)} of {len(checks)} checks ({listed})"
+        where = listed(names, _MOST_CHECKS)
+        if len(names) > 1:
+            where = f"{len(names)} of {len(checks)} checks ({where})"
         (cause,) = state.merged(each for _, each in own)
         yield f"In {where}, {cause.clause()}."
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from fabricheck.core.show import markdown
+
 NodeStatus = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
 
 #: All statuses, the worst first. A node has the worst status that is proven.
@@ -320,12 +322,11 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE
 
 def table() -> list[str]:
     """Return the rules as the lines of a table in Markdown, for docs/result.md."""
-    rows = [
-        f"| `{rule.name}` | {rule.status} | {_beside(rule)} | {rule.evidence or ''} | {rule.when} |"
+    rows = (
+        (f"`{rule.name}`", rule.status, _beside(rule), rule.evidence or "", rule.when)
         for rule in RULES.values()
-    ]
-    head = "| rule | status | beside a pass | evidence | when |"
-    return [head, "|---|---|---|---|---|", *rows]
+    )
+    return list(markdown(("rule", "status", "beside a pass", "evidence", "when"), rows))
 
 
 def _beside(rule: Rule) -> str:

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from fabricheck.core.amounts import about
-from fabricheck.core.text import first_names
+from fabricheck.core.show import listed
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
@@ -320,7 +320,7 @@ def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
     named = [f"{a}-{b}" for a, b in near]
     if len(named) <= most:
         return words.listed(named)
-    return first_names(named, most)
+    return listed(named, most)
 
 
 def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:

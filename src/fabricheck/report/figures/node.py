@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
 
+from fabricheck.core.show import cut
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
@@ -138,7 +139,7 @@ class _Sketch:
         name = f"NUMA {index}" + (" (the same)" if again else "")
         wide = int((right - left) / LETTER)
         text = f"cores {cores}" if mark is None else " ".join((*mark.label[1:], mark.word))
-        text = text if len(text) <= wide else f"{text[: wide - 3]}..."
+        text = cut(text, wide)
         self.drawing.text((left + right) / 2, y + 14, name, **{"font-weight": "bold"})
         self.drawing.text((left + right) / 2, y + 28, text)
         for device in devices:

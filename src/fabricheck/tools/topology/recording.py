@@ -14,7 +14,8 @@ from typing import Any, Literal
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError, PreventedBySetting
-from fabricheck.core.text import count, first_names
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
@@ -142,7 +143,7 @@ def _require_all_devices(
     if hidden:
         raise PreventedBySetting(
             f"The runtime of node {node} shows {shown}: a setting or a control group hides "
-            f"{first_names(hidden, 4)}."
+            f"{listed(hidden, 4)}."
         )
 
 

@@ -1,0 +1,231 @@
+"""What a comparison shows, as lines and tables; worse values come first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from fabricheck.core import amounts
+from fabricheck.core.nodelists import folded
+from fabricheck.core.show import cut, listed
+from fabricheck.judge.comparison.compare import Compared, Comparison
+from fabricheck.judge.comparison.keys import Key
+from fabricheck.judge.comparison.pairing import Named
+from fabricheck.results.table import Series
+
+Item = TypeVar("Item")
+
+#: Up to this number of nodes, all are shown, whatever the result.
+MOST_NODES = 4
+
+#: The most rows of one table without --all; the most differing values, and their most characters.
+MOST_ROWS = 15
+MOST_VALUES = 3
+LONGEST = 39
+
+#: Characters shown of a failed check's reason without --all.
+LONGEST_REASON = 163
+
+#: The heading of a comparison whose two sides have different clocks.
+INFORMS = "measured against simulated: informs only, judges nothing"
+
+
+class Table(NamedTuple):
+    """A table; right: the columns that are right-aligned."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[str] = ()
+
+
+def blocks(
+    a: Named, b: Named, found: Sequence[Comparison], show_all: bool
+) -> Iterator[str | Table]:
+    """Yield the lines and the tables; an empty line is before each table of its own.
+
+    With many nodes those without anything worse, better or missing are named only.
+    """
+    for letter, side in (("A", a), ("B", b)):
+        yield f"{letter}: {side.title}"
+        if a.says != b.says:
+            yield from (f"   {sentence}" for sentence in side.says)
+    whole = show_all or len(found) <= MOST_NODES
+    for one in found:
+        if whole or one.changed:
+            yield from ("", _partitions(one), *_of_a_node(one, show_all))
+    unchanged = [one for one in found if not (whole or one.changed)]
+    if unchanged:
+        nodes = folded(dict.fromkeys(one.a.node or one.a.where for one in unchanged))
+        yield from ("", f"Unchanged, shown with --all: {nodes}.")
+    if not show_all:
+        yield "The first value of each group is shown; --all shows every one."
+
+
+def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
+    if one.differs:
+        rows = [
+            (item.what, _values(item.a, show_all), _values(item.b, show_all))
+            for item in one.differs
+        ]
+        yield from _some(Table(("Differs", "A", "B"), rows), show_all)
+    for letter, causes in (("A", one.causes_in_a), ("B", one.causes_in_b)):
+        yield from (f"In {letter}: {cause}" for cause in causes)
+    if one.outcomes:
+        results = [
+            (item.check, item.before, item.after, item.judgement,
+             item.reason if show_all else cut(item.reason, LONGEST_REASON))
+            for item in sorted(one.outcomes, key=lambda item: not item.worse)
+        ]  # fmt: skip
+        yield from ("", Table(("Result", "A", "B", "", "Reason"), results))
+    for judgement, word in zip(("worse", "better"), _words(one), strict=True):
+        yield from _judged(one, judgement, f"{word.capitalize()} in B", show_all)
+    for side, keys, checks in (
+        ("B", one.in_a, one.checks_in_a),
+        ("A", one.in_b, one.checks_in_b),
+    ):
+        if checks:
+            yield from ("", f"Checks missing in {side}: {', '.join(checks)}")
+        yield from _missing(one, side, keys, checks, show_all)
+    yield from _not_comparable(one, show_all)
+    yield from _judged(one, "undetermined", "Undetermined", show_all)
+    yield from ("", f"{_counts(one)}.")
+    if one.by_chance:
+        yield (
+            f"If nothing had changed, at most {one.by_chance:.2g} of these series would differ "
+            "by chance."
+        )
+
+
+def _some(table: Table, show_all: bool) -> Iterator[str | Table]:
+    """Yield the first rows of a table, and how many more there are."""
+    more = 0 if show_all else len(table.rows) - MOST_ROWS
+    yield table._replace(rows=table.rows[:MOST_ROWS]) if more > 0 else table
+    if more > 0:
+        yield f"and {more} more: --all"
+
+
+def _values(values: Sequence[str], show_all: bool) -> str:
+    if show_all or not values:
+        return ", ".join(values) or "none"
+    return listed([cut(one, LONGEST) for one in values], MOST_VALUES)
+
+
+def _groups(
+    items: Iterable[Item], key: Callable[[Item], Key], every: Iterable[Key], show_all: bool
+) -> Iterator[tuple[Key, str, list[Item]]]:
+    """Yield values of one check, kind and unit together, or each by itself.
+
+    Yields the key of the first, how many of how many there are, and the values.
+
+    :param every: the keys that the values are among.
+    """
+    totals = Counter((one.check, one.kind, one.unit) for one in every)
+    found: dict[object, list[Item]] = {}
+    for number, item in enumerate(items):
+        one = key(item)
+        group = (one.check, one.kind, one.unit)
+        found.setdefault(number if show_all else group, []).append(item)
+    for some in found.values():
+        one = key(some[0])
+        of = totals[one.check, one.kind, one.unit]
+        yield one, "1" if show_all else f"{len(some)}/{of}", some
+
+
+def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> Iterator[str | Table]:
+    is_open = judgement == "undetermined"
+    every = (one.key for one in found.compared)
+    rows = [
+        (key.check, key.kind, number, _place(key), amounts.number(some[0].a.median),
+         amounts.number(some[0].b.median), key.unit,
+         f"{some[0].decision.why if is_open else _ratio(some[0])}{_noisy(some)}")
+        for key, number, some in _groups(
+            found.judged(judgement), lambda one: one.key, every, show_all)
+    ]  # fmt: skip
+    last = "Why" if is_open else "B/A, at least 95 %"
+    columns = ("Check", title, "n", "First of them", "A", "B", "Unit", last)
+    if rows:
+        yield from ("", *_some(Table(columns, rows, ("n", "A", "B")), show_all))
+
+
+def _noisy(items: Sequence[Compared]) -> str:
+    count = sum(one.a.noisy or one.b.noisy for one in items)
+    if not count:
+        return ""
+    return ", noisy" if len(items) == 1 else f", {count} noisy"
+
+
+def _missing(
+    found: Comparison, side: str, keys: Sequence[Key], checks: Sequence[str], show_all: bool
+) -> Iterator[str | Table]:
+    """Yield the values that one side lacks, but those of checks that it lacks completely."""
+    every = [*(one.key for one in found.compared), *keys]
+    lacking = [key for key in keys if key.check not in checks]
+    rows = [
+        (key.check, f"{key.kind}, {key.unit}", number, _place(key))
+        for key, number, _ in _groups(lacking, lambda key: key, every, show_all)
+    ]
+    if rows:
+        columns = ("Check", f"Missing in {side}", "n", "First of them")
+        yield from ("", *_some(Table(columns, rows), show_all))
+
+
+def _not_comparable(found: Comparison, show_all: bool) -> Iterator[str | Table]:
+    every = [
+        *(one.key for one in found.compared),
+        *(one.key for one in found.not_comparable),
+    ]
+    rows = [
+        (key.check, f"{key.kind}, {key.unit}", number, _place(key), some[0].why)
+        for key, number, some in _groups(found.not_comparable, lambda one: one.key, every, show_all)
+    ]
+    if rows:
+        columns = ("Check", "Not comparable", "n", "First of them", "A and B")
+        yield from ("", *_some(Table(columns, rows), show_all))
+
+
+def _ratio(one: Compared) -> str:
+    """Return B over A with its interval, or both counts."""
+    decision = one.decision
+    if decision.ratio is None:
+        return f"{one.a.median:g} to {one.b.median:g}"
+    if decision.low is None or decision.high is None:
+        return f"{decision.ratio:.3f}"
+    if decision.low == decision.high:
+        return f"{decision.ratio:.3f} (exact)"
+    return f"{decision.ratio:.3f} ({decision.low:.3f}-{decision.high:.3f})"
+
+
+def _place(key: Key) -> str:
+    """Return the place and size of one value."""
+    row = key.row
+    return f"{key.place}, {amounts.size(row.bytes)}" if isinstance(row, Series) else key.place
+
+
+def _words(found: Comparison) -> tuple[str, str]:
+    """Return the words for worse and better; neutral ones where nothing is judged."""
+    return ("slower", "faster") if found.informs else ("worse", "better")
+
+
+def _counts(found: Comparison) -> str:
+    """Return the number of values of each kind."""
+    unchanged = found.judged("unchanged")
+    below = sum(one.decision.in_floor for one in unchanged)
+    floor = f" ({below} differ by less than their floor)" if below else ""
+    results = Counter(one.judgement for one in found.outcomes)
+    worse, better = _words(found)
+    return (
+        f"{len(found.judged('worse')) + results['worse']} {worse}, "
+        f"{len(found.judged('better')) + results['better']} {better}, "
+        f"{len(unchanged)} unchanged{floor}, "
+        f"{len(found.judged('undetermined')) + results['undetermined']} undetermined, "
+        f"{len(found.in_a)} missing in B, {len(found.in_b)} missing in A, "
+        f"{len(found.not_comparable)} not comparable"
+    )
+
+
+def _partitions(found: Comparison) -> str:
+    """Return which partitions are compared, and by which clock."""
+    a, b = (f"{part.name or 'documents'}, {part.clock}" for part in (found.a, found.b))
+    text = f"{a}, against {b}" if a != b else a
+    return f"{text} ({INFORMS})" if found.informs else text
