@@ -162,8 +162,8 @@ def test_modes_that_switch_within_nodes_are_modes():
 
 
 def test_many_letters_are_not_all_listed():
-    assert rule.listed([*"ABCDEFGHIJ"]) == "nodes A, B, C, D, E, F, G, H and 2 more"
-    assert rule.listed(["A"]) == "node A"
+    assert rule.named([*"ABCDEFGHIJ"]) == "nodes A, B, C, D, E, F, G, H and 2 more"
+    assert rule.named(["A"]) == "node A"
 
 
 def partition(seed, count, slow=0, loss=0.0, between=0.5, within=0.2):

@@ -175,4 +175,4 @@ def test_a_page_that_lacks_a_marker_stays_as_it_is(monkeypatch, tmp_path):
 
 
 def test_what_can_not_be_read_is_said(tmp_path):
-    assert "There is no" in run(str(tmp_path / "run-9.json"), code=4)
+    assert "there is no such file" in run(str(tmp_path / "run-9.json"), code=4)

@@ -109,7 +109,7 @@ def judge(
     aside, groups = slow_nodes(by_node, unit)
     if groups is not None:
         low, high = (
-            f"{len(one)} ({lettered(list(one))}) about {statistics.median(list(one.values())):.5g}"
+            f"{len(one)} ({named(list(one))}) about {statistics.median(list(one.values())):.5g}"
             for one in groups
         )
         return _refused(
@@ -149,10 +149,10 @@ def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
     """Name the nodes that have all their values in one mode."""
     own = {node for node, theirs in by_node.items() if set(theirs) & set(values)}
     apart = own != by_node.keys() and all(set(by_node[node]) <= set(values) for node in own)
-    return f" ({lettered(sorted(own))})" if apart else ""
+    return f" ({named(sorted(own))})" if apart else ""
 
 
-def lettered(nodes: Sequence[str]) -> str:
+def named(nodes: Sequence[str]) -> str:
     """Name nodes by their letters."""
     return f"{'node' if len(nodes) == 1 else 'nodes'} {listed(nodes, MOST_LETTERS)}"
 
