@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fabricheck.core.text import first_names
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import COMPUTE
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.sharing import left_to_the_slowest
@@ -103,7 +103,7 @@ def _two_levels(observed: Observed) -> Finding:
     return verdict(
         all(inside) and not neither,
         f"Levels in GB/s of {len(values)} ordered pairs: {', '.join(texts)}; in neither: "
-        f"{first_names(named, 3) or 'none'}.",
+        f"{listed(named, 3) or 'none'}.",
         *(number for part in (*inside, neither) if part for number in EVERY_COPY.numbers(part)),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.core.amounts import about
-from fabricheck.core.text import first_names
+from fabricheck.core.show import listed
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.groups import (
     STATISTICS,
@@ -242,12 +242,12 @@ def _of_each(
     ends = [choose(ratios, key=lambda key: ratios[key].value) for choose in (min, max)]
     spread = " to ".join(dict.fromkeys(f"{ratios[key].value:.3f}" for key in ends))
     least = f", the least of {one.each} {one.named(ends[0])}" if len(ratios) > 1 else ""
-    where = first_names([one.named(key) for key in missed], 3) or "none"
-    listed = "" if WHOLE in missed else f": {where}"
+    where = listed([one.named(key) for key in missed], 3) or "none"
+    places = "" if WHOLE in missed else f": {where}"
     return verdict(
         not missed,
         f"{_sides(one, ones, other, others)}; ratio {spread}{least}; {failing} beyond the "
-        f"noise{listed}.",
+        f"noise{places}.",
         *one.numbers(ones),
         *other.numbers(others),
         *(
