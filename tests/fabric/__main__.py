@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fabric.drawn import NICS, NODES_OF_GROUP, NODES_OF_SWITCH, Faults, System
 from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
-from fabricheck.judge.fabric import attribute
+from fabricheck.judge.fabric.attributing import attribute
 
 PAGE = ROOT / "docs" / "network.md"
 BLOCK = "drawn systems"

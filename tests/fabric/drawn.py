@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fabricheck.judge.fabric.choosing import LOW_PAIR, choose
-from fabricheck.judge.fabric.model import Measured, Nic, Node, NodePair, Round
+from fabricheck.judge.fabric.rounds import Measured, Nic, Node, NodePair, Round
 from fabricheck.judge.fabric.samples import samples_of
 from fabricheck.node.fabric import Place
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import factories
-from fabricheck.judge.fabric.model import Measured, NodePair, Round
+from fabricheck.judge.fabric.rounds import Measured, NodePair, Round
 
 _RATES = ("out", "back", "together_out", "together_back")
 

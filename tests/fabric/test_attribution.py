@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-import factories
 from fabric import member
 from fabric.drawn import NICS, Faults, System
-from fabricheck.core.errors import InvalidFile, NotFoundError
-from fabricheck.judge.fabric import attribute, attribution
-from fabricheck.judge.fabric.model import Nic, Node
+from fabricheck.core.errors import InvalidFile
+from fabricheck.judge.fabric.attributing import attribute
+from fabricheck.judge.fabric.rounds import Nic, Node, measured_of
 from fabricheck.node.fabric import Place
 from fabricheck.results.document import parse
 
@@ -232,7 +231,7 @@ def test_rates_that_vary_too_much_are_said_to_tell_little():
 def test_a_document_says_the_same_as_its_rates():
     measured = drawn(nic(3, 2, 0.95))
     document = parse(json.dumps(member.document(measured)))
-    assert attribution(document).named == attribute(member.rounded(measured)).named
+    assert attribute(measured_of(document)).named == attribute(member.rounded(measured)).named
 
 
 def test_what_is_missing_from_a_document_is_said(healthy):
@@ -247,7 +246,7 @@ def test_what_is_missing_from_a_document_is_said(healthy):
     rounds["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It is down."}]
     content["outcome"].update(status="software", exit_code=4, message="It is down.")
     content["complete"] = False
-    found = attribution(parse(json.dumps(content)))
+    found = attribute(measured_of(parse(json.dumps(content))))
     assert found.named == ()
     assert found.open == (
         "nid000099: is gone.",
@@ -260,7 +259,7 @@ def test_what_is_missing_from_a_document_is_said(healthy):
 def test_messages_that_failed_are_said_although_others_arrived(healthy):
     content = member.document(healthy)
     content["rounds"]["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It failed."}]
-    assert attribution(parse(json.dumps(content))).open == ("It failed.",)
+    assert attribute(measured_of(parse(json.dumps(content)))).open == ("It failed.",)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +273,7 @@ def test_a_run_that_ended_otherwise_is_said(healthy, status, code, said):
     content = member.document(healthy)
     content["outcome"].update(status=status, exit_code=code, message="MPI sends by TCP.")
     content["complete"] = False
-    assert attribution(parse(json.dumps(content))).open == (said,)
+    assert attribute(measured_of(parse(json.dumps(content)))).open == (said,)
 
 
 def test_a_direction_without_a_rate_is_said(healthy):
@@ -284,7 +283,7 @@ def test_a_direction_without_a_rate_is_said(healthy):
             for node, rates in ((first, out), (second, back)):
                 if node == 5:
                     rates[1] = None
-    found = attribution(parse(json.dumps(content)))
+    found = attribute(measured_of(parse(json.dumps(content))))
     assert found.open == ("nid000005:cxi1 has no rate of sending.",)
 
 
@@ -296,7 +295,7 @@ def test_a_node_without_a_rate_of_all_its_nics_at_once_is_said(healthy):
         ):
             for rates in columns if 5 in pair else ():
                 rates[0] = None
-    found = attribution(parse(json.dumps(content)))
+    found = attribute(measured_of(parse(json.dumps(content))))
     assert found.open == ("nid000005 has no rate with all its NICs at once.",)
 
 
@@ -305,7 +304,7 @@ def test_without_any_rate_nothing_is_said_to_be_good(healthy):
     for one in content["rounds"]["rounds"]:
         for name in ("out", "back", "together_out", "together_back"):
             one[name] = [[None] * NICS for _ in one["pairs"]]
-    found = attribution(parse(json.dumps(content)))
+    found = attribute(measured_of(parse(json.dumps(content))))
     assert found.spread is None
     assert found.open[-1] == "No rate was measured."
 
@@ -326,7 +325,7 @@ def test_a_nic_is_not_named_for_messages_that_went_another_way(transport, provid
         name = f"cxi{one['rank'] % NICS}"
         one["network"] = way("nic", "cxi", name)
     content["ranks"][14]["network"] = way(transport, provider, used)
-    found = attribution(parse(json.dumps(content)))
+    found = attribute(measured_of(parse(json.dumps(content))))
     if said is None:  # the document has a note on what cannot be told
         assert names(found) == ["nid000003:cxi2"]
         return
@@ -342,7 +341,7 @@ def test_ways_that_cannot_be_told_are_not_those_of_most_ranks():
     for one in content["ranks"]:
         known = one["rank"] < 2 * NICS
         one["network"] = way("nic", "cxi" if known else None, f"cxi{one['rank'] % NICS}")
-    found = attribution(parse(json.dumps(content)))
+    found = attribute(measured_of(parse(json.dumps(content))))
     assert names(found) == ["nid000003:cxi2"]
     assert found.open == ()
 
@@ -350,11 +349,6 @@ def test_ways_that_cannot_be_told_are_not_those_of_most_ranks():
 def way(transport, provider, name):
     nics = [{"name": name, "part": 1.0}] if name else []
     return {"nics": nics, "transport": transport, "provider": provider, "place": None}
-
-
-def test_a_document_without_rounds_is_refused():
-    with pytest.raises(NotFoundError, match="of the program stream and has no rounds"):
-        attribution(factories.document())
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,11 @@ def test_a_run_of_fabric_without_rounds_says_why(tmp_path):
     done = CliRunner().invoke(app, ["fabric", str(path)])
     assert done.exit_code == 3
     assert "no rounds were measured: fabric needs two nodes." in done.stderr
+
+
+def test_a_document_of_another_program_has_no_rounds(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(factories.document()))
+    done = CliRunner().invoke(app, ["fabric", str(path)])
+    assert done.exit_code == 3
+    assert "There are no rounds between nodes in" in done.stderr

@@ -15,7 +15,8 @@ from fabricheck.core.nodelists import folded
 from fabricheck.core.show import first_of
 from fabricheck.core.text import count, printable
 from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
-from fabricheck.judge.fabric import Attribution, attribution
+from fabricheck.judge.fabric.attributing import Attribution, attribute
+from fabricheck.judge.fabric.rounds import measured_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import read
 
@@ -57,7 +58,7 @@ def fabric(
         raise invalid[0]
     if not found:
         raise NotFoundError(_no_rounds(what, entries))
-    said = [(str(entry.path), attribution(document)) for entry, document in found]
+    said = [(str(entry.path), attribute(measured_of(document))) for entry, document in found]
     if as_json:
         output.write_json([{"document": path, **asdict(one)} for path, one in said])
     else:

@@ -8,18 +8,18 @@ again in phase 2 with partners that proved good.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from fabricheck.core.errors import NotFoundError
-from fabricheck.core.show import listed
+from fabricheck.core.show import MOST_SENTENCES, listed
+from fabricheck.core.statistics import MEDIAN_WIDER, quantile
 from fabricheck.core.text import count
-from fabricheck.judge.fabric import choosing, naming, pairs
-from fabricheck.judge.fabric.fit import Fit, fit
-from fabricheck.judge.fabric.model import Attribution, Measured
-from fabricheck.judge.fabric.reading import measured_of
-from fabricheck.judge.fabric.samples import low_positions, samples_of
-from fabricheck.results.model import ResultDocument
+from fabricheck.judge.fabric import choosing
+from fabricheck.judge.fabric.choosing import LOW_PAIR
+from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, fit
+from fabricheck.judge.fabric.rounds import End, Measured
+from fabricheck.judge.fabric.samples import ALL, Samples, low_positions, median, samples_of
 
 #: The fewest nodes of an attribution: with three partners the median is that of good ones when one
 #: is bad.
@@ -32,20 +32,145 @@ LOW_POSITION = 0.10
 #: The loss of a NIC that an attribution is to find.
 WANTED_LOSS = 0.05
 
+#: Healthy ends named in a run on average: of NICs apart, and of nodes with all NICs at once. The
+#: sum is below the 0.05 that are allowed, for tails that are not those of normal values.
+FALSE = 0.01
 
-def attribution(document: ResultDocument) -> Attribution:
-    """Name the NICs, nodes and switches that are at fault in the rounds of a document.
+#: The least part of the rate that is named: NICs of one kind in one good system differ as much.
+#: (HPE's printed loopbacks of NICs of one kind: 182.44 to 186.61 Gb/s, 2.3 % apart.)
+LEAST_LOSS = 0.025
 
-    :raises NotFoundError: when the document has no rounds.
+#: The fewest partners that phase 2 needs.
+FEWEST_AGAIN = 3
+
+#: An end without a name of its own is part of a low node or switch from so many deviations on.
+_LOW_DEVIATIONS = 2.0
+
+#: The part of the NICs of a switch that are low where the switch is named, and how many at least.
+_MOST = 2 / 3
+_FEWEST_OF_SWITCH = 3
+
+#: An end is unsteady where its own noise, over so many partners, is so many times that of all
+#: others, and such a part of its rates.
+_FEWEST_UNSTEADY = 8
+_UNSTEADY_TIMES = 3.0
+_UNSTEADY_LEAST = 0.03
+
+_LEAST_LOG = -math.log(1 - LEAST_LOSS)
+_NORMAL_95 = 1.96
+_VERBS = {frozenset({SENDING}): "sends", frozenset({RECEIVING}): "receives"}
+_WORDS = {frozenset({SENDING}): "sending", frozenset({RECEIVING}): "receiving"}
+
+#: The least part of the rate that is said of two groups, where their links are shared by all.
+_LEAST_OF_GROUPS = 0.05
+
+#: The fewest pairs of nodes that tell about two groups.
+_FEWEST_OF_GROUPS = 4
+
+
+#: The fewest rounds of a pair that is said to be low: what else uses the network may hit a pair
+#: twice.
+FEWEST_TIMES = 3
+
+
+@dataclass(frozen=True)
+class Named:
+    """A NIC or a node that is at fault.
+
+    ``nic`` is ``None`` for a whole node. ``loss`` is the part of the rate that is missing compared
+    with the same position of other nodes, between ``low`` and ``high`` at 95 %; ``score`` is the
+    loss over the loss that is named, so at least 1. ``direction`` is sending, receiving or both.
     """
-    rounds = document.get("rounds")
-    if rounds is None:
-        name = document["program"]["name"]
-        raise NotFoundError(
-            f"The document is of the program {name} and has no rounds between nodes; those are of "
-            "the program fabric."
-        )
-    return attribute(measured_of(rounds, document))
+
+    node: str
+    nic: str | None
+    loss: float
+    low: float
+    high: float
+    score: float
+    partners: int
+    direction: str
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        """``node:NIC``, or the node."""
+        return self.node if self.nic is None else f"{self.node}:{self.nic}"
+
+
+@dataclass(frozen=True)
+class NamedSwitch:
+    """A switch of whose NICs most are low, so that it, not they, is named."""
+
+    group: str
+    switch: str
+    loss: float
+    nics: int
+    of: int
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        """The switch with its group."""
+        return f"switch {self.switch} of group {self.group}"
+
+
+@dataclass(frozen=True)
+class LowPair:
+    """Two nodes that are low with each other and right with others: neither is at fault."""
+
+    nodes: tuple[str, str]
+    nics: tuple[str, ...]
+    loss: float
+    times: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Which NICs, nodes and switches are at fault, and what is low without a culprit.
+
+    ``open`` are sentences on what is low or unsteady without a node at fault, and on what is
+    missing; ``notes`` say what limits the attribution. ``spread`` is the robust standard deviation
+    of healthy NICs and ``least`` the smallest loss that is named of a NIC with all partners, both
+    as parts of the rate.
+    """
+
+    named: tuple[Named, ...]
+    switches: tuple[NamedSwitch, ...] = ()
+    pairs: tuple[LowPair, ...] = ()
+    open: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    nodes: int = 0
+    nics: int = 0
+    rounds: int = 0
+    spread: float | None = None
+    least: float | None = None
+    suspects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Low:
+    """An end that is low: its worse direction, and whether phase 2 saw it again.
+
+    ``far``: what is low may be the distance to its partners. It is then not confirmed.
+    """
+
+    effect: Effect
+    ways: frozenset[int]
+    score: float
+    confirmed: bool
+    far: bool
+
+    @property
+    def loss(self) -> float:
+        return 1 - math.exp(self.effect.score)
+
+
+def _end_name(measured: Measured, node: int, position: int) -> str:
+    """Return ``node:NIC``, or the node for all NICs at once."""
+    its = measured.nodes[node]
+    return its.name if position == ALL else f"{its.name}:{its.nics[position].name}"
 
 
 def attribute(measured: Measured) -> Attribution:
@@ -76,25 +201,12 @@ def attribute(measured: Measured) -> Attribution:
     suspected = {node for node, _ in chosen.suspects}
     low = frozenset(chosen.low_pairs)
     of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
-    named = naming.name(measured, of_nics, of_nodes)
-    found_pairs = pairs.low_pairs(measured, of_nics, apart, named)
-    return replace(
-        found,
-        named=named.named,
-        switches=named.switches,
-        pairs=found_pairs.pairs,
-        open=(
-            *named.open,
-            *found_pairs.open,
-            *_low_positions(measured, of_nics),
-            *_too_noisy(named.least),
-            *measured.incomplete,
-        ),
-        notes=found_pairs.notes,
-        spread=of_nics.spread,
-        least=named.least,
-        suspects=tuple(naming.end_name(measured, *end) for end in chosen.suspects),
-    )
+    suspects = tuple(_end_name(measured, *end) for end in chosen.suspects)
+    found = replace(found, open=(), spread=of_nics.spread, suspects=suspects)
+    found, at_fault = _with_names(found, measured, of_nics, of_nodes)
+    found = _with_pairs(found, measured, of_nics, apart, at_fault)
+    others = (*_low_positions(measured, of_nics), *_too_noisy(found.least or 0.0))
+    return replace(found, open=(*found.open, *others, *measured.incomplete))
 
 
 def _too_noisy(least: float) -> tuple[str, ...]:
@@ -115,3 +227,342 @@ def _low_positions(measured: Measured, fitted: Fit) -> Iterator[str]:
             f"{100 * (1 - math.exp(log)):.0f} % slower than their other NICs: NICs are compared "
             "with those at the same position only, and none is named for it."
         )
+
+
+def _with_names(
+    found: Attribution, measured: Measured, apart: Fit, together: Fit
+) -> tuple[Attribution, set[End]]:
+    """Name what is low in the fits of NICs apart and of nodes with all NICs at once.
+
+    :returns: also the ends that explain what is low.
+    """
+    ends = [
+        (node, position)
+        for node, its in enumerate(measured.nodes)
+        for position in range(len(its.nics))
+    ]
+    tests = sum(effect is not None for way in apart.effects for effect in way)
+    rule = _Rule(apart, tests)
+    passed, low = rule.judged(ends)
+    confirmed = {end for end, one in passed.items() if one.confirmed}
+    switches, of_switch = _switches(measured, low, confirmed)
+    left = {end: one for end, one in low.items() if end not in of_switch}
+    named = list(_nodes(measured, left, confirmed))
+    whole = {one.node for one in named}
+    for end in ends:
+        if end in confirmed and end in left and measured.nodes[end[0]].name not in whole:
+            named.append(_named(measured, end, passed[end]))
+    at_fault = of_switch | {
+        end for end in left if end in confirmed or measured.nodes[end[0]].name in whole
+    }
+    said = [*_unconfirmed(measured, passed, at_fault), *_unsteady(measured, ends, apart, at_fault)]
+    known = {node for node, _ in at_fault}
+    of_nodes = _Rule(together, sum(one is not None for way in together.effects for one in way))
+    more, _ = of_nodes.judged([(node, ALL) for node in range(len(measured.nodes))])
+    more = {end: one for end, one in more.items() if end[0] not in known}
+    named += [_named(measured, end, one) for end, one in more.items() if one.confirmed]
+    at_fault |= {end for end, one in more.items() if one.confirmed}
+    said += _unconfirmed(measured, more, at_fault)
+    named.sort(key=lambda one: -one.loss)
+    least = 1 - math.exp(-rule.limit(apart.typical_error))
+    names = replace(found, named=tuple(named), switches=tuple(switches), open=tuple(said))
+    return replace(names, least=least), at_fault
+
+
+class _Rule:
+    """How far below the others an end of a fit is named."""
+
+    def __init__(self, fitted: Fit, tests: int) -> None:
+        self._fit = fitted
+        self._deviations = quantile(tests, tests // 2, FALSE)
+
+    def limit(self, error: float) -> float:
+        """Return the loss, as a logarithm, from which on an end with that error is named."""
+        return max(_LEAST_LOG, self._deviations * math.hypot(self._fit.spread, error))
+
+    def judged(self, ends: Sequence[End]) -> tuple[dict[End, _Low], dict[End, _Low]]:
+        """Return the ends that are low enough for a name, and all that are low."""
+        passed: dict[End, _Low] = {}
+        low: dict[End, _Low] = {}
+        for index, end in enumerate(ends):
+            effects = {
+                way: effect
+                for way in (SENDING, RECEIVING)
+                if (effect := self._fit.effects[way][index]) is not None
+            }
+            below = {
+                way: effect
+                for way, effect in effects.items()
+                if -effect.score >= self._low(effect.error)
+            }
+            if not below:
+                continue
+            # Of what was seen again, the worse direction.
+            ranked = sorted(below.values(), key=lambda one: (not self._confirmed(one), one.score))
+            worst = ranked[0]
+            far = index in self._fit.far
+            low[end] = _Low(
+                worst, frozenset(below), -worst.score / self.limit(worst.error),
+                self._confirmed(worst) and not far, far,
+            )  # fmt: skip
+            if any(-one.score >= self.limit(one.error) for one in ranked):
+                passed[end] = low[end]
+        return passed, low
+
+    def _low(self, error: float) -> float:
+        return max(_LEAST_LOG, _LOW_DEVIATIONS * math.hypot(self._fit.spread, error))
+
+    def _confirmed(self, effect: Effect) -> bool:
+        return (
+            -effect.score >= self.limit(effect.error)
+            and effect.again is not None
+            and effect.partners_again >= FEWEST_AGAIN
+            and -effect.again >= _LEAST_LOG
+        )
+
+
+def _switches(
+    measured: Measured, low: Mapping[End, _Low], confirmed: set[End]
+) -> tuple[list[NamedSwitch], set[End]]:
+    of_switch: dict[tuple[str, str], list[End]] = {}
+    for node, its in enumerate(measured.nodes):
+        for position, nic in enumerate(its.nics):
+            if nic.place is not None:
+                of_switch.setdefault((nic.place.group, nic.place.switch), []).append(
+                    (node, position)
+                )
+    found: list[NamedSwitch] = []
+    taken: set[End] = set()
+    for (group, switch), ends in sorted(of_switch.items()):
+        down = [end for end in ends if end in low]
+        if (
+            len(down) < max(_FEWEST_OF_SWITCH, _MOST * len(ends))
+            or len({node for node, _ in down}) < 2
+            or 2 * len(confirmed.intersection(down)) < len(down)
+        ):
+            continue
+        loss = statistics.median(low[end].loss for end in down)
+        taken |= set(down)
+        found.append(
+            NamedSwitch(
+                group,
+                switch,
+                loss,
+                len(down),
+                len(ends),
+                f"Switch {switch} of group {group}: {len(down)} of its {len(ends)} NICs are low, "
+                f"by {_percent(loss)} in the middle; it is named in their place.",
+            )
+        )
+    return found, taken
+
+
+def _nodes(measured: Measured, low: Mapping[End, _Low], confirmed: set[End]) -> Iterator[Named]:
+    """Yield the nodes of which all NICs are low, at least half of them by themselves."""
+    for node, its in enumerate(measured.nodes):
+        ends = [(node, position) for position in range(len(its.nics))]
+        sure = [end for end in ends if end in confirmed]
+        if len(ends) < 2 or any(end not in low for end in ends) or 2 * len(sure) < len(ends):
+            continue
+        effects = [low[end].effect for end in ends]
+        loss = statistics.median(low[end].loss for end in ends)
+        ways = frozenset.intersection(*(low[end].ways for end in ends)) or frozenset(
+            {SENDING, RECEIVING}
+        )
+        error = max(one.error for one in effects)
+        partners = min(one.partners for one in effects)
+        yield Named(
+            its.name, None, loss, *_interval(loss, error),
+            max(low[end].score for end in sure), partners, _WORDS.get(ways, "both"),
+            f"{its.name}: all of its {len(ends)} NICs are low, by {_percent(loss)} in the middle, "
+            f"over {count(partners, 'partner')}, {_again(effects)} of them proven.",
+        )  # fmt: skip
+
+
+def _named(measured: Measured, end: End, low: _Low) -> Named:
+    node, position = end
+    nic = None if position == ALL else measured.nodes[node].nics[position].name
+    lower, upper = _interval(low.loss, low.effect.error)
+    verb = _VERBS.get(low.ways, "sends and receives")
+    what = "than the same NIC of other nodes"
+    if position == ALL:
+        what = "with all its NICs at once than other nodes do, and each of its NICs apart is right"
+    return Named(
+        measured.nodes[node].name, nic, low.loss, lower, upper, low.score, low.effect.partners,
+        _WORDS.get(low.ways, "both"),
+        f"{_end_name(measured, *end)} {verb} {_percent(low.loss)} ({100 * lower:.1f} to "
+        f"{_percent(upper)}) slower {what}: the median over "
+        f"{count(low.effect.partners, 'partner')}, {_again([low.effect])} of them proven.",
+    )  # fmt: skip
+
+
+def _again(effects: Sequence[Effect]) -> int:
+    return min(one.partners_again for one in effects)
+
+
+def _interval(loss: float, error: float) -> tuple[float, float]:
+    log = math.log1p(-loss)
+    return 1 - math.exp(log + _NORMAL_95 * error), 1 - math.exp(log - _NORMAL_95 * error)
+
+
+def _unconfirmed(
+    measured: Measured, passed: Mapping[End, _Low], at_fault: set[End]
+) -> Iterator[str]:
+    """Yield what is low enough for a name and was not seen again."""
+    for end, one in passed.items():
+        if one.confirmed or end in at_fault:
+            continue
+        effect = one.effect
+        of = "with all its NICs at once" if end[1] == ALL else "with its partners"
+        said = f"{_end_name(measured, *end)} is {_percent(one.loss)} low {of}"
+        if one.far:
+            yield (
+                f"{said}, and is far from most of them, as few other nodes are: NIC and distance "
+                "cannot be told apart, and it is not named."
+            )
+        elif effect.partners_again < FEWEST_AGAIN or effect.again is None:
+            yield (
+                f"{said} and was measured again with {effect.partners_again} proven ones, where "
+                f"{FEWEST_AGAIN} are needed: it is not named."
+            )
+        else:
+            loss = max(0.0, 1 - math.exp(effect.again))
+            yield f"{said} and {_percent(loss)} low when it was measured again: it is not named."
+
+
+def _unsteady(
+    measured: Measured, ends: Sequence[End], fitted: Fit, at_fault: set[End]
+) -> Iterator[str]:
+    for index, end in enumerate(ends):
+        noises = [
+            effect.own_noise
+            for way in fitted.effects
+            if (effect := way[index]) is not None
+            and effect.own_noise is not None
+            and effect.partners >= _FEWEST_UNSTEADY
+        ]
+        own = max(noises, default=0.0)
+        if end in at_fault or own < max(_UNSTEADY_LEAST, _UNSTEADY_TIMES * fitted.noise):
+            continue
+        yield (
+            f"{_end_name(measured, *end)} is unsteady: its rates vary by {_percent(own)} from "
+            f"partner to partner, those of other NICs by {_percent(fitted.noise)}."
+        )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.1f} %"
+
+
+def _with_pairs(
+    attribution: Attribution,
+    measured: Measured,
+    fitted: Fit,
+    samples: Samples,
+    at_fault: Collection[End],
+) -> Attribution:
+    """Add the pairs of nodes, and of groups, that are low beyond what their ends explain."""
+    meetings = [
+        (number, min(pair.one, pair.other), max(pair.one, pair.other))
+        for number, round_ in enumerate(measured.rounds)
+        for pair in round_.pairs
+    ]
+    limit = max(
+        -math.log(LOW_PAIR),
+        quantile(len(fitted.rests), len(fitted.rests), FALSE) * fitted.noise,
+    )
+    times: dict[tuple[int, int], int] = {}
+    for _, one, other in meetings:
+        times[one, other] = times.get((one, other), 0) + 1
+    low: dict[tuple[int, int], dict[int, list[tuple[int, float]]]] = {}
+    for sender, meeting, rest in zip(samples.senders, samples.meetings, fitted.rests, strict=True):
+        if rest < -limit:
+            number, one, other = meetings[meeting]
+            of_round = low.setdefault((one, other), {}).setdefault(number, [])
+            of_round.append((samples.ends[sender][1], rest))
+    groups = _groups(measured, fitted, samples, meetings)
+    found: list[LowPair] = []
+    once = not_again = 0
+    nodes_at_fault = {node for node, _ in at_fault}
+    for pair, rounds in sorted(low.items()):
+        if _group_pair(measured, *pair) in groups:
+            continue
+        if nodes_at_fault.intersection(pair) and len(rounds) < FEWEST_TIMES:
+            continue
+        if times[pair] < FEWEST_TIMES:
+            not_again += 1
+        elif len(rounds) < times[pair]:
+            once += 1
+        else:
+            found.append(_low_pair(measured, pair, rounds))
+    found.sort(key=lambda one: -one.loss)
+    said = [one.sentence for one in found]
+    if len(said) > MOST_SENTENCES:
+        said = [*said[:MOST_SENTENCES], f"And {len(said) - MOST_SENTENCES} more pairs like them."]
+    notes = []
+    if once:
+        notes.append(
+            f"{count(once, 'pair')} of nodes had a low rate in one round and not in another: what "
+            "else used the network then is a cause, and no node is."
+        )
+    if not_again:
+        notes.append(
+            f"{count(not_again, 'pair')} of nodes had a low rate and met too seldom to tell why."
+        )
+    said = [*attribution.open, *groups.values(), *said]
+    return replace(attribution, pairs=tuple(found), open=tuple(said), notes=tuple(notes))
+
+
+def _low_pair(
+    measured: Measured, pair: tuple[int, int], rounds: dict[int, list[tuple[int, float]]]
+) -> LowPair:
+    one, other = (measured.nodes[node].name for node in pair)
+    rests = [rest for its in rounds.values() for _, rest in its]
+    which = sorted({position for its in rounds.values() for position, _ in its})
+    nics = tuple(measured.nodes[pair[0]].nics[position].name for position in which)
+    loss = 1 - math.exp(median(rests))
+    return LowPair(
+        (one, other), nics, loss, len(rounds),
+        f"{one} and {other} are {100 * loss:.1f} % lower with each other than with others, by "
+        f"{listed(nics, 4)}, in each of {count(len(rounds), 'round')}: what is between them "
+        "is slow, and neither node is named for it.",
+    )  # fmt: skip
+
+
+def _group_pair(measured: Measured, one: int, other: int) -> tuple[str, str] | None:
+    """Return the groups of two nodes, by their first NICs; ``None`` within one group."""
+    places = [measured.nodes[node].nics[0].place for node in (one, other)]
+    if places[0] is None or places[1] is None or places[0].group == places[1].group:
+        return None
+    first, second = sorted((places[0].group, places[1].group))
+    return first, second
+
+
+def _groups(
+    measured: Measured, fitted: Fit, samples: Samples, meetings: list[tuple[int, int, int]]
+) -> dict[tuple[str, str], str]:
+    """Return a sentence for each two groups between which most pairs are low."""
+    rests: dict[tuple[str, str], dict[int, list[float]]] = {}
+    between = [_group_pair(measured, one, other) for _, one, other in meetings]
+    for meeting, rest in zip(samples.meetings, fitted.rests, strict=True):
+        groups = between[meeting]
+        if groups is not None:
+            rests.setdefault(groups, {}).setdefault(meeting, []).append(rest)
+    middles = {
+        groups: [median(list(its)) for its in of_meeting.values()]
+        for groups, of_meeting in rests.items()
+        if len(of_meeting) >= _FEWEST_OF_GROUPS
+    }
+    far = quantile(len(middles), len(fitted.rests), FALSE)
+    found = {}
+    for groups, its in sorted(middles.items()):
+        # Rates of one pair of nodes at the same time share links: they count as one value.
+        error = MEDIAN_WIDER * fitted.noise / math.sqrt(len(its))
+        middle = median(its)
+        if middle < -max(-math.log(1 - _LEAST_OF_GROUPS), far * error):
+            found[groups] = (
+                f"Groups {groups[0]} and {groups[1]}: rates between them are "
+                f"{100 * (1 - math.exp(middle)):.1f} % lower than their NICs have elsewhere, over "
+                f"{count(len(its), 'pair')} of nodes; no node is named for it."
+            )
+    return found

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fabricheck.judge.fabric.model import NodePair, Round
+from fabricheck.judge.fabric.rounds import NodePair, Round
 from fabricheck.judge.fabric.samples import Samples, median, phase_one
 
 #: The least part below the others of a suspect.

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fabricheck.judge.fabric.model import Measured, Nic
+from fabricheck.judge.fabric.rounds import Measured, Nic
 
 #: The position of an end that is a node with all of its NICs at once.
 ALL = -1

@@ -310,13 +310,12 @@ def from_rounds(
     for subject, results in found.items():
         for attempt in results.attempts if subject.simulated is None else ():
             document = attempt.document
-            rounds = document.get("rounds") if document is not None else None
-            if document is None or not rounds:
+            if document is None or not document.get("rounds"):
                 continue
             from fabricheck.judge.fabric.attributing import attribute
-            from fabricheck.judge.fabric.reading import measured_of
+            from fabricheck.judge.fabric.rounds import measured_of
 
-            measured = measured_of(rounds, document)
+            measured = measured_of(document)
             for one in attribute(measured).named:
                 findings[one.node].append(finding("network", one.sentence, attempt.check))
             for node in measured.nodes:

@@ -1,13 +1,13 @@
-"""The rounds of a result document, as an attribution takes them."""
+"""What was measured between nodes in rounds, from a result document of the program ``fabric``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 
 from fabricheck.core.show import MOST_SENTENCES, first_of
 from fabricheck.core.text import count
-from fabricheck.judge.fabric.model import Measured, Nic, Node, NodePair, Rates, Round
 from fabricheck.node.fabric import Place
 from fabricheck.results.model import (
     MeasuredRound,
@@ -21,13 +21,71 @@ from fabricheck.results.model import (
 #: A node and the position of a NIC of it.
 End = tuple[int, int]
 
+#: One rate in GB/s for each NIC position of a pair of nodes; None where it was not measured.
+Rates = Sequence[float | None]
 
-def measured_of(rounds: RoundsMember, document: ResultDocument) -> Measured:
-    """Return the rounds of a document, and sentences on what is missing of them.
+
+@dataclass(frozen=True)
+class Nic:
+    """A NIC of a node; ``name`` as the system has it."""
+
+    name: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node and its NICs by position: position k of one node is measured with k of another."""
+
+    name: str
+    nics: tuple[Nic, ...]
+
+
+@dataclass(frozen=True)
+class NodePair:
+    """What two nodes measured with each other in one round, in GB/s by NIC position.
+
+    ``one`` and ``other`` are indices of nodes. ``out`` is from one to the other and ``back`` the
+    other way, each NIC apart; the two with ``together`` are of all NICs at once, one way.
+    """
+
+    one: int
+    other: int
+    out: Rates
+    back: Rates
+    together_out: Rates = ()
+    together_back: Rates = ()
+
+
+@dataclass(frozen=True)
+class Round:
+    """Pairs of nodes that were measured at the same time; ``phase`` 2 measures suspects again."""
+
+    phase: int
+    pairs: Sequence[NodePair]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The nodes of a launch and its rounds, in order.
+
+    ``incomplete`` are the sentences on what is missing: nodes that were left out, pairs that
+    failed, rounds that were not reached.
+    """
+
+    nodes: Sequence[Node]
+    rounds: Sequence[Round]
+    incomplete: tuple[str, ...] = ()
+
+
+def measured_of(document: ResultDocument) -> Measured:
+    """Return the rounds of a document that has some, and sentences on what is missing of them.
 
     Rates of a rank whose messages left its node by another way than those of most ranks say
     nothing about a NIC, and are left out.
     """
+    rounds = document["rounds"]
+    assert rounds is not None
     nodes = [Node(one["node"], _nics(one)) for one in rounds["nodes"]]
     elsewhere = _elsewhere(rounds, document)
     measured = Measured(nodes, [_round(one, elsewhere) for one in rounds["rounds"]])
