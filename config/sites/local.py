@@ -69,7 +69,6 @@ site_configuration = {
                         "xnack",
                         "ranks",
                         "placements",
-                        "nics",
                         "several_nodes",
                         "simulated",
                     ],

@@ -47,7 +47,6 @@ from fabricheck.core.text import read_text
 from fabricheck.judge.verdict import documents as verdicts
 from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
-from fabricheck.node.platform import platform_json
 from fabricheck.papers.fidelity import plan as fidelity
 from fabricheck.references import calibrated, entries, origin, published, rules, stated
 from fabricheck.results import (
@@ -67,7 +66,6 @@ from fabricheck.run.first_hour import packing
 from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
-from fabricheck.tools.nics.simulated import simulated_nics
 from fabricheck.tools.outputs import cxi_loopback, ib_write_bw, osu
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import host, inventory
@@ -622,16 +620,6 @@ def _files_of_json() -> Iterator[Reader]:
                "launches": [launch, launch | {"name": "c", "verifies": True}]}  # fmt: skip
     yield Reader("plans of tools", [Text("OSU", json.dumps(planned, indent=1), plan)], "plan.json",
                  plain_json)  # fmt: skip
-
-    def platform(path: Path) -> Mapping[Any, Any]:
-        _, fields = simulated_nics(path)
-        return dict(leaves(fields["node"], ("node",)))
-
-    small = platform_json(load("mi250-two-sockets"))
-    broken = load("mi250x", ROOT / "config/nodes/overlays/link-0-6-gone.yaml")
-    yield Reader("platforms", [Text("mi250-two-sockets", small, platform),
-                               Text("mi250x with an overlay", platform_json(broken), platform)],
-                 "platform.json", plain_json)  # fmt: skip
 
     def described(path: Path) -> Mapping[Any, Any]:
         content = inventory.read(path)

@@ -18,7 +18,6 @@ from fabricheck.cli import app
 from fabricheck.cli import nics as command
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.node import load
-from fabricheck.node.platform import platform
 from fabricheck.results import document
 from fabricheck.tools.nics import libraries as installed
 from fabricheck.tools.nics.libraries import libraries
@@ -182,26 +181,6 @@ def test_versions_of_libraries(tmp_path, tools, monkeypatch):
     assert libraries("n", (), None, tmp_path).notes == (
         "no version of ucx: ucx_info did not answer within 0.2 s",
     )
-
-
-def simulated(folder: Path) -> Path:
-    content = platform(load("mi250x"))
-    path = folder / "node.json"
-    path.write_text(json.dumps(content))
-    return path
-
-
-def test_a_simulated_node(tmp_path):
-    output = str(tmp_path / "result.json")
-    arguments = ["--fabric", "simulated", "--simulated", str(simulated(tmp_path))]
-    result = CliRunner().invoke(app, ["nics", "record", "mi250x", *arguments, "--output", output])
-    assert (result.exit_code, result.stdout) == (0, "")
-    found = document.load(tmp_path / "result.json")
-    assert (found["differences"], found["clock"]) == ([], "simulated")
-    assert found["node"]["name"] == "mi250x" and len(found["devices"]) == 8
-    places = [one["place"] for one in found["nics"]]
-    assert places[3] == {"group": "0", "switch": "3", "port": "0"}
-    assert found["nics"][0]["absent"][0]["why"] == "it is not simulated"
 
 
 def test_the_check_for_people_and_prologs(tmp_path, monkeypatch):

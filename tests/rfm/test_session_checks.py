@@ -44,7 +44,7 @@ COUNTS = {
     "leonardo:booster": (8, 16, 53, 5),
     "local:gpu": (7, 17, 62, 0),
     "local:host": (4, 9, 13, 0),
-    "local:sim-mi250x": (8, 18, 51, 0),
+    "local:sim-mi250x": (7, 17, 50, 0),
     "lumi:gpu": (9, 19, 64, 5),
 }
 

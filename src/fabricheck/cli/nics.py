@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
@@ -95,12 +95,8 @@ def record_command(
     target: Annotated[Path, typer.Option("--output", help="The result document.")],
     fabric: FabricName = None,
     runtime: Annotated[
-        Runtime | None, typer.Option(help="The runtime that this node's programs were built for.")
-    ] = None,
-    simulated: Annotated[
-        Path | None,
-        typer.Option("--simulated", help="A simulated node: the output of 'topology export'."),
-    ] = None,
+        Runtime, typer.Option(help="The runtime that this node's programs were built for.")
+    ] = "host",
     devices: Part = None,
     tool: Annotated[
         str | None,
@@ -118,18 +114,11 @@ def record_command(
     # It takes long to import, and check does without it.
     from fabricheck.tools.nics.recording import record
 
-    if simulated is not None and devices is not None:
-        raise UsageError("A simulated node has all devices of its model: omit --devices.")
-    if simulated is not None and tool is not None:
-        raise UsageError("The NICs of a simulated node have no loopback: omit --loopback.")
-    if (simulated is not None) != (runtime == "sim") and not (simulated and runtime is None):
-        raise UsageError("--runtime sim and --simulated require each other.")
     document = record(
         model,
-        runtime or ("sim" if simulated else "host"),
+        runtime,
         target,
         fabric=fabric,
-        simulated=simulated,
         devices=devices,
         tool=tool,
         limit_s=limit_s,

@@ -23,7 +23,6 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, MetricError
-from fabricheck.rfm.on_partition import PLATFORM
 from fabricheck.tools.topology import inventory
 
 if TYPE_CHECKING:
@@ -114,9 +113,7 @@ class _OfNics(_ByCommand, special=True):  # type: ignore[call-arg]
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``, with the partition's fabric if it names one."""
         fabric = self.current_partition.extras.get("fabric")
-        network = ("--fabric", str(fabric)) if fabric else ()
-        source = ("--simulated", PLATFORM) if self.simulated else ()
-        return (*super().program_arguments(), *source, *network)
+        return (*super().program_arguments(), *(("--fabric", str(fabric)) if fabric else ()))
 
 
 class NicCheck(Findings, _OfNics, special=True):  # type: ignore[call-arg]

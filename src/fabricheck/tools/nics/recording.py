@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError, PreventedBySetting
-from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, Runtime
+from fabricheck.core.vocabulary import Runtime
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
 from fabricheck.results.model import ResultDocument, node_name
@@ -19,10 +18,9 @@ from fabricheck.tools.nics.comparison import (
     new_errors,
     require_nics,
 )
-from fabricheck.tools.nics.libraries import Libraries, libraries
+from fabricheck.tools.nics.libraries import libraries
 from fabricheck.tools.nics.loopback import loopback, require_installed
-from fabricheck.tools.nics.reading import SeenNic, counters, read_nics
-from fabricheck.tools.nics.simulated import simulated_nics
+from fabricheck.tools.nics.reading import counters, read_nics
 from fabricheck.tools.outputs.cxi_loopback import Loopback
 from fabricheck.tools.topology.recording import empty, fail, finish
 
@@ -42,7 +40,6 @@ def record(
     output: Path,
     *,
     fabric: str | None = None,
-    simulated: Path | None = None,
     devices: int | None = None,
     tool: str | None = None,
     limit_s: float = 120,
@@ -55,7 +52,6 @@ def record(
 
     :param runtime: of the programs of the same environment; it changes nothing here.
     :param fabric: the network that joins the nodes (config/fabrics); ``None`` for none.
-    :param simulated: the platform of a simulated node; by default this machine is examined.
     :param devices: the number of the model's devices that the node has; ``None`` is all of them.
     :param tool: the loopback to run on each NIC of the model between both readings of the counters.
     :param limit_s: of everything, in s.
@@ -65,17 +61,14 @@ def record(
     """
     started = time.monotonic()
     environment = {
-        name: value
-        for name, value in sorted(os.environ.items())
-        if name.startswith(_ENVIRONMENT) or name == ENV_SIMULATED_NODE
+        name: value for name, value in sorted(os.environ.items()) if name.startswith(_ENVIRONMENT)
     }
-    content = empty("nics", runtime, simulated is not None, root, environment)
+    content = empty("nics", runtime, False, root, environment)
     content["options"] = {
         "node": model,
         "devices": devices,
         "fabric": fabric,
         "loopback": tool,
-        "simulated": None if simulated is None else str(simulated),
         "time_limit_s": limit_s,
     }
     try:
@@ -85,13 +78,7 @@ def record(
         require_nics(node)
         content["options"] |= {"node": node.name, "digest": node.sha256}
         network = None if fabric is None else load_fabric(fabric)
-        if simulated is not None:
-            nics, fields = simulated_nics(simulated)
-            content |= fields
-            _compare(node, network, nics, {}, Libraries({}, (), ()), {}, content)
-        else:
-            end = started + limit_s
-            _examine(node, network, tool, end, root, interval_s, content)
+        _examine(node, network, tool, started + limit_s, root, interval_s, content)
     except FabricheckError as error:
         fail(content, error)
     return finish(content, started, output)
@@ -106,14 +93,14 @@ def _examine(
     interval_s: float,
     content: dict[str, Any],
 ) -> None:
-    """Read this machine's NICs, and their counters before and after what uses them."""
+    """Add the NICs, what their counters counted meanwhile, and the differences from the model."""
     node = node_name(content["host"])
     nics = read_nics(root)
     before = {nic.name: counters(nic, root) for nic in nics}
     began = time.monotonic()
-    own = [nic for nic in nics if nic.name in {one.name for one in model.nics}]
-    provider = None if fabric is None else fabric.file.provider
-    found = libraries(node, own, provider, root)
+    names = {one.name for one in model.nics}
+    own = [nic for nic in nics if nic.name in names]
+    found = libraries(node, own, None if fabric is None else fabric.file.provider, root)
     content["versions"] |= found.versions
     reached: dict[str, Loopback] = {}
     failure: FabricheckError | None = None
@@ -131,40 +118,21 @@ def _examine(
         name: {key: (was[key], after[name][key]) for key in was if key in after[name]}
         for name, was in before.items()
     }
-    _compare(model, fabric, nics, errors, found, reached, content)
-    if failure is not None:
-        content["notes"] += [f"difference: {one}" for one in content["differences"]]
-        content["differences"] = None
-        raise failure
-
-
-def _compare(
-    model: NodeModel,
-    fabric: Fabric | None,
-    nics: Sequence[SeenNic],
-    errors: Mapping[str, Mapping[str, tuple[int, int]]],
-    found: Libraries,
-    reached: Mapping[str, Loopback],
-    content: dict[str, Any],
-) -> None:
-    """Add the NICs and their differences from the model to the document."""
-    node = node_name(content["host"])
     content["nics"] = [
-        described(node, nic, fabric, errors.get(nic.name, {}), reached.get(nic.name))
-        for nic in nics
+        described(node, nic, fabric, errors[nic.name], reached.get(nic.name)) for nic in nics
     ]
-    own = {one.name for one in model.nics}
     outcome = compare(node, model, nics, fabric)
-    failures, others = new_errors(node, {name: one for name, one in errors.items() if name in own})
+    failures, others = new_errors(node, {name: errors[name] for name in errors if name in names})
     differences = [*outcome.differences, *failures]
     content["notes"] = [*outcome.notes, *found.notes, *others]
     if reached:
         content["notes"].append("the loopback compares no data")
     if outcome.unread and not differences:
         raise InvalidInputError(" ".join(outcome.unread))
-    content["notes"] += outcome.unread
     if found.settings and not differences:
         raise PreventedBySetting(" ".join(found.settings))
-    content["notes"] += found.settings
-    content["differences"] = differences
-    content["lost"] = list(outcome.lost)
+    content["notes"] += [*outcome.unread, *found.settings]
+    if failure is not None:
+        content["notes"] += [f"difference: {one}" for one in differences]
+        raise failure
+    content["differences"], content["lost"] = differences, list(outcome.lost)

@@ -39,15 +39,15 @@ def describe_host(root: Path = Path("/")) -> Host:
     }
 
 
-def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
-    """Describe the host of a simulated node, as the programs of the sim runtime do."""
+def simulated_host() -> Host:
+    """Describe the host of a simulated node before its program does."""
     return {
-        "hostname": f"{name} (simulated)",
+        "hostname": f"{UNKNOWN} (simulated)",
         "scheduler_node": scheduler_node(),
         "kernel": NONE,
         "cpu_model": NONE,
-        "cores_allowed": [core for domain in domains for core in domain["cores"]],
-        "numa_domains": domains,
+        "cores_allowed": [],
+        "numa_domains": [],
         "last_level_cache_bytes": 0,
         "page_size_bytes": 4096,
         "numa_balancing": None,

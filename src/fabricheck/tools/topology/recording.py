@@ -16,7 +16,7 @@ from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError, PreventedBySetting
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, STATUS_OF_EXIT, UNKNOWN
+from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, STATUS_OF_EXIT
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
@@ -238,7 +238,7 @@ def empty(
         "clock": "simulated" if simulated else "measured",
         "node": None,
         "started": now(),
-        "host": simulated_host(UNKNOWN, []) if simulated else describe_host(root),
+        "host": simulated_host() if simulated else describe_host(root),
         "devices": [],
         "versions": {"runtime": "none", "driver": "none"},
         "environment": dict(environment),
