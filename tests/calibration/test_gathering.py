@@ -7,9 +7,7 @@ import pytest
 
 import factories
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.calibration.gathering import gather
-from fabricheck.judge.calibration.runs import missing
-from fabricheck.judge.calibration.values import Value, middle
+from fabricheck.judge.calibration.gathering import Value, gather, middle, missing
 from fabricheck.rfm.bounds import Bound
 from repeated_sessions import PARTITION, measured, several
 

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from fabricheck.judge.calibration import groups, rule
+from fabricheck.judge.calibration import rule
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from fabricheck.judge.calibration import groups, rule
     ],
 )
 def test_two_modes(values, found):
-    assert groups.modes(values, "GB/s") == found
+    assert rule.modes(values, "GB/s") == found
 
 
 def normal(seed, middle, count, deviation=0.5):
@@ -43,7 +43,7 @@ def test_two_modes_of_many_values_whose_ends_meet():
     values = normal(1, 97, 100) + normal(2, 100, 100)
     ordered = sorted(values)
     assert max(b - a for a, b in itertools.pairwise(ordered)) < 1
-    low, high = groups.modes(values, "GB/s")
+    low, high = rule.modes(values, "GB/s")
     assert (round(statistics.median(low)), round(statistics.median(high))) == (97, 100)
     assert len(low) == pytest.approx(100, abs=5)
 
@@ -53,13 +53,13 @@ def test_many_values_of_one_mode_are_not_split(count):
     source = random.Random(3)
     uniform = [source.uniform(90, 110) for _ in range(count)]
     for values in (normal(4, 100, count, 2.0), uniform):
-        assert groups.modes(values, "GB/s") is None
+        assert rule.modes(values, "GB/s") is None
 
 
 def test_two_values_of_many_are_no_mode():
     """Of forty, two that were disturbed are noise: the tolerance has them, or refuses them."""
-    assert groups.modes([100.0] * 38 + [90.0, 90.1], "GB/s") is None
-    assert groups.modes([100.0] * 18 + [90.0, 90.1], "GB/s") == ([90.0, 90.1], [100.0] * 18)
+    assert rule.modes([100.0] * 38 + [90.0, 90.1], "GB/s") is None
+    assert rule.modes([100.0] * 18 + [90.0, 90.1], "GB/s") == ([90.0, 90.1], [100.0] * 18)
 
 
 def nodes(*medians, sessions=2):
@@ -79,7 +79,7 @@ def nodes(*medians, sessions=2):
     ],
 )
 def test_a_minority_of_slow_nodes_is_set_aside(medians, unit, aside):
-    assert groups.slow_nodes(nodes(*medians), unit) == (aside, None)
+    assert rule.slow_nodes(nodes(*medians), unit) == (aside, None)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_minority_of_slow_nodes_is_set_aside(medians, unit, aside):
     ],
 )
 def test_slow_nodes_that_are_no_minority_are_two_groups(medians, unit, lower, upper):
-    aside, found = groups.slow_nodes(nodes(*medians), unit)
+    aside, found = rule.slow_nodes(nodes(*medians), unit)
     assert aside == ()
     assert tuple("".join(one) for one in found) == (lower, upper)
 
@@ -105,7 +105,7 @@ def test_slow_nodes_that_are_no_minority_are_two_groups(medians, unit, lower, up
 def test_of_many_nodes_a_group_shows_without_a_gap():
     medians = normal(5, 97, 40) + normal(6, 100, 40)
     by_node = {str(index): [one] for index, one in enumerate(medians)}
-    aside, found = groups.slow_nodes(by_node, "GB/s")
+    aside, found = rule.slow_nodes(by_node, "GB/s")
     assert aside == () and len(found[0]) == pytest.approx(40, abs=4)
 
 
@@ -193,7 +193,7 @@ def test_no_slow_node_is_within_the_reference_that_it_made(count, part):
     for seed in range(20 if count < 300 else 5):
         by_node = partition(seed, count, slow, 0.1)
         found = judge(by_node)
-        if slow > count * groups.MOST_ASIDE:
+        if slow > count * rule.MOST_ASIDE:
             assert found.entry[1] is None
         elif found.entry[1] is not None:
             least = found.entry[0] * (1 + found.entry[1])

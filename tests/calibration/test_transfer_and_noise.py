@@ -7,7 +7,7 @@ from calibrate_command import entries
 
 from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.calibration import changes, noise, record, transfer
+from fabricheck.judge.calibration import changes, noise, record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
@@ -44,7 +44,7 @@ p2p_engine:
 @pytest.fixture(autouse=True)
 def _few_checks(monkeypatch):
     """The checks of one folder are asked, not all."""
-    monkeypatch.setattr(transfer, "checks_folders", lambda: [ROOT / "reframe_checks" / "stream"])
+    monkeypatch.setattr(changes, "checks_folders", lambda: [ROOT / "reframe_checks" / "stream"])
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def calibrated(folder, tmp_path):
 
 
 def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated):
-    found = transfer.transfer(calibrated, PARTITION, OTHER)
+    found = changes.transfer(calibrated, PARTITION, OTHER)
     assert {(one.check, one.metric): (one.entry[0], one.why) for one in found.changes} == {
         ("stream_local", "copy_worst"): (100.25, "measured on local:host"),
         ("stream_local", "add_worst"): (0, "not measured on local:host"),
@@ -102,7 +102,7 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
 
 
 def test_a_record_of_its_own_comes_before_what_is_taken(calibrated):
-    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     theirs = read(calibrated / "calibrations" / "local-host.yaml")
     copy = theirs.checks["stream_local"]["copy_worst"]
     own = copy.model_copy(update={"entry": [90.0, -0.02, None, "GB/s"]})
@@ -114,17 +114,17 @@ def test_a_record_of_its_own_comes_before_what_is_taken(calibrated):
 
 
 def test_what_is_taken_needs_no_entry_in_a_file_any_longer(calibrated):
-    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     text = (calibrated / "stream.yaml").read_text()
     own = f"  {OTHER}:\n    copy_worst: [0, null, null, GB/s]\n"
     assert own in text
     (calibrated / "stream.yaml").write_text(text.replace(own, f"  {OTHER}:\n"))
-    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     assert entries(calibrated, partition=OTHER)["copy_worst"][0] == 100.25
 
 
 def test_what_the_record_has_no_longer_can_not_be_taken(calibrated):
-    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     path = calibrated / "calibrations" / "local-host.yaml"
     path.write_text(path.read_text().replace("    copy_worst:", "    other:"))
     with pytest.raises(InvalidInputError, match="takes copy_worst of stream_local from the record"):
@@ -136,16 +136,16 @@ def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
         text = (calibrated / "calibrations" / "local-host.yaml").read_text()
         path = calibrated / "calibrations" / "local-sim-mi250x.yaml"
         path.write_text(text.replace("partition: local:host", "partition: local:sim-mi250x"))
-        transfer.transfer(calibrated, OTHER, PARTITION)
+        changes.transfer(calibrated, OTHER, PARTITION)
 
 
 def test_what_can_not_be_transferred(calibrated, folder):
     with pytest.raises(UsageError, match="cannot be used for itself"):
-        transfer.transfer(folder, PARTITION, PARTITION)
+        changes.transfer(folder, PARTITION, PARTITION)
     with pytest.raises(NotFoundError, match="no calibration record"):
-        transfer.transfer(folder, "local:none", OTHER)
+        changes.transfer(folder, "local:none", OTHER)
     with pytest.raises(NotFoundError, match="list no metric of local:none"):
-        transfer.transfer(folder, PARTITION, "local:none")
+        changes.transfer(folder, PARTITION, "local:none")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 import factories
-from fabricheck.judge.calibration.values import value_of
+from fabricheck.judge.calibration.gathering import value_of
 from fabricheck.results import table
 
 

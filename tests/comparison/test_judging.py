@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import factories
 from fabricheck.core import statistics
-from fabricheck.judge.calibration import groups, rule
+from fabricheck.judge.calibration import rule
 from fabricheck.judge.comparison import judging
 from fabricheck.judge.comparison.compare import compare
 from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
@@ -126,7 +126,7 @@ def test_on_the_host_runtime_all_memory_is_the_hosts():
 
 def floor_of(largest, unit):
     """Return the floor that calibration's rule makes of the largest difference on record."""
-    return rounded_up(max(groups.FLOORS[unit], rule.WORST_TIMES * largest))
+    return rounded_up(max(rule.FLOORS[unit], rule.WORST_TIMES * largest))
 
 
 def kind_of_metric(check, name, unit):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fabricheck.cli import app
-from fabricheck.judge.calibration import groups
+from fabricheck.judge.calibration import rule
 from fabricheck.judge.fleet import outliers, reading
 from fleet import drawn
 
@@ -217,7 +217,7 @@ def test_a_problem_is_said_once(table, capsys):
 
 
 def test_an_absurd_value_hides_no_groups():
-    assert groups.split([*(100.0 + at for at in range(19)), 1e300], "GB/s", 5) is None
+    assert rule.split([*(100.0 + at for at in range(19)), 1e300], "GB/s", 5) is None
     # Two groups without a gap between them.
     values = [near + at / 1000 for near in (100.0, 110.0) for at in range(20)]
     values += [100.0 + 1.5 * at for at in range(1, 7)]

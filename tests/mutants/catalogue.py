@@ -234,7 +234,7 @@ OTHERS = (
     Mutant("a repetition that failed hides behind one that passed", "judge/comparison/compare.py",
            "(_good(found[name]) and not _good(row))", "(_good(row) and not _good(found[name]))",
            _COMPARE),
-    Mutant("an impossible value hides among repetitions", "judge/calibration/values.py",
+    Mutant("an impossible value hides among repetitions", "judge/calibration/gathering.py",
            "next((one for one in values if one.impossible), None)",
            "values[0] if all(one.impossible for one in values) else None", _GATHER),
     Mutant("a longer latency is a tighter reference", "judge/calibration/changes.py",

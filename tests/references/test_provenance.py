@@ -17,7 +17,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge import coverage
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
-from fabricheck.judge.calibration.groups import FLOOR_AT_ONCE, FLOORS
+from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
 from fabricheck.node.loading import available
 from fabricheck.references import marks
 from fabricheck.references.calibrated import read as read_record

@@ -14,9 +14,8 @@ from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import console, print_table, say, table
 from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, UsageError
-from fabricheck.judge.calibration import changes, expected, noise, record, rule, transfer
-from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, gather, silent
-from fabricheck.judge.calibration.runs import Run, missing
+from fabricheck.judge.calibration import changes, noise, record, rule
+from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, gather, missing, silent
 from fabricheck.references.calibrated import Record, read_of
 from fabricheck.references.entries import said
 from fabricheck.site import partitions
@@ -102,7 +101,7 @@ def calibrate(
         _refuse("--like and --for", {"--system": system} | of_sessions | of_noise)
         _check_partition("--like", like)
         _check_partition("--for", other)
-        _end(transfer.transfer(output, like, other), write, accept_looser)
+        _end(changes.transfer(output, like, other), write, accept_looser)
         return
     _check_partition("--system", system)
     if page is not None and not show_noise:
@@ -125,7 +124,7 @@ def calibrate(
         _noise(record.build(runs, system), page)
         return
     _refuse_few(runs, system, report_only)
-    found = record.build(runs, system, expected.of(output, system))
+    found = record.build(runs, system, record.published(output, system))
     _show_sessions(found, runs)
     proposal = changes.propose(found, output, partitions.extras(system).get("references"))
     _end(proposal, write, accept_looser, accept_slow)

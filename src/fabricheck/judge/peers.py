@@ -11,7 +11,7 @@ robust standard deviations, the limit of Iglewicz and Hoaglin (How to Detect and
   are the recorded spread of each kind of transfer, not that of a few members.
 - Of a fleet (`fleet.outliers`) thousands of nodes show how far a healthy one can be: the limit is
   extrapolated from their distribution, whose tails are longer than those of normal values.
-- A calibration (`calibration.groups`) leaves nodes out only where a gap splits them off, since a
+- A calibration (`calibration.rule`) leaves nodes out only where a gap splits them off, since a
   limit from too few of them is too narrow.
 - Rates between nodes (`fabric.fit`) are of two nodes each, so the effects of all are fitted
   together.

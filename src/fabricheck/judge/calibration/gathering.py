@@ -2,32 +2,277 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.calibration.groups import FLOORS
-from fabricheck.judge.calibration.runs import (
-    KEPT,
-    Run,
-    Unused,
-    leave_out,
-    name_nodes,
-    number_campaigns,
-    refuse_impossible,
-)
-from fabricheck.judge.calibration.values import Value, middle, value_of
+from fabricheck.core.show import first_of
+from fabricheck.core.vocabulary import Clock
+from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
+from fabricheck.node import NodeModel
 from fabricheck.references.rules import RELATIVE
-from fabricheck.results import archive, table
+from fabricheck.results import archive, made_of, table
 from fabricheck.results.entry import Entry
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source, holds_sessions, read
 from fabricheck.results.requested_nodes import RequestedNodes
-from fabricheck.results.session import Case
+from fabricheck.results.session import Case, Session
+from fabricheck.results.table import Metric, link_class
+from fabricheck.rfm.bounds import Bound, node_bound
 from fabricheck.site import partitions
+
+#: The unit of a percentage of the best measured value.
+WHOLE = Bound(100.0, "derived", "a part of the whole")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One session's value of a metric on one node.
+
+    half_width: half the 95 % interval divided by the median, for a value that is the median of one
+    series, else None.
+    link_class, engine: those of its transfers; None for transfers that are not between two devices,
+    or where the document has none. bound: the value's physical bound; None if unknown. floor: the
+    smallest tolerance as a fraction of the value, where it exceeds that of the unit.
+    """
+
+    value: float
+    unit: str
+    half_width: float | None = None
+    link_class: str | None = None
+    engine: str | None = None
+    bound: Bound | None = None
+    floor: float = 0
+
+    @property
+    def impossible(self) -> str | None:
+        """Why the value is physically impossible, as the rest of a sentence, or None.
+
+        A count has no bound.
+        """
+        if self.unit == "count":
+            return None
+        if not math.isfinite(self.value) or self.value <= 0:
+            return "which is not a measurement"
+        bound = self.bound
+        if bound is not None and self.unit != "us" and self.value > bound.value:
+            return (
+                f"above the {bound.origin} physical bound of {bound.value:g} {self.unit} "
+                f"({bound.how})"
+            )
+        return None
+
+
+def value_of(
+    metric: Metric, value: float, document: ResultDocument, node: NodeModel | None
+) -> Value:
+    """Return a recorded value with the properties of its transfers.
+
+    Its transfers are the series of the metric; where these are unknown, the series that match its
+    name. If some of them have the value as their median, only those count. If several bounds apply,
+    the largest counts.
+
+    :param node: the healthy node model; without one, classes and bounds are unknown.
+    """
+    decisive = made_of.decisive(document, metric.series, value, metric.unit)
+    half_width = _median([one["relative_half_width"] for one in decisive])
+    if metric.unit == "%":
+        return Value(value, metric.unit, half_width, bound=WHOLE)
+    of = metric.series
+    if of is None:
+        of = tuple(made_of.named(document, node, metric.metric, metric.unit))
+    every = [document["series"][index] for index in of]
+    chosen = made_of.decisive(document, of, value, metric.unit) or every
+    classes = {link_class(one, node) for one in every}
+    ranks = document.get("ranks") or ()
+    bounds = [] if node is None else [node_bound(node, one, ranks) for one in chosen]
+    known = [one for one in bounds if one is not None]
+    # A series without a bound allows any value.
+    bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
+    return Value(
+        value,
+        metric.unit,
+        half_width,
+        classes.pop() if len(classes) == 1 else None,
+        ", ".join(sorted({one["engine"] for one in chosen})) or None,
+        bound,
+        FLOOR_AT_ONCE if any(map(_at_once_on_host_memory, chosen)) else 0,
+    )
+
+
+def _at_once_on_host_memory(series: Series) -> bool:
+    memories = (series["source"]["memory"], series["destination"]["memory"])
+    return len(series["device_set"]) > 1 and any(one.startswith("host-") for one in memories)
+
+
+def middle(values: Sequence[Value]) -> Value:
+    """Return the median of the values of a check that ReFrame repeated in a session.
+
+    An impossible value is kept, so that the median does not hide it.
+    """
+    half_width = _median([one.half_width for one in values])
+    false = next((one for one in values if one.impossible), None)
+    if false is not None:
+        return replace(false, half_width=half_width)
+    value = statistics.median(one.value for one in values)
+    return replace(values[0], value=value, half_width=half_width)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return statistics.median(known) if known else None
+
+
+#: The parts of a document that are kept. Samples are dropped: those of some hundred nodes would
+#: fill the memory.
+KEPT = ("clock", "program", "versions", "devices")
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A case without values. `sentence` may name files and nodes; `reason` does not."""
+
+    check: str
+    reason: str
+    sentence: str
+
+
+@dataclass
+class Run:
+    """The results of one session on one node of one partition.
+
+    node: its name in the scheduler, else the hostname; records do not contain it. overlay: the
+    change to a simulated node. group: the node's letter in the record. number: counts from 1 in
+    order of time. devices: the unique ids. values: by check and metric. documents: the parts in
+    `KEPT` of each document.
+    """
+
+    session: Session
+    node: str
+    overlay: str | None = None
+    number: int = 0
+    campaign: int = 0
+    group: str = ""
+    devices: frozenset[str] = frozenset()
+    values: dict[str, dict[str, Value]] = field(default_factory=dict)
+    unused: list[Unused] = field(default_factory=list)
+    documents: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def clock(self) -> Clock:
+        """``measured`` or ``simulated``; all documents of a partition have the same clock."""
+        clock: Clock = self.documents[0]["clock"] if self.documents else "measured"
+        return clock
+
+    @property
+    def named(self) -> str:
+        """The name of the node in sentences."""
+        return f"{self.node} with overlay {self.overlay}" if self.overlay else self.node
+
+
+def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
+    """Remove the values of nodes; the record lists these nodes as left out.
+
+    :raises UsageError: for a node that no session has.
+    """
+    unknown = sorted(without - {run.node for run in runs})
+    if unknown:
+        known = sorted({run.node for run in runs})
+        raise UsageError(f"No session has {', '.join(unknown)}; the nodes are {', '.join(known)}.")
+    for run in runs:
+        if run.node in without and run.values:
+            said = f"{run.session.id}: node {run.node} was left out."
+            run.unused += [Unused(check, "left out", said) for check in run.values]
+            run.values = {}
+
+
+def refuse_impossible(runs: Sequence[Run]) -> None:
+    """Refuse physically impossible values.
+
+    The whole session is refused: an error in a clock or a count affects its other values too,
+    without a sign.
+
+    :raises InvalidInputError: with a sentence for each value.
+    """
+    sentences = []
+    for run in runs:
+        for check, metrics in run.values.items():
+            for metric, one in metrics.items():
+                if one.impossible:
+                    sentences.append(
+                        f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on "
+                        f"{run.named} has {one.value:g} {one.unit}, {one.impossible}."
+                    )
+    if sentences:
+        raise InvalidInputError(
+            f"{len(sentences)} value(s) are physically impossible, so their measurement is "
+            "wrong: leave out that node (--without) or session (name the reports of the "
+            f"others). {' '.join(first_of(sentences))}"
+        )
+
+
+def name_nodes(runs: Sequence[Run]) -> None:
+    """Name nodes A, B ... in order of time: by devices, else by name and overlay.
+
+    A session that used some of the devices of a node belongs to that node.
+    """
+    sets: list[tuple[frozenset[str], set[str]]] = []
+    for run in runs:
+        for index, (devices, names) in enumerate(sets):
+            told = devices and run.devices
+            if same_devices(devices, run.devices) if told else run.named in names:
+                sets[index] = (devices | run.devices, names | {run.named})
+                run.group = letters(index)
+                break
+        else:
+            run.group = letters(len(sets))
+            sets.append((run.devices, {run.named}))
+
+
+def letters(index: int) -> str:
+    """Return A to Z, then AA, AB and so on."""
+    head, last = divmod(index, 26)
+    return (letters(head - 1) if head else "") + chr(ord("A") + last)
+
+
+def number_campaigns(runs: Sequence[Run], pause: float) -> None:
+    """Number the sessions and campaigns. A new campaign starts on another node or after a pause."""
+    before: dict[str, Run] = {}
+    campaigns = 0
+    for index, run in enumerate(runs, start=1):
+        run.number = index
+        last = before.get(run.group)
+        if last is None or run.session.start - last.session.end > 60 * pause:
+            campaigns += 1
+            run.campaign = campaigns
+        else:
+            run.campaign = last.campaign
+        before[run.group] = run
+
+
+def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two sessions used the same devices, or one of them a part of the other's devices."""
+    return one <= other or other <= one
+
+
+def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
+    """Return, by check and metric, the numbers of the sessions that lack it."""
+    runs = [run for run in runs if not any(one.reason == "left out" for one in run.unused)]
+    every = {
+        (check, metric) for run in runs for check in run.values for metric in run.values[check]
+    }
+    lacking = {
+        (check, metric): [run.number for run in runs if metric not in run.values.get(check, {})]
+        for check, metric in sorted(every)
+    }
+    return {key: numbers for key, numbers in lacking.items() if numbers}
+
 
 #: A longer pause between two sessions, in minutes, starts another campaign.
 PAUSE_MINUTES = 15.0

@@ -10,7 +10,7 @@ from typing import Literal
 
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
-from fabricheck.judge.calibration import groups, rule
+from fabricheck.judge.calibration import rule
 from fabricheck.results.table import Series
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
@@ -233,7 +233,7 @@ def _two_modes(a: Estimate, b: Estimate) -> str | None:
         samples = [sample for run in one.runs for sample in run]
         if one.exact or len(samples) < FEWEST:
             continue
-        two = groups.split(samples, one.unit, groups.LEAST_IN_A_MODE)
+        two = rule.split(samples, one.unit, rule.LEAST_IN_A_MODE)
         if two is not None and min(samples) <= other.median <= max(samples):
             low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in two)
             return f"{name} has two modes: {low}, {high}"

@@ -15,7 +15,7 @@ import polars as pl
 
 from fabricheck.core import nodelists
 from fabricheck.core.vocabulary import Clock
-from fabricheck.judge.calibration import groups
+from fabricheck.judge.calibration import rule
 from fabricheck.judge.comparison.judging import (
     FLOORS,
     SIMULATED_FLOOR,
@@ -187,7 +187,7 @@ def _estimate(metric: Metric, values: pl.Series, part: Partition) -> Estimate:
     simulated = part.clock == "simulated"
     floor = SIMULATED_FLOOR if simulated else FLOORS[part.noise[metric]]
     exact = metric.unit == "count"
-    unit = metric.unit if exact or metric.unit in groups.FLOORS else "GB/s"
+    unit = metric.unit if exact or metric.unit in rule.FLOORS else "GB/s"
     clock: Clock = "simulated" if simulated else "measured"
     return Estimate(_median(values), unit, (samples,), exact, floor, clock)
 

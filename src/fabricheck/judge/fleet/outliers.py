@@ -17,7 +17,7 @@ import polars as pl
 
 from fabricheck.core import nodelists
 from fabricheck.core.statistics import NORMAL, quantile
-from fabricheck.judge.calibration.groups import (
+from fabricheck.judge.calibration.rule import (
     FLOORS,
     LEAST_PART_OF_A_MODE,
     MOST_ASIDE,
