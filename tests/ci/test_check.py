@@ -32,8 +32,8 @@ def test_a_file_that_is_named_has_the_tests_that_name_it(check):
 
 
 def test_fixtures_have_the_tests_of_their_folder(check):
-    found = chosen(check, "tests/fidelity/conftest.py")
-    assert found and all(one.startswith("tests/fidelity/") for one in found)
+    found = chosen(check, "tests/papers/conftest.py")
+    assert found and all(one.startswith("tests/papers/") for one in found)
 
 
 def test_what_no_test_knows_has_none(check):

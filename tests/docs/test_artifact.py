@@ -1,4 +1,4 @@
-"""docs/reproduce.md has a command for each figure of the paper that a check measures."""
+"""docs/papers/reproduce.md has a command for each figure of the paper that a check measures."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 from test_parity import ROWS
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.papers import document_figures
 from fabricheck.papers.claims import CLAIMS
-from fabricheck.report import document_figures
 
-PAGE = ROOT / "docs" / "reproduce.md"
+PAGE = ROOT / "docs" / "papers" / "reproduce.md"
 
 ROW = re.compile(
     r"^\| (?P<item>[^|]+) \| `(?P<checks>-n '.+?)` \| (?P<figures>.+?) \| (?P<claims>.+?)"
@@ -32,7 +32,7 @@ def rows():
 
 
 def in_parity():
-    """Return by figure of the paper the checks that its row of docs/reproduce.md names."""
+    """Return by figure of the paper the checks that its row of docs/papers/reproduce.md names."""
     start = "the paper, figure "
     return {row.item.removeprefix(start): set(row.named) for row in ROWS
             if row.item.startswith(start)}  # fmt: skip

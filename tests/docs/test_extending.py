@@ -17,7 +17,7 @@ from fabricheck.core.checkout import ROOT
 #: What the examples change, or stand beside.
 COPIED = (
     "CMakeLists.txt", "cmake", "config", "reference_values", "reframe_checks", "src",
-    "tests/claims", "tests/factories.py", "tests/figure_runs.py",
+    "tests/papers", "tests/factories.py", "tests/figure_runs.py",
 )  # fmt: skip
 
 #: The sites whose lists are looked at; making those of all takes three times as long.
@@ -114,7 +114,7 @@ def run(tree: Path, code: str, *arguments: str, **variables: str) -> str:
         for name, value in os.environ.items()
         if not name.startswith(("FABRICHECK_", "RFM_", "SLURM_"))
     }
-    path = [tree / "src", tree / "tests", tree / "tests" / "claims"]
+    path = [tree / "src", tree / "tests", tree / "tests" / "papers"]
     environment = clean | {"PYTHONPATH": ":".join(map(str, path))} | variables
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],

@@ -1,4 +1,4 @@
-"""docs/reproduce.md has a row for each figure, table and listing, and the check that does it."""
+"""docs/papers/reproduce.md has a row and a check for each figure, table and listing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.documents import documents
+from fabricheck.papers import document_figures
 from fabricheck.references.published import FILE, OWN_FOLDER
-from fabricheck.report import document_figures
 
-PAGE = ROOT / "docs" / "reproduce.md"
+PAGE = ROOT / "docs" / "papers" / "reproduce.md"
 PUBLISHED = yaml_files.read(OWN_FOLDER / FILE)
 CHECKS = {
     name

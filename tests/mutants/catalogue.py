@@ -242,7 +242,7 @@ OTHERS = (
            ("calibration/test_nothing_loosened.py",)),
     Mutant("medians alone decide a claim", "papers/claims/kinds.py",
            "if a.low <= times * b.high", "if a.value <= times * b.value",
-           ("claims/test_claim_rules.py",)),
+           ("papers/test_claim_rules.py",)),
     Mutant("the number of a switch is taken for that of its group", "judge/fabric/samples.py",
            "if near[0] == far[0]", "if near[1] == far[1]", ("fabric/test_attribution.py",)),
     Mutant("copies from a device are those to it", "judge/diagnosis/components.py",

@@ -4,10 +4,9 @@ import functools
 from types import SimpleNamespace
 
 import pytest
-from report_sessions import drawer, judged, write
 
-import factories
-from fabricheck.report import figure, figures
+from fabricheck.report import figure
+from report_sessions import one_figure, two_partitions  # noqa: F401
 
 
 class OnDemand:
@@ -23,26 +22,3 @@ class OnDemand:
 @pytest.fixture(autouse=True)
 def _draws_on_demand(monkeypatch):
     monkeypatch.setattr(figure, "_pen", functools.partial(OnDemand, figure._pen))
-
-
-@pytest.fixture
-def one_figure(monkeypatch):
-    """Let each partition have one figure, in one section."""
-    monkeypatch.setattr(figures, "SECTIONS", {"Between host and device": (drawer,)})
-
-
-@pytest.fixture
-def two_partitions(results_folder, one_figure):
-    """A session of a measured partition and a simulated one; both passed."""
-    name = "local:sim-mi250x"
-    simulated = factories.case(
-        "stream_scan",
-        partition="sim-mi250x",
-        environ="sim",
-        perfvalues={f"{name}:triad_worst": judged(9.5), f"{name}:triad_median": judged(9.6)},
-    )
-    host = factories.case(perfvalues={"local:host:copy_worst": judged(10.0, 0, None, None)})
-    factories.session(results_folder, [host, simulated])
-    write(results_folder, "stream_local", factories.document())
-    write(results_folder, "stream_scan", factories.simulated_document())
-    return results_folder

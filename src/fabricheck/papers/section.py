@@ -1,4 +1,4 @@
-"""The claims of a partition on the page, by outcome (`fabricheck.report.added`)."""
+"""The claims and the documents' figures on the page (`fabricheck.report.added`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from fabricheck.papers import document_figures
 from fabricheck.papers.claims import CLAIMS, Verdict, evaluate, fitted_keys
 from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.document_figures import Counterpart
+from fabricheck.report.contents import Contents
 from fabricheck.report.figure import defect
 from fabricheck.results.observed import Observed
 
 ID, TITLE = "claims", "Claims"
+SECTIONS = {ID: TITLE, "documents": "Documents\u2019 figures"}
 TEMPLATES = Path(__file__).with_name("templates")
 
 #: The most claims that a figure names.
@@ -73,6 +77,12 @@ def of(observed: Observed) -> Claims:
             where = f" of {observed.where}" if observed.where else ""
             defects.append(defect(f"Claim {claim.id}{where} could not be judged", error))
     return Claims(tuple(verdicts), tuple(defects))
+
+
+def counterparts(page: Contents) -> list[Counterpart]:
+    """Return the documents' figures, and their places on a page."""
+    shown = [one for part in page.parts for one in part.shown]
+    return document_figures.counterparts(shown, page.coverage)
 
 
 def fitted(observed: Observed, records: frozenset[str]) -> str:

@@ -1,9 +1,9 @@
 """Sections that subpackages add to the page, where they are installed.
 
-Such a module has ``ID`` and ``TITLE`` of the section, ``TEMPLATES``, the folder of its template
-``ID.html.j2``; ``of(observed)``, the section's content for a partition, with ``says``, one line,
-and ``defects``, sentences; and ``fitted(observed, records)``, what a figure says of published
-values that are no evidence for a simulation.
+Such a module has ``SECTIONS``, their titles by id, and ``TEMPLATES``, the folder of their templates
+``ID.html.j2``. The first one, with ``ID`` and ``TITLE``, has a content for each partition:
+``of(observed)``, with ``says``, one line, and ``defects``, sentences. ``fitted(observed, records)``
+is what a figure says of published values that are no evidence for a simulation.
 """
 
 from __future__ import annotations

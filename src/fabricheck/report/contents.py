@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from altair.utils import schemapi
@@ -20,7 +19,6 @@ from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
     added,
-    document_figures,
     environment,
     experiments,
     nodes,
@@ -29,7 +27,6 @@ from fabricheck.report import (
     verdict,
     worst,
 )
-from fabricheck.report.document_figures import Counterpart
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import Figure, Shown, defect
 from fabricheck.report.figures import sections
@@ -217,12 +214,6 @@ class Contents:
             for part in self.parts
         )
         return tuple(one for each in lost for one in each)
-
-    @cached_property
-    def counterparts(self) -> list[Counterpart]:
-        """The documents' figures, and their places on this page."""
-        shown = [one for part in self.parts for one in part.shown]
-        return document_figures.counterparts(shown, self.coverage)
 
 
 def of(results: Results, on: Sequence[str] = ()) -> Contents:

@@ -18,12 +18,12 @@ def page(found: Fidelity) -> str:
     out = [
         f"# Fidelity of the simulated node {name}",
         "",
-        f"Made by `fabricheck fidelity {name} --write docs/fidelity-{name}.md`; not edited by",
-        "hand.",
+        f"Made by `fabricheck fidelity {name} --write docs/papers/fidelity-{name}.md`; not",
+        "edited by hand.",
         "",
-        f"[The simulated node](simulated-node.md) {name} beside published values. **Published** is",
-        "a record of `reference_values/published_values.yaml`. **Simulated** follows from the node",
-        f"model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
+        f"[The simulated node](../simulated-node.md) {name} beside published values. **Published**",
+        "is a record of `reference_values/published_values.yaml`. **Simulated** follows from the",
+        f"node model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
         f"records of {_all_of(found.plan.file.experiments)} on {', '.join(found.node.systems)}.",
         *(

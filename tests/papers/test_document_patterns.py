@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import factories
-from fabricheck.report import document_figures, figure
+from fabricheck.papers import document_figures
+from fabricheck.report import figure
 from fabricheck.report.figures import sections
 from figure_runs import GIB, MIB, copies, partition, peer, rank_copy
 

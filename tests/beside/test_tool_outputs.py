@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from damage import cells, cuts, rearranged, rows_of
 
 import composed_tools as composed
+from damage import cells, cuts, rearranged, rows_of
 from fabricheck.beside.outputs import babelstream, nvbandwidth, p2p_test
 from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
 

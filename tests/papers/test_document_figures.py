@@ -4,7 +4,8 @@ import pytest
 
 from fabricheck.core.documents import documents
 from fabricheck.judge import coverage
-from fabricheck.report import contents, document_figures
+from fabricheck.papers import document_figures, section
+from fabricheck.report import contents
 from fabricheck.report.figure import Figure, Shown
 from fabricheck.results import reading
 
@@ -26,8 +27,8 @@ def test_a_figure_names_what_it_needs_or_says_why_it_never_comes(one):
 
 
 def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
-    page = contents.of(reading.read())
-    rows = {(row.theirs.document, row.theirs.figure): row for row in page.counterparts}
+    found = section.counterparts(contents.of(reading.read()))
+    rows = {(row.theirs.document, row.theirs.figure): row for row in found}
     stream = rows["jsc", "STREAM over size"]
     assert [one.where for one in stream.ours] == ["local:host", "local:sim-mi250x"]
     assert [one.figure.kind for one in stream.ours] == [
@@ -40,7 +41,7 @@ def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
 
 
 def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
-    rows = contents.of(reading.read()).counterparts
+    rows = section.counterparts(contents.of(reading.read()))
     blocks = next(row for row in rows if row.theirs.figure == "threads and sizes, MI250")
     assert (
         blocks.why_not.startswith("E1: measured")
@@ -88,7 +89,7 @@ def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
 
 
 def test_what_a_counterpart_is_of_is_told(two_partitions):
-    page = contents.of(reading.read())
-    assert all(ours.of for row in page.counterparts for ours in row.ours)
-    text = {ours.where: ours.of for row in page.counterparts for ours in row.ours}
+    found = section.counterparts(contents.of(reading.read()))
+    assert all(ours.of for row in found for ours in row.ours)
+    text = {ours.where: ours.of for row in found for ours in row.ours}
     assert text == {"local:host": "a CPU, no GPU", "local:sim-mi250x": "mi250x"}

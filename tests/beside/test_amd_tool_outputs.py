@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from damage import cells, rearranged
 
 import amd_tool_texts as composed
 import composed_tools
+from damage import cells, rearranged
 from fabricheck.beside.outputs import babelstream
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb

@@ -34,8 +34,8 @@ def test_two_fitted_values_tell_the_fourteen_others(sockets):
 def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
     page = render.page(sockets)
     made = "make it again: fabricheck fidelity mi250-two-sockets --write "
-    path = ROOT / "docs" / "fidelity-mi250-two-sockets.md"
-    assert path.read_text() == page, made + "docs/fidelity-mi250-two-sockets.md"
+    path = ROOT / "docs" / "papers" / "fidelity-mi250-two-sockets.md"
+    assert path.read_text() == page, made + "docs/papers/fidelity-mi250-two-sockets.md"
     for part in ("Figure 6", "latencies |", "Worst predicted latencies", "Statements"):
         assert part not in page
 

@@ -1,4 +1,4 @@
-"""The simulated programs, and the comparison of the simulated MI250X node, made once."""
+"""The comparison of the simulated MI250X node, made once, and the sessions of a page."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fabricheck.node import NodeModel, load
 from fabricheck.papers.fidelity import Fidelity, plan_path, read_plan
 from fabricheck.papers.fidelity.runs import programs_of, run_all
 from fabricheck.papers.fidelity.table import evaluate
+from report_sessions import one_figure, two_partitions  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 

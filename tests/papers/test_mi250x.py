@@ -154,9 +154,9 @@ def test_values_are_in_the_units_of_the_record(found, record, published, simulat
 
 
 def test_the_page_of_the_documentation_is_what_is_made_now(found):
-    page = ROOT / "docs" / "fidelity-mi250x.md"
+    page = ROOT / "docs" / "papers" / "fidelity-mi250x.md"
     assert page.read_bytes() == render.page(found).encode(), (
-        "make it again: fabricheck fidelity mi250x --write docs/fidelity-mi250x.md"
+        "make it again: fabricheck fidelity mi250x --write docs/papers/fidelity-mi250x.md"
     )
 
 
