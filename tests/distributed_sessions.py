@@ -57,7 +57,8 @@ def session(results: Path, values: Mapping[str, float | None], **options: Any) -
             one = case(node, perfvalues=recorded, result="fail" if failed else "pass")
             kind = "stage" if failed else "output"
             folder = factories.case_folder(results, one["unique_name"], kind)
-            factories.write(folder / "result.json", document(node, value))
+            path = factories.write(folder / "result.json", document(node, value))
+            factories.write_metrics(path, recorded)
         cases.append(one)
     return factories.session(results, cases, **options)
 
@@ -69,7 +70,8 @@ def _step(
     recorded = perfvalues(value)
     failed = any(entry[5] == "fail" for entry in recorded.values())
     kind = "stage" if failed else "output"
-    factories.write(factories.case_folder(results, check, kind) / "result.json", content)
+    path = factories.write(factories.case_folder(results, check, kind) / "result.json", content)
+    factories.write_metrics(path, recorded)
     # To ReFrame on the node the scheduler is the local one.
     return case(node, check, display_name=check, unique_name=check, scheduler="local",
                 job_nodelist=["login"], perfvalues=recorded,

@@ -382,6 +382,31 @@ def write(path: Path, content: dict[str, Any] | None = None) -> Path:
     return path
 
 
+def write_metrics(path: Path, perfvalues: dict[str, Any]) -> None:
+    """Write, as a check does, what the metrics of a document are made of.
+
+    A metric's series are those of its unit whose operation begins its name, and whose median is its
+    value if there is such a one; of a count none.
+    """
+    content = json.loads(path.read_text())
+    series = content["series"]
+    metrics: dict[str, Any] = {}
+    for key, (value, *_, unit, _result) in perfvalues.items():
+        metric = key.rsplit(":", 1)[-1]
+        named = [
+            index for index, one in enumerate(series)
+            if one["unit"] == unit and metric.startswith(one["operation"].replace("-", "_"))
+        ]  # fmt: skip
+        equal = [index for index in named if series[index]["median"] == value]
+        reduction = metric.rsplit("_", 1)[-1]
+        known = reduction in ("worst", "best", "median")
+        metrics[metric] = {
+            "series": equal or named, "reduce": reduction if known else "worst" if named else None,
+        }  # fmt: skip
+    file = {"form": "fabricheck-metrics-1", "started": content["started"], "metrics": metrics}
+    path.with_name("metrics.json").write_text(json.dumps(file))
+
+
 def case(name: str = "stream_local", **changes: Any) -> dict[str, Any]:
     """Build a test case of ReFrame's report; ``changes`` replace whole fields."""
     return {

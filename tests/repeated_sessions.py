@@ -49,9 +49,9 @@ def measured(
         "series": series or [factories.series()],
     } | (document or {})
     name = entry["unique_name"]
-    factories.write(
-        factories.case_folder(results, name, kind) / "result.json", factories.document(**content)
-    )
+    path = factories.case_folder(results, name, kind) / "result.json"
+    factories.write(path, factories.document(**content))
+    factories.write_metrics(path, entry["perfvalues"])
     return results
 
 

@@ -1,5 +1,7 @@
 """What sessions that a page is made of consist of, and a drawing that takes no time."""
 
+import json
+
 import pytest
 
 import factories
@@ -26,8 +28,13 @@ def judged(value, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="p
 
 
 def write(results, name, document):
-    """Write the document of a check that passed."""
-    return factories.write(factories.case_folder(results, name) / "result.json", document)
+    """Write the document of a check that passed, and what its metrics are made of."""
+    path = factories.write(factories.case_folder(results, name) / "result.json", document)
+    for report in results.glob("reports/run-*.json"):
+        for case in json.loads(report.read_text())["runs"][-1]["testcases"]:
+            if case["unique_name"] == name:
+                factories.write_metrics(path, case.get("perfvalues") or {})
+    return path
 
 
 @pytest.fixture

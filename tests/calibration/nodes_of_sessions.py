@@ -80,7 +80,8 @@ def write(
     own = {key: case[key] for key in ("system", "partition", "environ", "tags", "perfvalues")}
     entry = factories.case(case["name"], unique_name=name, **own)
     factories.session(results, [entry], number, start)
-    factories.write(factories.case_folder(results, name) / "result.json", content)
+    path = factories.write(factories.case_folder(results, name) / "result.json", content)
+    factories.write_metrics(path, own["perfvalues"])
     return results
 
 

@@ -176,7 +176,7 @@ def judged(session: Drawn) -> evidence.Session:
     for one in session.judged:
         document = session.documents[one.check]
         figure = one.metric.figure(document, one.population)
-        made = figure.made_of(document)
+        made = figure.record(document, None)
         low, high = one.limits
         limits.append(Limits(one.check, one.metric.unit, one.reference, low, high, made))
         if one.missed(document):

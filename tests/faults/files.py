@@ -24,7 +24,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.verdict import documents
 from fabricheck.judge.verdict.alike import software_first
 from fabricheck.node import load
-from fabricheck.results import made_of, reading
+from fabricheck.results import metric_records, reading
 from fabricheck.results.document import load as load_document
 from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.recording import record as record_tool
@@ -80,7 +80,9 @@ def at_times(folder: Path) -> Said:
     began = datetime.fromisoformat(document["started"]).timestamp() - 1
     results = made.write(folder, [(case, document)], start=began)
     stage = factories.case_folder(results, case["unique_name"], "stage")
-    made_of.write(stage, document, {metric: made_of.MadeOf(series=(0, 5), reduce="worst")})
+    metric_records.write(
+        stage, document, {metric: metric_records.MetricRecord(series=(0, 5), reduce="worst")}
+    )
     (found,) = made.judge(results).values()
     return said(found, results)
 
@@ -335,8 +337,8 @@ def half_width(folder: Path) -> Said:
             cases.append((case | here, factories.on_h200(2, versions=made.versions())))
         results = made.write(folder / str(number), cases, start=factories.SESSION_START + number)
         for file in results.rglob("result.json"):
-            one = made_of.MadeOf(series=(0,), reduce="peers")
-            made_of.write(file.parent, load_document(file), {"engine_alike": one})
+            one = metric_records.MetricRecord(series=(0,), reduce="peers")
+            metric_records.write(file.parent, load_document(file), {"engine_alike": one})
         sessions.append(results)
     found = made.judge(*sessions)
     told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]

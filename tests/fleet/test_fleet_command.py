@@ -13,8 +13,8 @@ import pytest
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.results import made_of
-from fabricheck.results.made_of import MadeOf
+from fabricheck.results import metric_records
+from fabricheck.results.metric_records import MetricRecord
 from fleet import drawn
 from fleet.drawn import Fault
 
@@ -244,8 +244,8 @@ def test_of_sessions_a_node_that_stands_out_has_the_diagnosis_of_its_verdict(tmp
         case = made.good(node=f"node{number}") | (made.missed("copy_worst") if slow else {})
         made.write(folder, [(case, document)])
         place = factories.case_folder(folder, case["unique_name"], "stage" if slow else "output")
-        one = MadeOf(series=tuple(range(8)), reduce="worst")
-        made_of.write(place, document, {"copy_worst": one})
+        one = MetricRecord(series=tuple(range(8)), reduce="worst")
+        metric_records.write(place, document, {"copy_worst": one})
     page = tmp_path / "fleet.html"
     code, out, _ = run(capsys, tmp_path / "nodes", "--output", page)
     sentence = "HBM of device 3, compute units of device 3 or device 3 down by 25 %"

@@ -52,7 +52,7 @@ from fabricheck.references import calibrated, entries, origin, published, rules,
 from fabricheck.results import (
     archive,
     document,
-    made_of,
+    metric_records,
     requested_nodes,
     run_report,
     session,
@@ -576,7 +576,7 @@ def _files_of_json() -> Iterator[Reader]:
                  "checks.json", plain_json, may_lack=lambda key: key == ("written",))  # fmt: skip
 
     def kept(path: Path) -> Mapping[Any, Any]:
-        found = made_of.kept(path.with_name("result.json"), factories.document())
+        found = metric_records.read(path.with_name("result.json"), factories.document())
         # Without it, or of another run, it is of an older session and says nothing.
         return dict(leaves({name: one.model_dump() for name, one in found.items()}, ("metrics",)))
 

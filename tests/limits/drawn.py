@@ -19,7 +19,7 @@ import pytest
 from fabricheck.core.checkout import ROOT
 from fabricheck.references.entries import plain
 from fabricheck.results.document import load
-from fabricheck.results.made_of import is_at_times, reached
+from fabricheck.results.metric_records import is_at_times, reached
 from fabricheck.results.series import device_pair
 from fabricheck.rfm import listing, metrics, relative
 

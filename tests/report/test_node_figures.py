@@ -19,6 +19,7 @@ from fabricheck.report.figures.charts import bars, cell, top
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.observed import Observed, observe
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case, read_report
@@ -95,17 +96,28 @@ def partition(model, *documents, references=None):
         values={name: (worst(model, name, *documents), "GB/s") for name in references or {}},
     )  # fmt: skip
     entries = tuple(Entry(case, None, document, None) for document in documents)
+    for entry in entries:
+        records = {
+            name: MetricRecord(series=members(model, name, entry.document), reduce="worst")
+            for name in references or {}
+        }
+        vars(entry)["_beside"] = records, None  # what else is read beside a document
     return Observed("local:sim-mi250x", (case,), entries, model)
 
 
-def worst(model, metric, document):
-    """Return what is recorded of a metric: the least of its link class, of large transfers."""
-    return min(
-        one["median"]
-        for one in document["series"]
+def members(model, metric, document):
+    """Return the indices of a metric's series: the large transfers of its link class."""
+    return tuple(
+        index
+        for index, one in enumerate(document["series"])
         if one["bytes"] == 1 << 30
         and model.link_class(*one["device_set"]).name == metric.split("_")[1]
     )
+
+
+def worst(model, metric, document):
+    """Return what is recorded of a metric: the least of its series."""
+    return min(document["series"][index]["median"] for index in members(model, metric, document))
 
 
 def program(name, *series, **changes):

@@ -10,8 +10,8 @@ import factories
 import verdict_sessions as made
 from fabricheck.cli import app, diagnose
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.results import made_of
-from fabricheck.results.made_of import MadeOf
+from fabricheck.results import metric_records
+from fabricheck.results.metric_records import MetricRecord
 
 
 def run(*arguments):
@@ -30,8 +30,8 @@ def write(folder, overlay):
     case = made.good() | made.missed("copy_worst")
     results = made.write(folder, [(case, document)])
     stage = factories.case_folder(results, case["unique_name"], "stage")
-    one = MadeOf(series=tuple(range(8)), reduce="worst")
-    made_of.write(stage, document, {"copy_worst": one})
+    one = MetricRecord(series=tuple(range(8)), reduce="worst")
+    metric_records.write(stage, document, {"copy_worst": one})
     return results
 
 

@@ -8,8 +8,8 @@ import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.judge.verdict import checks
 from fabricheck.judge.verdict.rules import RULES
-from fabricheck.results import made_of
-from fabricheck.results.made_of import MadeOf
+from fabricheck.results import metric_records
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.rfm import exceptions
 from fabricheck.site import partitions
@@ -359,7 +359,7 @@ def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     assert all(one.scheduled for one in found.values())
 
 
-def slow(tmp_path, document, metric="copy_worst", judged=None, **made_of_them):
+def slow(tmp_path, document, metric="copy_worst", judged=None, **record):
     """Return the verdict on a metric that missed its reference, and what it is made of."""
     unit = "GB/s" if judged is None else "%"
     case = made.good() | made.missed(metric, unit)
@@ -367,7 +367,7 @@ def slow(tmp_path, document, metric="copy_worst", judged=None, **made_of_them):
         case["perfvalues"] = {f"{made.WHERE}:{metric}": judged}
     results = made.write(tmp_path, [(case, document)])
     folder = factories.case_folder(results, case["unique_name"], "stage")
-    made_of.write(folder, document, {metric: MadeOf(**made_of_them)})
+    metric_records.write(folder, document, {metric: MetricRecord(**record)})
     (found,) = made.judge(results).values()
     return found
 

@@ -6,8 +6,13 @@ import pytest
 
 import factories
 import verdict_sessions as made
+<<<<<<< HEAD
 from fabricheck.core.show import listed
 from fabricheck.results import made_of
+=======
+from fabricheck.core.text import first_names
+from fabricheck.results import metric_records
+>>>>>>> da619831 (What a metric is made of, and the rule of its limit, is read where the check wrote it)
 
 PROCESS = factories.process()
 USED = "Process 4711 (copy_loop of user ada) used device {} (0000:4{}:00.0) before the measurement."
@@ -76,7 +81,9 @@ def only(tmp_path, case, document, **changes):
     results = made.write(tmp_path, [(case, document)], **changes)
     kind = "output" if case["result"] == "pass" else "stage"
     folder = factories.case_folder(results, case["unique_name"], kind)
-    made_of.write(folder, document, {"copy_worst": made_of.MadeOf(series=(0, 1), reduce="worst")})
+    metric_records.write(
+        folder, document, {"copy_worst": metric_records.MetricRecord(series=(0, 1), reduce="worst")}
+    )
     (found,) = made.judge(results).values()
     return found
 

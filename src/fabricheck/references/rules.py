@@ -175,27 +175,6 @@ def collective(
     return Rule((round(bus, 3), round(1 / factor - 1, 6), None, unit), why)
 
 
-def found(metric: str, lower: float | None, upper: float | None) -> str | None:
-    """Return the rule of today that a recorded metric has its limits of; None where none fits.
-
-    :param lower, upper: its limits, each as a part of the reference, as ReFrame records them.
-    """
-    if metric.endswith("_alike"):
-        fits = [one for one in map(alike, _stated().alike.spreads) if one.entry[1] == lower]
-        # Several kinds of transfer may have the same limit: which it was is not recorded.
-        return fits[0].why.partition(":")[0] if fits and upper is None else None
-    if RELATIVE.search(metric):
-        ruled = together() if "_together_" in metric else both_ways()
-        return ruled.why if ruled.entry[1:3] == (lower, upper) else None
-    for library, one in _stated().collectives.times.items():
-        slower = (None, one.factor - 1), (round(1 / one.factor - 1, 6), None)
-        if metric.startswith(tuple(_PASSES)) and (lower, upper) in slower:
-            return (
-                f"its passes, and its bytes over its slowest link, {one.factor:g} times ({library})"
-            )
-    return None
-
-
 def _share(operation: str, devices: int, whole: bool) -> float:
     """Return the fewest bytes that a device sends or receives, as a fraction of the message size.
 

@@ -123,7 +123,7 @@ def _made_of(observed: Observed) -> dict[tuple[str, str], list[Series]]:
     found = {}
     for entry in observed.entries:
         check = table.check_row(None, entry.case, entry)
-        for metric in table.metrics(check, observed.node):
+        for metric in table.metrics(check):
             keys = [(id(entry.document), index) for index in metric.series or ()]
             name = entry.case.name if entry.case else ""
             found[name, metric.metric] = [points[key] for key in keys if key in points]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.references import rules, stated
+from fabricheck.references import stated
 from fabricheck.references.dry_run import Told
-from fabricheck.references.entries import required
-from fabricheck.references.listing import Row, Source, rows
+from fabricheck.references.listing import RULE, Row, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
@@ -46,11 +44,16 @@ class Reference:
 
 def of(observed: Observed) -> tuple[Reference, ...]:
     """Return a row for each metric that has a value."""
-    return tuple(
-        Reference(one, *_origin(observed.where, case, one))
-        for case in observed.cases
-        for one in metrics([case])
-    )
+    records = {id(entry.case): entry.metrics for entry in observed.entries}
+    found = []
+    for case in observed.cases:
+        for metric in metrics([case]):
+            record = records.get(id(case), {}).get(metric.metric)
+            if record is not None and record.rule is not None:
+                found.append(Reference(metric, RULE, record.rule, ()))
+            else:
+                found.append(Reference(metric, *_origin(observed.where, case, metric)))
+    return tuple(found)
 
 
 def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
@@ -63,7 +66,7 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
 
 
 def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
-    """Return kind, rule and sources from today's reference files."""
+    """Return kind, explanation and sources from today's reference files."""
     judged = metric.judged
     try:
         found = stated.of(folder())
@@ -71,9 +74,7 @@ def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Sou
         name = case.name.split()[0]
         entry = [judged.reference, judged.lower, judged.upper, metric.unit]
         named = extras(where).get("references")
-        about: dict[str, Any] = {"unit": metric.unit, "entry": entry}
-        if not required(found.entries(name, where, named).get(metric.metric)):
-            about["rule"] = rules.found(metric.metric, judged.lower, judged.upper)
+        about = {"unit": metric.unit, "entry": entry}
         told = Told(name, where, case.environ, {metric.metric: about})
         row: Row = next(rows([told], found, {where: named}, {}))
     except FabricheckError as error:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.results import made_of
+from fabricheck.results import metric_records
 from fabricheck.results.document import load
-from fabricheck.results.made_of import MadeOf
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 
@@ -36,16 +36,16 @@ class Entry:
         return tuple(one for one in every if one is not None)
 
     @property
-    def metrics_made_of(self) -> Mapping[str, MadeOf]:
-        """Return the series of each metric; empty where the check did not record them."""
+    def metrics(self) -> Mapping[str, MetricRecord]:
+        """Return what the check recorded of each metric; empty where it recorded nothing."""
         return self._beside[0]
 
     @cached_property
-    def _beside(self) -> tuple[Mapping[str, MadeOf], FabricheckError | None]:
+    def _beside(self) -> tuple[Mapping[str, MetricRecord], FabricheckError | None]:
         if self.path is None or self.document is None:
             return {}, None
         try:
-            return made_of.kept(self.path, self.document), None
+            return metric_records.read(self.path, self.document), None
         except FabricheckError as problem:
             return {}, problem
 

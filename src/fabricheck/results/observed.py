@@ -83,7 +83,7 @@ class Observed:
         """By document and series the metrics made of it."""
         found: dict[tuple[int, int], list[Metric]] = {}
         for entry in self.entries:
-            for metric in table.metrics(table.check_row(None, entry.case, entry), self.node):
+            for metric in table.metrics(table.check_row(None, entry.case, entry)):
                 for index in metric.series or ():
                     found.setdefault((id(entry.document), index), []).append(metric)
         return found
@@ -263,12 +263,6 @@ def series_of(row: Check) -> Iterator[Series]:
     if row.document is not None:
         where = row.case.where if row.case is not None else ""
         yield from table.series(row, node_of(where, [row.document]))
-
-
-def metrics_of(row: Check) -> Iterator[Metric]:
-    """Yield the rows of a check's metrics; in older sessions the node model finds their series."""
-    where = row.case.where if row.case is not None else ""
-    yield from table.metrics(row, node_of(where, [row.document] if row.document else []))
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:

@@ -21,11 +21,11 @@ from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import UNREPORTED, Killed
-from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
+from fabricheck.results.observed import Observed, observe, series_of, told_apart
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, together
 from fabricheck.results.session_checks import PartitionChecks
-from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
+from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
 from fabricheck.site import sets
 
 #: The name of what started last: a session, a killed session, or a job over many nodes.
@@ -244,7 +244,7 @@ class Results:
     @property
     def metrics(self) -> Iterator[Metric]:
         """The rows of all metrics that were judged."""
-        return (row for check in self.checks for row in metrics_of(check))
+        return (row for check in self.checks for row in metrics(check))
 
     @property
     def series(self) -> Iterator[Series]:

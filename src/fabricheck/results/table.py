@@ -18,7 +18,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, ENV_PEER_ENGINES, Clock
 from fabricheck.node import NodeModel
-from fabricheck.results import made_of
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import (
     BusyProcess,
@@ -452,18 +451,13 @@ def _of_run(document: ResultDocument | None) -> dict[str, Any]:
     }
 
 
-def metrics(row: Check, model: NodeModel | None = None) -> Iterator[Metric]:
-    """Yield the metrics of a check.
-
-    :param model: the healthy node model, to find the series of metrics in older sessions.
-    """
-    case, document = row.case, row.document
-    kept = row.entry.metrics_made_of if row.entry is not None else {}
+def metrics(row: Check) -> Iterator[Metric]:
+    """Yield the metrics of a check."""
+    case = row.case
+    records = row.entry.metrics if row.entry is not None else {}
     for name, judged in case.judged.items() if case is not None else ():
         value, unit = case.values.get(name, (None, "")) if case is not None else (None, "")
-        made = kept.get(name)
-        if not kept and document is not None and value is not None:
-            made = made_of.found(document, model, name, value, unit)
+        record = records.get(name)
         yield Metric(
             of=row,
             metric=name,
@@ -474,8 +468,8 @@ def metrics(row: Check, model: NodeModel | None = None) -> Iterator[Metric]:
             least=_float(judged.least),
             most=_float(judged.most),
             judged=judged.result,
-            series=made.series if made is not None else None,
-            reduce=made.reduce if made is not None else None,
+            series=record.series if record is not None else None,
+            reduce=record.reduce if record is not None else None,
         )
 
 

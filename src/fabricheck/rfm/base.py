@@ -32,7 +32,7 @@ from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
-from fabricheck.results import failures, made_of, settings, state
+from fabricheck.results import failures, metric_records, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
@@ -111,7 +111,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     require_reference = True
     num_tasks = 1
     exclusive_access = True
-    keep_files = [RESULT, made_of.NAME]
+    keep_files = [RESULT, metric_records.NAME]
     prerun_cmds: list[str]
 
     #: The program's time limit in s; set when the partition is known.
@@ -428,14 +428,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             )
             for figure in figures
         }
-        self._keep_series(document, figures)
+        self._record_series(document, figures)
         return True
 
-    def _keep_series(self, document: ResultDocument, figures: Sequence[Figure]) -> None:
-        """Record the series of the metrics; a failure to do so does not fail a measurement."""
-        series = {figure.metric.name: figure.made_of(document) for figure in figures}
+    def _record_series(self, document: ResultDocument, figures: Sequence[Figure]) -> None:
+        """Record series and rules of metrics; a failure to do so does not fail a measurement."""
+        records = {
+            figure.metric.name: figure.record(document, self.rules_used.get(figure.metric.name))
+            for figure in figures
+        }
         try:
-            made_of.write(Path(self.stagedir), document, series)
+            metric_records.write(Path(self.stagedir), document, records)
         except FabricheckError as error:
             self.logger.warning(
                 f"{self.name}: the series of its metrics were not recorded: {error}"

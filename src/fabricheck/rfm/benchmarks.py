@@ -20,8 +20,8 @@ from reframe.core.exceptions import PipelineError
 from fabricheck.core import amounts
 from fabricheck.core.lines import doubled
 from fabricheck.core.vocabulary import NCCL_COLLECTIVES, OSU_COLLECTIVES, Unit
-from fabricheck.results import made_of
-from fabricheck.results.made_of import Reduction
+from fabricheck.results import metric_records
+from fabricheck.results.metric_records import Reduction
 from fabricheck.rfm import launchers, predictions, slurm
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
@@ -58,7 +58,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     launch_seconds = 120
     seconds = 1800
-    keep_files = [RESULT, made_of.NAME, PLAN, "facts*.json", "*.out"]
+    keep_files = [RESULT, metric_records.NAME, PLAN, "facts*.json", "*.out"]
     sizes: tuple[int, int]
     stated_sizes: str | None = None
 

@@ -13,7 +13,7 @@ from reframe.core.exceptions import SanityError
 from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS, Unit
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
-from fabricheck.results.made_of import Reduction
+from fabricheck.results.metric_records import Reduction
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import RESULT

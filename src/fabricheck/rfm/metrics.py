@@ -15,7 +15,7 @@ from typing import Any
 
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.rules import Rule
-from fabricheck.results.made_of import MadeOf, Reduction
+from fabricheck.results.metric_records import MetricRecord, Reduction
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import host_domains, is_judged_by_sum
 
@@ -104,15 +104,16 @@ class Figure:
     decisive: tuple[Series, ...]
     said: str = ""
 
-    def made_of(self, document: ResultDocument) -> MadeOf:
-        """Return the indices of its series in the document, and how they are reduced."""
+    def record(self, document: ResultDocument, rule: Rule | None) -> MetricRecord:
+        """Return the indices of its series in the document, how they are reduced, and its rule."""
         index = {id(one): number for number, one in enumerate(document["series"])}
         of_one_unit = {one["unit"] for one in self.series} == {self.metric.unit}
         reduced = of_one_unit and self.metric.of_medians
-        return MadeOf(
+        return MetricRecord(
             series=tuple(index[id(one)] for one in self.series),
             reduce=self.metric.reduce if reduced else "peers" if self.metric.of_peers else None,
             decided=() if reduced else tuple(index[id(one)] for one in self.decisive),
+            rule=None if rule is None else rule.why,
         )
 
 

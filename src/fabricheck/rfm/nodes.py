@@ -30,7 +30,7 @@ from fabricheck.node import NodeModel, placement
 from fabricheck.node.fabric import Fabric, Place, distance, load_fabric
 from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
-from fabricheck.results.made_of import Reduction
+from fabricheck.results.metric_records import Reduction
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.rfm import predictions, seams, slurm, steps
 from fabricheck.rfm.base import RESULT

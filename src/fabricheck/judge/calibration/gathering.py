@@ -16,7 +16,7 @@ from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
 from fabricheck.node import NodeModel
 from fabricheck.references.rules import RELATIVE
-from fabricheck.results import archive, made_of, table
+from fabricheck.results import archive, table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.observed import node_of
@@ -74,21 +74,17 @@ def value_of(
 ) -> Value:
     """Return a recorded value with the properties of its transfers.
 
-    Its transfers are the series of the metric; where these are unknown, the series that match its
-    name. If some of them have the value as their median, only those count. If several bounds apply,
-    the largest counts.
+    Its transfers are the series of the metric. If some of them have the value as their median, only
+    those count. If several bounds apply, the largest counts.
 
     :param node: the healthy node model; without one, classes and bounds are unknown.
     """
-    decisive = made_of.decisive(document, metric.series, value, metric.unit)
+    every = [document["series"][index] for index in metric.series or ()]
+    decisive = [one for one in every if (one["unit"], one["median"]) == (metric.unit, value)]
     half_width = _median([one["relative_half_width"] for one in decisive])
     if metric.unit == "%":
         return Value(value, metric.unit, half_width, bound=WHOLE)
-    of = metric.series
-    if of is None:
-        of = tuple(made_of.named(document, node, metric.metric, metric.unit))
-    every = [document["series"][index] for index in of]
-    chosen = made_of.decisive(document, of, value, metric.unit) or every
+    chosen = decisive or every
     classes = {link_class(one, node) for one in every}
     ranks = document.get("ranks") or ()
     bounds = [] if node is None else [node_bound(node, one, ranks) for one in chosen]
@@ -467,7 +463,7 @@ def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
     document, case = row.document, row.case
     assert document is not None and case is not None
     model = node_of(case.where, [document])
-    for one in table.metrics(row, model):
+    for one in table.metrics(row):
         # A metric that compares a node with itself is limited by a rule, whatever its value.
         if one.value is not None and not RELATIVE.search(one.metric):
             yield one.metric, value_of(one, one.value, document, model)

@@ -16,7 +16,7 @@ from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
-from fabricheck.results.made_of import MadeOf
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import device_pair
 
@@ -79,7 +79,7 @@ class Limits:
     reference: float | None
     least: float | None
     most: float | None
-    made_of: MadeOf | None
+    made_of: MetricRecord | None
 
 
 @dataclass

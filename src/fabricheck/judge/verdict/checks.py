@@ -13,7 +13,7 @@ from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
 from fabricheck.results import failures as metric_failures
-from fabricheck.results import killed, made_of, observed, state
+from fabricheck.results import killed, metric_records, observed, state
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
@@ -233,7 +233,7 @@ class Attempt:
         """Whether a metric missed its reference by a member far behind its peers, and the state
         shows that nobody else used node or device.
         """
-        made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
+        made = self.entry.metrics.get(metric) if self.entry is not None else None
         if made is None or made.reduce != "peers" or self.case is None or self.document is None:
             return False
         missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
@@ -253,15 +253,15 @@ class Attempt:
         if self.document is not None and state.slowdowns(self.document, devices):
             return found
         value, _ = self.case.values[metric]
-        reached, samples = made_of.reached(series, value, judged.least, judged.most)
-        if not made_of.is_at_times(reached, samples):
+        reached, samples = metric_records.reached(series, value, judged.least, judged.most)
+        if not metric_records.is_at_times(reached, samples):
             return found
         said = f"{found.sentence.removesuffix('.')}; {reached} of {samples} samples reached it."
         return self._say("at-times", said, metric)
 
     def _decisive(self, metric: str) -> list[Series]:
         """Return the series that decided a metric; none if they are unknown."""
-        made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
+        made = self.entry.metrics.get(metric) if self.entry is not None else None
         if made is None or self.document is None or self.case is None or not made.series:
             return []
         value, _ = self.case.values[metric]

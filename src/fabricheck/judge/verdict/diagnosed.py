@@ -10,7 +10,7 @@ from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict.checks import Attempt, Checks
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.results import state
-from fabricheck.results.made_of import MadeOf
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
 
@@ -57,18 +57,18 @@ def session(attempts: Iterable[Attempt]) -> Session:
         if document is None or case is None:
             continue
         documents[one.check] = document
-        made_of = one.entry.metrics_made_of if one.entry is not None else {}
+        records = one.entry.metrics if one.entry is not None else {}
         for metric, held in case.judged.items():
             _, unit = case.values.get(metric, (None, "count"))
             if unit != "count":
                 own = (held.reference, held.least, held.most)
-                limits.append(Limits(one.check, unit, *own, made_of.get(metric)))
-        misses += _misses(one, document, made_of)
+                limits.append(Limits(one.check, unit, *own, records.get(metric)))
+        misses += _misses(one, document, records)
     return Session(documents, limits, misses)
 
 
 def _misses(
-    attempt: Attempt, document: ResultDocument, made_of: Mapping[str, MadeOf]
+    attempt: Attempt, document: ResultDocument, records: Mapping[str, MetricRecord]
 ) -> Iterator[Miss]:
     from fabricheck.judge.diagnosis.evidence import Miss
 
@@ -78,12 +78,12 @@ def _misses(
             yield Miss(attempt.check, one.metric or "", sentence=one.sentence)
         elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
             value, unit = attempt.case.values[metric]
-            limits, made = attempt.case.judged[metric], made_of.get(metric)
+            limits, made = attempt.case.judged[metric], records.get(metric)
             series = _decisive(made, document, value) if made is not None else ()
             yield Miss(attempt.check, metric, value, limits.least, limits.most, unit, series)
 
 
-def _decisive(made: MadeOf, document: ResultDocument, value: float) -> tuple[int, ...]:
+def _decisive(made: MetricRecord, document: ResultDocument, value: float) -> tuple[int, ...]:
     """Return the indices of the series that decided a metric."""
     own = {id(one) for one in made.decisive(document, value)}
     return tuple(index for index in (made.decided or made.series)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import table
 from fabricheck.results.export.cells import Cells, of_row
-from fabricheck.results.observed import metrics_of, series_of
+from fabricheck.results.observed import series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
-from fabricheck.results.table import Check, Series
+from fabricheck.results.table import Check, Series, metrics
 
 #: The most sentences about unreadable files that are shown one by one.
 MOST = 20
@@ -93,7 +93,7 @@ def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterato
             if source.session is not None and not (case.values or _has_series(check)):
                 told.bare[case.result] += 1
             yield of_row(check)
-        yield from map(of_row, metrics_of(check))
+        yield from map(of_row, metrics(check))
         for series in series_of(check):
             yield of_row(series)
             if samples:

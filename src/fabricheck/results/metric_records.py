@@ -1,0 +1,104 @@
+"""What a check records of its metrics beside a document: their series, and the rules of limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.models import StrictModel, read_model
+from fabricheck.core.whole_files import write_whole
+from fabricheck.results.model import ResultDocument, Series
+
+#: The file beside a document.
+NAME = "metrics.json"
+
+Reduction = Literal["worst", "best", "median"]
+
+#: The least share of samples that reach a limit for it to count as missed only at times.
+LEAST_REACHED = 0.1
+
+
+class MetricRecord(StrictModel):
+    """What one metric is made of, and what limits it.
+
+    series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
+    their medians, by the series' own ``better``, or their ``median``; None where the value is
+    computed from them, or is a count; ``peers`` where it is a member in percent of its peers.
+    decided: the series that decided a computed value, as of the member that is behind. rule: the
+    rule that gave its limit, in a sentence; None where a reference gave it.
+    """
+
+    series: tuple[int, ...]
+    reduce: Reduction | Literal["peers"] | None
+    decided: tuple[int, ...] = ()
+    rule: str | None = None
+
+    def decisive(self, document: ResultDocument, value: float) -> list[Series]:
+        """Return the series that gave the value: for worst and best not all of them."""
+        if self.decided:
+            return [document["series"][index] for index in self.decided]
+        every = [document["series"][index] for index in self.series]
+        if self.reduce in ("worst", "best"):
+            return [one for one in every if one["median"] == value] or every
+        return every
+
+
+class _File(StrictModel):
+    """The file's content; started: when the document's run began, as in the document."""
+
+    form: Literal["fabricheck-metrics-1"] = "fabricheck-metrics-1"
+    started: str
+    metrics: dict[str, MetricRecord]
+
+
+def write(folder: Path, document: ResultDocument, metrics: Mapping[str, MetricRecord]) -> None:
+    """Write what the metrics of a document are made of, beside the document.
+
+    :raises NotFoundError: when it cannot be written.
+    """
+    file = _File(started=document["started"], metrics=dict(metrics))
+    write_whole(folder / NAME, file.model_dump_json() + "\n")
+
+
+def read(path: Path, document: ResultDocument) -> Mapping[str, MetricRecord]:
+    """Return the records beside a document, by metric; empty where they belong to another run.
+
+    :param path: the document.
+    :raises InvalidInputError: when the file is damaged, or names series that the document does not
+        have.
+    """
+    path = path.with_name(NAME)
+    try:
+        file = read_model(path, _File)
+    except NotFoundError:
+        return {}  # no check wrote the document
+    if file.started != document["started"]:
+        return {}
+    count = len(document["series"])
+    for name, record in file.metrics.items():
+        for index in (*record.series, *record.decided):
+            if not 0 <= index < count:
+                raise InvalidInputError(
+                    f"{path}: metrics.{name}: there is no series {index} among the document's "
+                    f"{count}."
+                )
+    return file.metrics
+
+
+def reached(
+    series: Iterable[Series], value: float, least: float | None, most: float | None
+) -> tuple[int, int]:
+    """Return how many samples reach the limits of a metric, and how many there are.
+
+    :param series: those that decided its value; each sample scales the value in proportion.
+    """
+    values = [value * sample / one["median"] for one in series for sample in one["samples"]]
+    within = [(least is None or one >= least) and (most is None or one <= most) for one in values]
+    return sum(within), len(within)
+
+
+def is_at_times(reached: int, samples: int) -> bool:
+    """Whether samples reach a limit that their median misses: it is missed only at times."""
+    return reached > 0 and reached >= LEAST_REACHED * samples
