@@ -578,7 +578,12 @@ def _files_of_json() -> Iterator[Reader]:
     def kept(path: Path) -> Mapping[Any, Any]:
         found = metric_records.read(path.with_name("result.json"), factories.document())
         # Without it, or of another run, it is of an older session and says nothing.
-        return dict(leaves({name: one.model_dump() for name, one in found.items()}, ("metrics",)))
+        return dict(
+            leaves(
+                {name: one.model_dump(exclude_unset=True) for name, one in found.items()},
+                ("metrics",),
+            )
+        )
 
     metrics = {
         "form": "fabricheck-metrics-1", "started": factories.document()["started"],

@@ -53,8 +53,8 @@ def test_ranks_are_placed_before_anything_is_measured(with_mpi):
     ended = run(with_mpi, SIMULATED, checks=("pingpong_half_right", "affinity"))
     assert ended.status == 0, ended
     assert re.findall(r"RUN +\] (\w+)", ended.text)[0] == "affinity"
-    assert "rank 0 on mi250x (simulated): core 49, NUMA domain 3, device 0" in ended
-    assert "rank 7 on mi250x (simulated): core 41, NUMA domain 2, device 7" in ended
+    assert "rank 0 on mi250x (simulated): cores 49, NUMA domain 3, device 0" in ended
+    assert "rank 7 on mi250x (simulated): cores 41, NUMA domain 2, device 7" in ended
     assert "Ran 2/2 test case(s)" in ended
 
 
