@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from report_sessions import judged, write
 
 import factories
 from fabricheck.report import rests_on
 from fabricheck.results import metric_records, reading
 from fabricheck.results.metric_records import MetricRecord
+from report_sessions import judged, write
 
 WHERE = "local:sim-mi250x"
 

@@ -80,7 +80,7 @@ def test_a_slow_domain_is_named(simulated):
             "unproved",
             ["memcpy_numa$"],
             [
-                "Metric h2d_pinned_near_worst has no series for",
+                "Metric h2d_pinned_far_worst has no series for",
                 "source.numa_domain 0 in the result",
             ],
         ),

@@ -6,13 +6,8 @@ import pytest
 
 import factories
 import verdict_sessions as made
-<<<<<<< HEAD
 from fabricheck.core.show import listed
-from fabricheck.results import made_of
-=======
-from fabricheck.core.text import first_names
 from fabricheck.results import metric_records
->>>>>>> da619831 (What a metric is made of, and the rule of its limit, is read where the check wrote it)
 
 PROCESS = factories.process()
 USED = "Process 4711 (copy_loop of user ada) used device {} (0000:4{}:00.0) before the measurement."
