@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -15,9 +15,6 @@ from fabricheck.results.model import ResultDocument
 OF_THE_RUN = frozenset(
     {ENV_RESULTS, "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
 )
-
-#: The separator between a fact of a device and the device's index.
-_OF_DEVICE = " of device "
 
 #: Facts of a device's state that do not depend on its load, by their member.
 FIXED = {
@@ -43,28 +40,37 @@ class Difference:
     b: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Fact:
+    """A fact of a document: of the device with an index, or of the whole; or an option."""
+
+    what: str
+    device: int | None = None
+    option: bool = False
+
+
 def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> list[Difference]:
-    """Return the differences between the documents of both sides, if both have some."""
-    if not a or not b:
-        return []
+    """Return the differences between the documents of both sides, if both have some.
+
+    Options come last; devices that differ in the same way are one difference.
+    """
     ours, theirs = _facts(a), _facts(b)
-    found = [
-        Difference(what, tuple(sorted(mine)), tuple(sorted(others)))
-        for what in sorted(dict.fromkeys([*ours, *theirs]), key=_is_option)
-        if (mine := ours.get(what, set())) != (others := theirs.get(what, set()))
+    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
+    every = dict.fromkeys([*ours, *theirs]) if a and b else {}
+    for fact in sorted(every, key=lambda one: one.option):
+        mine, others = ours.get(fact, set()), theirs.get(fact, set())
+        if mine != others:
+            key = fact.what, tuple(sorted(mine)), tuple(sorted(others))
+            alike.setdefault(key, []).extend([fact.device] if fact.device is not None else [])
+    return [
+        Difference(f"{what}{_of_devices(devices)}", *sides)
+        for (what, *sides), devices in alike.items()
     ]
-    return list(_folded(found))
 
 
-def _folded(found: Iterable[Difference]) -> Iterator[Difference]:
-    """Yield the differences, one for all devices that differ in the same way."""
-    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for one in found:
-        what, _, device = one.what.partition(_OF_DEVICE)
-        alike.setdefault((what, one.a, one.b), []).append(device)
-    for (what, a, b), devices in alike.items():
-        of = f" of devices {', '.join(devices)}" if len(devices) > 1 else _OF_DEVICE + devices[0]
-        yield Difference(what + of if any(devices) else what, a, b)
+def _of_devices(devices: Sequence[int]) -> str:
+    named = ", ".join(map(str, devices))
+    return f" of {'device' if len(devices) == 1 else 'devices'} {named}" if devices else ""
 
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
@@ -73,57 +79,52 @@ def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
     return tuple(map(state.sentence, state.merged(every)))
 
 
-def _is_option(what: str) -> bool:
-    return what.startswith("option ")
-
-
-def _facts(documents: Sequence[ResultDocument]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+def _facts(documents: Sequence[ResultDocument]) -> dict[_Fact, set[str]]:
+    found: dict[_Fact, set[str]] = {}
     for document in documents:
-        for what, value in _of(document):
-            found.setdefault(what, set()).add(value)
+        for fact, value in (*_of_document(document), *_of_state(document)):
+            found.setdefault(fact, set()).add(value)
     return found
 
 
-def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
+def _of_document(document: ResultDocument) -> Iterator[tuple[_Fact, str]]:
     program, host = document["program"], document["host"]
-    yield "clock", document["clock"]
-    yield "host", host["hostname"]
+    yield _Fact("clock"), document["clock"]
+    yield _Fact("host"), host["hostname"]
     if host.get("scheduler_node"):
-        yield "node", str(host.get("scheduler_node"))
-    yield "kernel", host["kernel"]
-    yield "processor", host["cpu_model"]
+        yield _Fact("node"), str(host.get("scheduler_node"))
+    yield _Fact("kernel"), host["kernel"]
+    yield _Fact("processor"), host["cpu_model"]
     for device in document["devices"]:
-        yield "devices", device["name"]
+        yield _Fact("devices"), device["name"]
         if device["numa_domain"] is not None:
-            yield f"NUMA domain{_OF_DEVICE}{device['index']}", str(device["numa_domain"])
+            yield _Fact("NUMA domain", device["index"]), str(device["numa_domain"])
         if device["unique_id"] is not None:
-            yield "unique ids", device["unique_id"]
-    yield from _of_state(document)
+            yield _Fact("unique ids"), device["unique_id"]
+    name = program["name"]
     for what, version in document["versions"].items():
         # Documents of topology from before `inventory` have no runtime, and nics have none.
-        asked = document["program"]["name"] != "nics" or what not in ("runtime", "driver")
-        if document["program"]["name"] != "topology" and asked:
-            yield f"version of {what}", str(version)
-    name = program["name"]
-    yield f"program {name}", f"{program['version']} {program['commit']} ({program['compiler']})"
-    yield "runtime of the programs", program["runtime"]
+        if name != "topology" and (name != "nics" or what not in ("runtime", "driver")):
+            yield _Fact(f"version of {what}"), str(version)
+    commit = f"{program['version']} {program['commit']} ({program['compiler']})"
+    yield _Fact(f"program {name}"), commit
+    yield _Fact("runtime of the programs"), program["runtime"]
     node = document.get("node")
     if node is not None:
-        yield "node model", f"{node['name']} {node['digest'][:12]}"
+        yield _Fact("node model"), f"{node['name']} {node['digest'][:12]}"
         if node["overlay"]:
-            yield "overlay", node["overlay"]["name"]
+            yield _Fact("overlay"), node["overlay"]["name"]
     for variable, value in document["environment"].items():
         if variable not in OF_THE_RUN:
-            yield f"environment {variable}", value
+            yield _Fact(f"environment {variable}"), value
     for fault in document["faults_injected"]:
-        yield "injected faults", fault
+        yield _Fact("injected faults"), fault
     for option, value in document["options"].items():
         if option not in _NO_OPTIONS:
-            yield f"option {option} of {name}", str(value)
+            yield _Fact(f"option {option} of {name}", option=True), str(value)
 
 
-def _of_state(document: ResultDocument) -> Iterator[tuple[str, str]]:
+def _of_state(document: ResultDocument) -> Iterator[tuple[_Fact, str]]:
     """Yield facts of the set-up, from the state after the run or, if it was killed, before it."""
     both = document.get("state")
     if both is None:
@@ -135,20 +136,20 @@ def _of_state(document: ResultDocument) -> Iterator[tuple[str, str]]:
         ("huge pages reserved", host["huge_pages_reserved"]),
     ):
         if value is not None:
-            yield what, str(value)
+            yield _Fact(what), str(value)
     for device in snapshot["devices"]:
-        of = f"{_OF_DEVICE}{device['index']}"
+        index = device["index"]
         items: Mapping[str, Any] = device
         for name, what in FIXED.items():
             if items[name] is not None:
-                yield f"{what}{of}", _text(items[name])
+                yield _Fact(what, index), _text(items[name])
         for name, version in (device["firmware"] or {}).items():
-            yield f"firmware {name}{of}", version
+            yield _Fact(f"firmware {name}", index), version
         if device["pcie"] is not None and device["pcie"]["width"] is not None:
-            yield f"PCIe lanes{of}", str(device["pcie"]["width"])
+            yield _Fact("PCIe lanes", index), str(device["pcie"]["width"])
         if device["links"] is not None:
             number, down = device["links"]["number"], device["links"]["down"]
-            yield f"links that are up{of}", f"{number - len(down)} of {number}"
+            yield _Fact("links that are up", index), f"{number - len(down)} of {number}"
 
 
 def _text(value: str | float | bool) -> str:
