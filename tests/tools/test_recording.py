@@ -658,13 +658,6 @@ def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path):
             lambda plan: plan["launches"][0].update(program="osu_hello"),
             "osu_hello of osu has no parser",
         ),
-        (lambda plan: plan["launches"][0].update(ranks=3), "has 3 ranks, but osu_bw needs two"),
-        (
-            lambda plan: plan["launches"][0].update(devices=[0, 1]),
-            "the devices differ from those of its ranks",
-        ),
-        (lambda plan: plan.update(buffers="device"), "osu_bw names no devices"),
-        (lambda plan: plan["launches"][1].update(name="osu_bw"), "have the same name"),
         (lambda plan: plan.update(tool="other"), "the tool other is unknown; known are osu, "),
         (lambda plan: plan["launches"][0].update(name="../x"), "launches[0].name: "),
         (lambda plan: plan.update(launches=[]), "launches: "),

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
@@ -255,8 +256,7 @@ def best_gpus(
         code = subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:
         raise NotFoundError(f"'{command[0]}' cannot be run ({error.strerror}).") from None
-    # A command ended by a signal has a negative code; the shell's convention is 128 + signal.
-    raise typer.Exit(128 - code if code < 0 else code)
+    raise typer.Exit(ending_signals.exit_status(code))
 
 
 def _choose(

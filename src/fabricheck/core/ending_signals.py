@@ -16,6 +16,14 @@ def signal_of(exit_code: int) -> int | None:
     return exit_code - 128 if 128 < exit_code <= 128 + _LAST_SIGNAL else None
 
 
+def exit_status(code: int) -> int:
+    """Return the exit status that a shell gives a process: 128 + n if signal n ended it.
+
+    :param code: as `subprocess` has it, -n for signal n.
+    """
+    return 128 - code if code < 0 else code
+
+
 @contextmanager
 def taken(take: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle SIGTERM, SIGINT and SIGHUP inside the block; restore the former handlers after it.

@@ -125,8 +125,6 @@ Experiment = Literal[
     "E16",
     "E17",
 ]
-OF_STREAM: tuple[Experiment, ...] = ("E1", "E5")
-OF_MESSAGES: tuple[Experiment, ...] = ("E9", "E10", "E12", "E17")
 JUDGED_BY_SUM: tuple[Experiment, ...] = ("E7", "E8")
 EXPERIMENTS: Mapping[str, str] = {
     "E1": "device-local STREAM",
@@ -243,7 +241,6 @@ OF_HOST: tuple[Memory, ...] = ("host-pinned", "host-noncoherent", "host-pageable
 #: What moves the data; a copy may be by a kernel of the runtime.
 Engine = Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
 Mover = Literal["kernel", "copy-engine"]
-COPY_ENGINES: tuple[Engine, ...] = ("copy-engine", "kernel")
 
 #: How a kernel writes; null without a kernel.
 Stores = Literal["plain", "streaming"]

@@ -182,9 +182,8 @@ def start(
         finally:
             if process is not None:
                 _end_group(process)
-    if code is not None and code < 0:
-        code = 128 - code
-    return Ended(code, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Ended(None if code is None else ending_signals.exit_status(code), seconds)
 
 
 def run(

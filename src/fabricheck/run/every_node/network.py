@@ -6,22 +6,18 @@ It runs beside the driver, not on a node, and each of its checks is a step of se
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
-from fabricheck.core import ending_signals, nodelists, slurm_formats
+from fabricheck.core import ending_signals, nodelists
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.rfm import host
-from fabricheck.rfm.steps import forget_tasks
 from fabricheck.run.every_node import session
 from fabricheck.run.every_node.driver import GRACE_S, LAST_GRACE_S
 from fabricheck.site import partitions, sets, sites
@@ -83,8 +79,7 @@ def measure(
     file = folder / requested_nodes.NAME
     network = RequestedNode(results=FOLDER)
     requested_nodes.write(file, requested.model_copy(update={"network": network}))
-    ended = _Session(folder / FOLDER, command, answered, left_s)
-    status, said, number = ended.run(requested.job or "")
+    status, said, number = _run(folder / FOLDER, command, answered, left_s, requested.job or "")
     if said is None and not session.has_report(folder / FOLDER):
         words = session.last_words(folder / FOLDER)
         said = f"The session of the network ended without a run report: {words}."
@@ -97,66 +92,38 @@ def measure(
     return number
 
 
-class _Session:
-    """The session, until it ends by itself, by a signal or by its time."""
+def _run(
+    results: Path, command: Sequence[str], nodes: Sequence[str], left_s: float | None, job: str
+) -> tuple[int | None, str | None, int | None]:
+    """Run the session until it ends by itself, by a signal or by its time.
 
-    def __init__(
-        self, results: Path, command: Sequence[str], nodes: Sequence[str], left_s: float | None
-    ) -> None:
-        self._results, self._command, self._nodes = results, command, nodes
-        self._until = None if left_s is None else time.monotonic() + left_s
-        self._signals: list[int] = []
-
-    def run(self, job: str) -> tuple[int | None, str | None, int | None]:
-        """Return its exit status, why it was stopped, and the number of a signal."""
-        self._results.mkdir()
+    :returns: its exit status, why it was stopped, and the number of the signal.
+    """
+    until = None if left_s is None else time.monotonic() + left_s
+    signals: list[int] = []
+    with ending_signals.taken(lambda number, frame: signals.append(number)):
         # Steps are of the nodes that answered, not of those that the job has lost.
-        environment = {
-            **slurm_formats.standard(os.environ),
-            ENV_RESULTS: str(self._results),
-            "SLURM_JOB_NODELIST": nodelists.folded(self._nodes),
-        }
-        forget_tasks(environment)
-        with (
-            ending_signals.taken(self._take),
-            (self._results / session.LOG).open("wb") as log,
-            subprocess.Popen(
-                self._command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            ) as process,
-        ):
-            while process.poll() is None and not self._signals and not self._is_over():
-                time.sleep(_LOOK_S)
-            said = None
-            if process.poll() is None:
-                why = "its time had passed"
-                if self._signals:
-                    why = f"{signal.Signals(self._signals[0]).name} ended the run"
-                said = f"The session of the network was stopped because {why}."
-                self._stop(process, job)
-        code = process.returncode
-        status = 128 - code if code < 0 else code
-        number = self._signals[0] if self._signals else None
-        return (None if said else status), said, number
+        process = session.start(results, command, SLURM_JOB_NODELIST=nodelists.folded(nodes))
+        while process.poll() is None and not signals:
+            if until is not None and time.monotonic() >= until:
+                break
+            time.sleep(_LOOK_S)
+        number = signals[0] if signals else None
+        if process.poll() is not None:
+            return ending_signals.exit_status(process.returncode), None, number
+        why = f"{signal.Signals(number).name} ended the run" if number else "its time had passed"
+        _stop(process, job)
+        return None, f"The session of the network was stopped because {why}.", number
 
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        self._signals.append(number)
 
-    def _is_over(self) -> bool:
-        return self._until is not None and time.monotonic() >= self._until
-
-    @staticmethod
-    def _stop(process: subprocess.Popen[bytes], job: str) -> None:
-        """Let the session end its check and write what was measured; then end it and its steps."""
-        process.terminate()
-        try:
-            process.wait(GRACE_S + LAST_GRACE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        left = {one.node for one in session.steps(job) if nodelists.is_several(one.node)}
-        if left:
-            session.end_steps(job, left, ())
+def _stop(process: subprocess.Popen[bytes], job: str) -> None:
+    """Let the session end its check and write what was measured; then end it and its steps."""
+    process.terminate()
+    try:
+        process.wait(GRACE_S + LAST_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    left = {one.node for one in session.steps(job) if nodelists.is_several(one.node)}
+    if left:
+        session.end_steps(job, left, ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import time
 from collections import Counter
@@ -12,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.core import slurm_formats
+from fabricheck.core import ending_signals, slurm_formats
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.rfm.steps import forget_tasks
 from fabricheck.tools import runner
@@ -59,6 +58,28 @@ def command(node: str, arguments: Sequence[str]) -> list[str]:
     ]
 
 
+def start(folder: Path, command: Sequence[str], **variables: str) -> subprocess.Popen[bytes]:
+    """Start a session in a process group of its own: Ctrl-C is handled by who started it.
+
+    :param folder: its results folder, which is made; its log is there.
+    :param variables: further variables of its environment.
+    :raises OSError: when it cannot be started, or its log cannot be written.
+    """
+    folder.mkdir(parents=True)
+    environment = {**slurm_formats.standard(os.environ), ENV_RESULTS: str(folder), **variables}
+    # The job's options are for as many tasks as it has nodes, or more.
+    forget_tasks(environment)
+    with (folder / LOG).open("wb") as log:
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
 class NodeSession:
     """A session that was started on a node.
 
@@ -71,32 +92,19 @@ class NodeSession:
 
         :param folder: its results folder, which is made.
         :param arguments: the command.
-        :raises OSError: when it cannot be started, or its log cannot be written.
+        :raises OSError: as `start`.
         """
-        folder.mkdir(parents=True)
-        environment = slurm_formats.standard(os.environ) | {ENV_RESULTS: str(folder)}
-        # The job's options are for as many tasks as it has nodes, or more.
-        forget_tasks(environment)
         self.node, self.folder = node, folder
         self.stopped: str | None = None
         self.began = time.monotonic()
         self._begun = False
-        with (folder / LOG).open("wb") as log:
-            self._srun = subprocess.Popen(
-                command(node, arguments),
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C is handled by the driver, which stops its sessions in order.
-                start_new_session=True,
-            )
+        self._srun = start(folder, command(node, arguments))
 
     @property
     def status(self) -> int | None:
         """Its exit status; 128 plus the number of a signal that ended srun; None while it runs."""
         code = self._srun.poll()
-        return 128 - code if code is not None and code < 0 else code
+        return None if code is None else ending_signals.exit_status(code)
 
     @property
     def pid(self) -> int:
@@ -114,15 +122,11 @@ class NodeSession:
 
     def terminate(self) -> None:
         """Let srun end its step."""
-        self._signal(signal.SIGTERM)
+        self._srun.terminate()
 
     def kill(self) -> None:
         """End srun, whatever is left of its step."""
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._srun.poll() is None:
-            self._srun.send_signal(number)
+        self._srun.kill()
 
 
 def has_report(folder: Path) -> bool:

@@ -1,34 +1,24 @@
-"""Facts collected besides the ten commands: versions, settings, output of the vendor's tools."""
+"""Facts collected besides the ten commands: versions and settings."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import re
 import resource
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import fabricheck
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import UNKNOWN
-from fabricheck.results import document
-from fabricheck.results.folder import find_documents
 from fabricheck.run.first_hour.steps import Place
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.tools.recording import mpi_version
 from fabricheck.tools.runner import run, text_of
-from fabricheck.tools.topology import inventory
-from fabricheck.tools.topology.host import describe_host, driver_version
-
-#: Commands called for their version, or for their report on the node.
-TOOLS = (("rocminfo",), ("hipcc", "--version"))
+from fabricheck.tools.topology.host import driver_version
 
 _LIBRARIES = re.compile(r"lib(?:hwloc|amdhip64|hsa-runtime64|cudart|numa|mpi\w*|rccl|nccl)\b\S*")
 
@@ -98,15 +88,9 @@ def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
     }
 
 
-def settings(results: Sequence[Path], root: Path = Path("/")) -> dict[str, Any]:
-    """Return the settings of node and job; the environment is that of a result document.
-
-    So it has the variables that documents may have, and no others.
-
-    :param results: folders with documents of this node; the first one with any is used.
-    """
+def settings(root: Path = Path("/")) -> dict[str, Any]:
+    """Return the settings of node and job that no result document has."""
     return {
-        "host": describe_host(root),
         "files": {str(path.relative_to(root)): text_of(path).strip() for path in _files(root)},
         "boot": _BOOT.findall(text_of(root / "proc/cmdline")),
         "allowed": re.findall(r"\w+_allowed_list:\s*\S+", text_of(root / "proc/self/status")),
@@ -116,16 +100,7 @@ def settings(results: Sequence[Path], root: Path = Path("/")) -> dict[str, Any]:
             if name.startswith("RLIMIT_")
         },
         "kernel_messages": [line for line in _said("dmesg").splitlines() if _KERNEL.search(line)],
-        "environment": next(_environments(results), {}),
     }
-
-
-def _environments(results: Sequence[Path]) -> Iterator[dict[str, str]]:
-    for path in chain.from_iterable(map(find_documents, results)):
-        try:
-            yield document.load(path)["environment"]
-        except FabricheckError:
-            continue  # the document itself is in the archive
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -147,28 +122,11 @@ def _program(path: Path) -> dict[str, Any] | None:
         if _LIBRARIES.match(name)
     }
     says = None if path.name in RANK_PROGRAMS else _said(str(path), "--version").strip() or None
-    hwloc = next((one for name, one in libraries.items() if name.startswith("libhwloc")), None)
     return {
         "says": says,
         "libraries": libraries,
-        "hwloc_api": None if hwloc is None else _hwloc_api(hwloc),
         "mpi": mpi_version(path),
     }
-
-
-def _hwloc_api(library: str) -> str | None:
-    """Return the version of hwloc's interface (2.9): the library does not report its own."""
-    try:
-        number = int(ctypes.CDLL(library).hwloc_get_api_version())
-    except (OSError, AttributeError):
-        return None
-    return f"{number >> 16}.{number >> 8 & 0xFF}"
-
-
-def tools(programs: Path) -> Iterable[Sequence[str]]:
-    """Return the calls that describe the node: `inventory`, and what is installed of the vendor."""
-    installed = [command for command in TOOLS if shutil.which(command[0]) is not None]
-    return [(str(programs / inventory.PROGRAM),), *installed]
 
 
 def move_log(output: Path, log: Path) -> None:

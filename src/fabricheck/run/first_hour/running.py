@@ -24,6 +24,7 @@ from fabricheck.results.archive import RESULTS
 from fabricheck.run.first_hour import facts, packing
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
 from fabricheck.tools.runner import Interrupted, last_words, signals, start, text_of
+from fabricheck.tools.topology import inventory
 
 #: The folder with the output of the commands, a folder for each.
 FOLDER = "steps"
@@ -140,14 +141,12 @@ class FirstHour:
         (self.folder / name).write_text(text, encoding="utf-8")
 
     def _topology(self) -> None:
-        folder = self.folder / "topology"
-        for command in facts.tools(self.place.programs):
-            self._now = " ".join(command)
-            name = "-".join((Path(command[0]).name, *(word.strip("-") for word in command[1:])))
-            out = folder / f"{name}.txt"
-            with self._going_on():
-                folder.mkdir(exist_ok=True)
-                start(command, out, out.with_suffix(".err"), self._limit(60))
+        out = self.folder / "topology" / f"{inventory.PROGRAM}.txt"
+        self._now = inventory.PROGRAM
+        with self._going_on():
+            out.parent.mkdir(exist_ok=True)
+            program = str(self.place.programs / inventory.PROGRAM)
+            start([program], out, out.with_suffix(".err"), self._limit(60))
 
     def _limit(self, seconds: float) -> float:
         return seconds if self.limit_s is None else min(seconds, self.limit_s)
@@ -196,8 +195,7 @@ class FirstHour:
                 "ran": [asdict(one) for one in self.ran],
             },
         )
-        folders = [self.folder / FOLDER, self.folder / RESULTS]
-        self._json("settings.json", facts.settings(folders))
+        self._json("settings.json", facts.settings())
 
 
 def _line(ran: Ran) -> str:
