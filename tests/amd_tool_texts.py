@@ -6,8 +6,6 @@ rocm_bandwidth_test: that of ROCm 6.3.3; BabelStream: HIP, 5.0.
 
 from __future__ import annotations
 
-from itertools import combinations
-
 MIB = 1 << 20
 
 #: Variables that decide what TransferBench does here.
@@ -17,38 +15,36 @@ VARIABLES = (
 )  # fmt: skip
 
 
-def settings(version, csv, part, shown):
+def settings(version, part, shown):
     """Compose the list of environment variables that stands above each preset."""
-    if csv:
-        lines = [f"EnvVar,Value,Description,(TransferBench v{version})"]
-    else:
-        lines = [f"TransferBench v{version}", "=" * 63]
-        lines += ["[Common]                              (Suppress by setting HIDE_ENV=1)"]
+    lines = [f"TransferBench v{version}", "=" * 63]
+    lines += ["[Common]                              (Suppress by setting HIDE_ENV=1)"]
     common = {"NUM_ITERATIONS": 10, "NUM_WARMUPS": 3, "SHOW_ITERATIONS": 0}
     for name, value in common.items():
-        lines.append(_setting(name, value, csv))
-    lines += [""] if csv else ["", f"[{part} Related]"]
-    lines += [_setting(name, value, csv) for name, value in shown.items()]
+        lines.append(_setting(name, value))
+    lines += ["", f"[{part} Related]"]
+    lines += [_setting(name, value) for name, value in shown.items()]
     return [*lines, ""]
 
 
-def _setting(name, value, csv):
-    separators = (",", ",") if csv else (" = ", " : ")
-    return f"{name:<20}{separators[0]}{value:>12}{separators[1]}what it does (0, 1)"
+def _setting(name, value):
+    return f"{name:<20} = {value:>12} : what it does (0, 1)"
 
 
 def transferbench_p2p(
-    size=64 * MIB, cpus=2, gpus=2, executor="GFX", remote=False, csv=False, version="1.60.00",
-    rate=None,
+    size=64 * MIB, cpus=2, gpus=2, executor="GFX", remote=False, version="1.60.00",
+    rate=None, idle=(), wrongly_idle=(),
 ):  # fmt: skip
-    """Compose preset p2p."""
+    """Compose preset p2p.
+
+    idle: NUMA nodes without CPUs, whose copies have no value, nor what is both ways with them;
+    wrongly_idle: only the former.
+    """
     rate = rate or _rate
     kinds = ["CPU"] * cpus + ["GPU"] * gpus
     names = [f"{kind} {i - cpus * (kind == 'GPU'):02d}" for i, kind in enumerate(kinds)]
-    end = "," if csv else ""
     lines = settings(
         version,
-        csv,
         "P2P",
         {
             "NUM_GPU_SE": 1,
@@ -56,7 +52,7 @@ def transferbench_p2p(
             "USE_REMOTE_READ": int(remote),
         },
     )
-    lines.append(f"Bytes Per Direction{',' if csv else ' '}{size}")
+    lines.append(f"Bytes Per Direction {size}")
     for part in ("Uni", "Bi"):
         near, far = ("Remote", "Local") if remote else ("Local", "Remote")
         lines.append(
@@ -65,9 +61,9 @@ def transferbench_p2p(
         )
         corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote else "SRC+EXE\\DST"
         gap = "   " if cpus else ""
-        head = f"{corner:>12}{end}"
-        head += "".join(f"{name[:3]:>7} {name[4:]}{end}" for name in names[:cpus]) + gap
-        head += "".join(f"{name[:3]:>7} {name[4:]}{end}" for name in names[cpus:])
+        head = f"{corner:>12}"
+        head += "".join(f"{name[:3]:>7} {name[4:]}" for name in names[:cpus]) + gap
+        head += "".join(f"{name[:3]:>7} {name[4:]}" for name in names[cpus:])
         lines.append(head)
         told = {}
         for i, source in enumerate(names):
@@ -78,7 +74,9 @@ def transferbench_p2p(
             for arrow in arrows:
                 cells[arrow] = []
                 for target in names:
-                    if part == "Bi" and source == target:
+                    alone = {source} & {*idle, *wrongly_idle} if part == "Uni" else set()
+                    both = {source, target} & {*idle} or source == target
+                    if alone or (part == "Bi" and both):
                         cells[arrow].append(None)
                         continue
                     ends = (source, target) if arrow == " ->" else (target, source)
@@ -92,26 +90,23 @@ def transferbench_p2p(
                     for one, other in zip(cells[" ->"], cells["<- "], strict=True)
                 ]
             for arrow, row in cells.items():
-                lines.append(
-                    f"{source[:3]:>5} {source[4:]} {arrow:>3}{end}{_p2p_row(row, cpus, end)}"
-                )
+                lines.append(f"{source[:3]:>5} {source[4:]} {arrow:>3}{_p2p_row(row, cpus)}")
             if part == "Bi" and source != names[-1]:
                 lines.append("")
-        if not csv:
-            pairs = [("CPU", "CPU"), ("CPU", "GPU"), ("GPU", "CPU"), ("GPU", "GPU")]
-            lines.append(" " * 25 + "".join(f"  {a}->{b}" for a, b in pairs))
-            means = [told.get(pair) for pair in pairs]
-            during = "UniDir" if part == "Uni" else " BiDir"
-            lines.append(
-                f"Averages (During {during}):"
-                + "".join(f"{sum(m) / len(m):10.2f}" if m else f"{'N/A':>10}" for m in means)
-            )
-            lines.append("")
+        pairs = [("CPU", "CPU"), ("CPU", "GPU"), ("GPU", "CPU"), ("GPU", "GPU")]
+        lines.append(" " * 25 + "".join(f"  {a}->{b}" for a, b in pairs))
+        means = [told.get(pair) for pair in pairs]
+        during = "UniDir" if part == "Uni" else " BiDir"
+        lines.append(
+            f"Averages (During {during}):"
+            + "".join(f"{sum(m) / len(m):10.2f}" if m else f"{'N/A':>10}" for m in means)
+        )
+        lines.append("")
     return "\n".join(lines) + "\n"
 
 
-def _p2p_row(row, cpus, end):
-    words = [f"{'N/A':>10}{end}" if cell is None else f"{cell:10.2f}{end}" for cell in row]
+def _p2p_row(row, cpus):
+    words = [f"{'N/A':>10}" if cell is None else f"{cell:10.2f}" for cell in row]
     return "".join(words[:cpus]) + ("   " if cpus else "") + "".join(words[cpus:])
 
 
@@ -126,17 +121,16 @@ def _rate(source, target, both):
 
 
 def transferbench_a2a(
-    size=64 * MIB, gpus=4, csv=False, version="1.60.00", direct=True, shown=None, missing=(),
+    size=64 * MIB, gpus=4, version="1.60.00", direct=True, shown=None, missing=(),
     scale=1.0,
 ):  # fmt: skip
     """Compose preset a2a; missing: pairs without a link of their own."""
-    separator = "," if csv else " "
     names = [f"GPU {i:02d}" for i in range(gpus)]
     pairs = [(i, j) for i in range(gpus) for j in range(gpus) if i != j and (i, j) not in missing]
     rates = {pair: round(scale * (47 + 0.011 * pair[0] - 0.107 * pair[1]), 3) for pair in pairs}
     shown = {"A2A_DIRECT": int(direct), "A2A_MODE": 0, "NUM_SUB_EXEC": 8, "USE_DMA_EXEC": 0,
              "USE_REMOTE_READ": 0} | (shown or {})  # fmt: skip
-    lines = settings(version, csv, "AllToAll", shown)
+    lines = settings(version, "AllToAll", shown)
     lines += [
         "GPU-GFX All-To-All benchmark:",
         "==========================",
@@ -147,9 +141,7 @@ def transferbench_a2a(
         "",
         "Summary:" if version == "1.52" else f"Summary: [{size} bytes per Transfer]",
         "=" * 58,
-        "SRC\\DST "
-        + "".join(f"{separator}{name}    " for name in names)
-        + f"   {separator}STotal     {separator}Actual",
+        "SRC\\DST " + "".join(f" {name}    " for name in names) + "    STotal      Actual",
     ]
     totals = []
     for i, name in enumerate(names):
@@ -159,8 +151,8 @@ def transferbench_a2a(
         cells = [f"{'N/A':>8}" if cell is None else f"{cell:8.3f}" for cell in row]
         lines.append(
             name
-            + "".join(f"{separator}{cell}  " for cell in cells)
-            + f"   {separator}{totals[-1][0]:8.3f}   {separator}{totals[-1][1]:8.3f}"
+            + "".join(f" {cell}  " for cell in cells)
+            + f"    {totals[-1][0]:8.3f}    {totals[-1][1]:8.3f}"
         )
     columns = [sum(rate for (_, j), rate in rates.items() if j == k) for k in range(gpus)]
     actual = [one for _, one in totals]
@@ -168,9 +160,9 @@ def transferbench_a2a(
     lines += [
         "",
         "RTotal"
-        + "".join(f"{separator}{cell:8.3f}  " for cell in columns)
-        + f"   {separator}{total:8.3f}   {separator}{min(actual):8.3f}   "
-        + f"{separator}{max(actual):8.3f}",
+        + "".join(f" {cell:8.3f}  " for cell in columns)
+        + f"    {total:8.3f}    {min(actual):8.3f}   "
+        + f" {max(actual):8.3f}",
         "",
         f"Average   bandwidth (GPU Timed): {total / len(pairs):8.3f} GB/s",
         f"Aggregate bandwidth (GPU Timed): {total:8.3f} GB/s",
@@ -179,104 +171,74 @@ def transferbench_a2a(
     return "\n".join(lines) + "\n"
 
 
-def transferbench_one_to_all(
-    gpus=4, fewest=1, most=3, executor="G", csv=False, version="1.60.00", size=None, scale=1.0
-):
+def transferbench_one_to_all(gpus=4, executor="G", version="1.60.00", size=None, scale=1.0):
     """Compose preset one2all; with a size preset pcopy of 1.52."""
-    separator = "," if csv else " "
     if size is not None:
-        lines = settings(version, csv, "Parallel-copy", {"USE_GPU_DMA": int(executor == "D")})
+        lines = settings(version, "Parallel-copy", {"USE_GPU_DMA": int(executor == "D")})
         how = "DMA" if executor == "D" else "GFX (4 CUs)"
         lines.append(
             f"Bytes to copy: {size} from GPU 0 using {how} "
-            f"[Sweeping {fewest} to {most} parallel writes]"
+            f"[Sweeping {gpus - 1} to {gpus - 1} parallel writes]"
         )
     else:
         shown = {"EXE_INDEX": 0, "SWEEP_DIR": 0, "SWEEP_EXE": executor}
-        lines = settings(version, csv, "One-To-All", shown)
+        lines = settings(version, "One-To-All", shown)
         lines.append(f"Executing (G0 -> {executor}0 -> G*)")
-    lines.append("".join(f"   GPU {i:<3d}  {separator}" for i in range(1, gpus)))
-    if not csv:
-        lines.append("-------------" * (gpus - 1))
-    for count in range(fewest, most + 1):
-        sets = [set(one) for one in combinations(range(1, gpus), count)]
-        for chosen in sorted(sets, key=lambda one: sum(1 << i for i in one)):
-            row = "".join(
-                f"  {scale * (47.1 / count + i):8.3f}  {separator}"
-                if i in chosen
-                else f"            {separator}"
-                for i in range(1, gpus)
-            )
-            groups = "".join(f" (G0 {executor}0 G{i})" for i in sorted(chosen))
-            lines.append(f"{row} {count} 4{groups}")
+    lines.append("".join(f"   GPU {i:<3d}   " for i in range(1, gpus)))
+    lines.append("-------------" * (gpus - 1))
+    others = range(1, gpus)
+    row = "".join(f"  {scale * (47.1 / len(others) + other):8.3f}   " for other in others)
+    groups = "".join(f" (G0 {executor}0 G{other})" for other in others)
+    lines.append(f"{row} {len(others)} 4{groups}")
     return "\n".join(lines) + "\n"
 
 
-def transferbench_scaling(
-    size=64 * MIB, cpus=1, gpus=2, most=8, csv=False, version="1.60.00", scale=1.0
-):
+def transferbench_scaling(size=64 * MIB, cpus=1, gpus=2, most=8, version="1.60.00", scale=1.0):
     """Compose preset scaling."""
-    separator = "," if csv else " "
     names = [f"CPU{i:02d}" for i in range(cpus)] + [f"GPU{i:02d}" for i in range(gpus)]
-    lines = settings(version, csv, "Scaling", {"LOCAL_IDX": 0, "SWEEP_MAX": most, "SWEEP_MIN": 1})
+    lines = settings(version, "Scaling", {"LOCAL_IDX": 0, "SWEEP_MAX": most, "SWEEP_MIN": 1})
     lines += [
         "GPU-GFX Scaling benchmark:",
         "==========================",
         f"- Copying {size} bytes from GPU 0 to other devices",
         "- All numbers reported as GB/sec",
         "",
-        "NumCUs" + "".join(f"{separator}  {name}     " for name in names),
+        "NumCUs" + "".join(f"   {name}     " for name in names),
     ]
     rates = {
         units: [round(scale * min(20.1 + i, 9.3 * units - i), 2) for i in range(len(names))]
         for units in range(1, most + 1)
     }
     for units, row in rates.items():
-        lines.append(f"{units:4d}  " + "".join(f"{separator}{cell:7.2f}     " for cell in row))
+        lines.append(f"{units:4d}  " + "".join(f" {cell:7.2f}     " for cell in row))
     best = []
     for i in range(len(names)):
         top = max(row[i] for row in rates.values())
         best.append((top, next(units for units, row in rates.items() if row[i] == top)))
-    lines.append(" Best " + "".join(f"{separator}{top:7.2f}({units:3d})" for top, units in best))
+    lines.append(" Best " + "".join(f" {top:7.2f}({units:3d})" for top, units in best))
     return "\n".join(lines) + "\n"
 
 
 ACCESS = "Inter-Device Access"
-TYPE = "Inter-Device Link Type: P = PCIe, X = xGMI, N/A = Not Applicable"
 DISTANCE = "Inter-Device Numa Distance"
 ONE_WAY = "Unidirectional copy peak bandwidth GB/s"
 BOTH_WAYS = "Bidirectional copy peak bandwidth GB/s"
 
 
-def rocm_bandwidth_test(
-    titles=(ACCESS, DISTANCE, ONE_WAY, BOTH_WAYS), cpus=1, gpus=2, command=None, scale=1.0,
-    place="{:02x}:0.0",
-):  # fmt: skip
+def rocm_bandwidth_test(cpus=1, gpus=2, scale=1.0, place="{:02x}:0.0"):
     """Compose its matrices."""
-    command = command or "./rocm-bandwidth-test (rocm_bandwidth -a + rocm_bandwidth -A)"
     count = cpus + gpus
-    lines = ["." * 40] if DISTANCE in titles and TYPE not in titles else []
-    lines += ["", f"{'':10}RocmBandwidthTest Version: 2.6.0", ""]
+    command = "./rocm-bandwidth-test (rocm_bandwidth -a + rocm_bandwidth -A)"
+    lines = ["." * 40, "", f"{'':10}RocmBandwidthTest Version: 2.6.0", ""]
     lines += [f"{'':10}Launch Command is: {command}", "", ""]
-    if TYPE in titles:
-        for i in range(count):
-            kind = "CPU" if i < cpus else "GPU"
-            facts = [f"Device Index:{'':29}{i}", f"  Device Type:{'':28}{kind}"]
-            facts += [f"  Device Name:{'':28}composed {kind}"]
-            if i >= cpus:
-                facts += [f"  Device  BDF:{'':28}{place.format(6 + i - cpus)}"]
-                facts += [f"  Device UUID:{'':28}GPU-{i:016x}"]
-            facts += [f"    Allocatable Memory Size (KB):{'':9}{1 << 26}"]
-            lines += [f"{'':10}{fact}" for fact in facts] + [""]
-    else:
-        for i in range(count):
-            told = f"{'':10}Device: {i},  composed device"
-            if i >= cpus:
-                told += f",  GPU-{i:016x},  {place.format(6 + i - cpus)}"
-            lines.append(told)
+    for i in range(count):
+        told = f"{'':10}Device: {i},  composed device"
+        if i >= cpus:
+            told += f",  GPU-{i:016x},  {place.format(6 + i - cpus)}"
+        lines.append(told)
     lines.append("")
-    for title in titles:
-        wide = 12 if "copy" in title or "Path" in title else 10
+    for title in (ACCESS, DISTANCE, ONE_WAY, BOTH_WAYS):
+        wide = 12 if "copy" in title else 10
         lines += [f"{'':10}{title}", ""]
         lines += [f"{'':10}{'D/D':10}" + "".join(f"{j:<{wide}}" for j in range(count)), ""]
         for i in range(count):
@@ -290,20 +252,14 @@ def rbt_cell(title, i, j, cpus, scale):
     """Return one cell of rocm_bandwidth_test's matrices."""
     if title == ACCESS:
         return "1"
-    if title == TYPE:
-        return "N/A" if i == j or max(i, j) < cpus else "P" if min(i, j) < cpus else "X"
     if title == DISTANCE:
         return str(0 if i == j else 15 + i + j)
-    if max(i, j) < cpus:
+    if max(i, j) < cpus or (title == BOTH_WAYS and i == j):
         return "N/A"
     if title == ONE_WAY:
         value = 925.889 if i == j else 28.349 if min(i, j) < cpus else 48.902
         return f"{scale * (value + 0.01 * i + 0.1 * j):.3f}"
-    if title == BOTH_WAYS:
-        if i == j:
-            return "N/A"
-        return f"{scale * ((51.8 if min(i, j) < cpus else 97.6) + 0.01 * (i + j)):.3f}"
-    return "PASS"
+    return f"{scale * ((51.8 if min(i, j) < cpus else 97.6) + 0.01 * (i + j)):.3f}"
 
 
 def hip_stream_csv(csv):

@@ -198,7 +198,7 @@ def transferbench(arguments):
     elif preset == "one2all":
         most = int(asked["SWEEP_MAX"])
         assert asked["SWEEP_MIN"] == asked["SWEEP_MAX"] == str(DEVICES - 1)
-        print(amd.transferbench_one_to_all(DEVICES, most, most, asked["SWEEP_EXE"]), end="")
+        print(amd.transferbench_one_to_all(DEVICES, asked["SWEEP_EXE"]), end="")
     else:
         assert preset == "scaling", preset
         most = int(asked["SWEEP_MAX"])

@@ -242,47 +242,29 @@ def _transferbench() -> Iterator[Reader]:
         return _placed(transferbench.parse_a2a(text_of(path), str(path), size, {}))
 
     def sets(path: Path) -> Mapping[Any, Any]:
-        found = transferbench.parse_one_to_all(text_of(path), str(path), size, 4, 1, 3)
-        # The sum of a set is of its values, and not printed.
-        return {
-            key: value
-            for key, value in _placed(found).items()
-            if isinstance(key, str) or len(key) != 2
-        }
+        return _placed(transferbench.parse_one_to_all(text_of(path), str(path), size, 4))
 
     def scaling(path: Path) -> Mapping[Any, Any]:
         return _placed(transferbench.parse_scaling(text_of(path), str(path), size, 8))
 
-    def both(compose: Any, read: Any) -> list[Text]:
-        return [Text(name, compose(csv=csv), read) for name, csv in (("text", 0), ("CSV", 1))]
-
     published = OUTPUTS / "amd-published" / "transferbench-1.60-a2a-mi300x.txt"
     settings = r"Executor:|^(?!.*(GPU|SRC|bytes|NumCUs))"
     for name, texts in (
-        ("p2p", both(amd.transferbench_p2p, p2p)),
-        ("a2a", [_recorded(published, a2a), *both(amd.transferbench_a2a, a2a)]),
-        ("one2all", both(amd.transferbench_one_to_all, sets)),
-        ("scaling", both(amd.transferbench_scaling, scaling)),
+        ("p2p", [Text("composed", amd.transferbench_p2p(), p2p)]),
+        ("a2a", [_recorded(published, a2a), Text("composed", amd.transferbench_a2a(), a2a)]),
+        ("one2all", [Text("composed", amd.transferbench_one_to_all(), sets)]),
+        ("scaling", [Text("composed", amd.transferbench_scaling(), scaling)]),
     ):
         yield Reader(f"TransferBench {name}", texts, exchangeable=True, free=settings)
 
 
 def _rocm_bandwidth_test() -> Reader:
-    def of(found: PlacedValues) -> Mapping[Any, Any]:
-        # Nothing contradicts a distance or the type of a link, and nothing uses them.
-        unused = (rbt.DISTANCE, rbt.LINK_TYPE)
-        return {key: one for key, one in _placed(found).items() if key[0] not in unused}
-
     def read(path: Path) -> Mapping[Any, Any]:
-        return of(rbt.parse(text_of(path), str(path)))
+        found = _placed(rbt.parse(text_of(path), str(path)))
+        # Nothing contradicts a distance, and nothing uses it.
+        return {key: one for key, one in found.items() if key[0] != rbt.DISTANCE}
 
-    def topology(path: Path) -> Mapping[Any, Any]:
-        return of(rbt.parse(text_of(path), str(path), rbt.TOPOLOGY))
-
-    texts = [
-        _recorded(OUTPUTS / "amd-published" / "rocm-bandwidth-test-2.6.0-mi50.txt", read),
-        Text("-t", amd.rocm_bandwidth_test(rbt.TOPOLOGY, gpus=3), topology),
-    ]
+    texts = [_recorded(OUTPUTS / "amd-published" / "rocm-bandwidth-test-2.6.0-mi50.txt", read)]
     # A pair without a way has none.
     return Reader("rocm_bandwidth_test", texts, exchangeable=True, together=2,
                   may_lack=lambda key: isinstance(key, tuple))  # fmt: skip

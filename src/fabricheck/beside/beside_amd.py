@@ -18,9 +18,6 @@ from fabricheck.beside.cases import (
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb
 
-#: The set of all GPUs but GPU 0 in `Cell`s of TransferBench; their number is known when it runs.
-OTHERS = "all others"
-
 
 def _tb(launch: str, *place: str) -> Cell:
     return Cell("transferbench", place, f"transferbench-{launch}")
@@ -138,13 +135,13 @@ BESIDE_AMD: tuple[Comparison, ...] = (
     Comparison(
         "device 0 to all others, engine",
         Ours("p2p-to-all", "engine", SET),
-        (_tb("one2all-dma", "D", OTHERS),),
+        (_tb("one2all-dma", "D", tb.ALL),),
         note=_ADDED_ONE,
     ),
     Comparison(
         "device 0 writes to all others, kernels",
         Ours("p2p-to-all", "write", SET),
-        (_tb("one2all", "G", OTHERS),),
+        (_tb("one2all", "G", tb.ALL),),
         note=f"{_ADDED_ONE}; its kernels have 4 compute units for each destination",
     ),
     Comparison(

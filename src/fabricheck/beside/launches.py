@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from fabricheck.beside.beside_amd import OTHERS
 from fabricheck.beside.beside_nvidia import BESIDE_NVIDIA
 from fabricheck.beside.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, HOST
 from fabricheck.beside.comparisons import COMPARISONS
@@ -17,9 +16,9 @@ from fabricheck.beside.outputs import (
     babelstream,
     nvbandwidth,
     p2p_test,
+    rocm_bandwidth_test,
     transferbench,
 )
-from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 
 _Named = TypeVar("_Named")
 
@@ -129,10 +128,7 @@ def _transferbench(text: str, origin: str, launch: str, devices: int) -> PlacedV
         shown = {name: one for name, one in variables.items() if name not in ("USE_GPU_DMA",)}
         return transferbench.parse_a2a(text, origin, size, shown, direct=False)
     if preset == "one2all":
-        others, by = devices - 1, variables["SWEEP_EXE"]
-        found = transferbench.parse_one_to_all(text, origin, size, devices, others, others, by)
-        total = sum(value for place, value in found.values.items() if len(place) == 2)
-        return replace(found, values={(by, OTHERS): total})
+        return transferbench.parse_one_to_all(text, origin, size, devices, variables["SWEEP_EXE"])
     if preset == "scaling":
         found = transferbench.parse_scaling(text, origin, size, _SCALING_UNITS)
     else:
@@ -142,8 +138,8 @@ def _transferbench(text: str, origin: str, launch: str, devices: int) -> PlacedV
     return replace(found, values=_with_host(found.values))
 
 
-def _rocm_bandwidth_test(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
-    found = rbt.parse(text, origin)
+def _rocm_matrices(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
+    found = rocm_bandwidth_test.parse(text, origin)
     return replace(found, values=_with_host(found.values))
 
 
@@ -204,7 +200,7 @@ TOOLS: dict[str, Tool] = {
     "rocm-bandwidth-test": Tool(
         "rocm_bandwidth_test",
         {"rocm-bandwidth-test": ""},
-        _rocm_bandwidth_test,
+        _rocm_matrices,
         limit_s=180,
         runtimes=("rocm",),
     ),

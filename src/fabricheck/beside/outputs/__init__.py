@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from fabricheck.core.errors import GarbledOutput
+from fabricheck.core.lines import Line
 
 
 @dataclass(frozen=True)
@@ -25,3 +28,28 @@ class PlacedValues:
     version: str | None = None
     devices: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+
+
+class Reader:
+    """The lines of an output, taken one after another."""
+
+    def __init__(self, lines: Sequence[Line], origin: str) -> None:
+        self.lines, self.origin, self.at = lines, origin, 0
+
+    @property
+    def over(self) -> bool:
+        """Whether no line is left."""
+        return self.at >= len(self.lines)
+
+    def take(self, what: str) -> Line:
+        """Return the next line.
+
+        :param what: its content, for the error if there is none.
+        :raises GarbledOutput: at the end of the text.
+        """
+        if self.over:
+            raise GarbledOutput(
+                self.origin, None, f"the text ends without {what}, so it is cut off"
+            )
+        self.at += 1
+        return self.lines[self.at - 1]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from fabricheck.beside.outputs import PlacedValues
-from fabricheck.core.errors import GarbledOutput
-from fabricheck.core.lines import Line, ended_lines_of, printed
+from fabricheck.beside.outputs import PlacedValues, Reader
+from fabricheck.core.lines import ended_lines_of, printed
 
 _NAME = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
 _DEVICE = re.compile(r"Device: (\d+), (.+), pciBusID: [0-9a-f]+, pciDeviceID: [0-9a-f]+, .*")
@@ -52,66 +51,57 @@ def parse(text: str, origin: str) -> PlacedValues:
     for line in lines:
         if line.text.startswith("Cuda failure"):
             raise line.garbled(f"the test ended with '{line.text}'")
-    return _Reader(origin, lines).result()
+    return _read(Reader(lines, origin))
 
 
-class _Reader:
-    def __init__(self, origin: str, lines: list[Line]) -> None:
-        self.origin, self.lines = origin, lines
-        self.at = 0
+def _read(reader: Reader) -> PlacedValues:
+    line = reader.take("the name of the test")
+    if line.text.strip() != _NAME:
+        raise line.garbled("it is not an output of p2pBandwidthLatencyTest")
+    devices: list[str] = []
+    no_access = set()
+    while (line := reader.take(f"'{CONNECTIVITY}'")).text.strip() != CONNECTIVITY:
+        text = line.text.strip()
+        if match := _DEVICE.fullmatch(text):
+            if int(match[1]) != len(devices):
+                raise line.garbled(f"device {match[1]} does not follow the one before")
+            devices.append(match[2])
+        elif match := _NO_ACCESS.fullmatch(text):
+            no_access.add((int(match[1]), int(match[2])))
+    if not devices:
+        raise line.garbled("it names no device")
+    values: dict[tuple[str | int, ...], float] = {}
+    for title in TITLES:
+        if title != CONNECTIVITY:
+            line = reader.take(f"'{title}'")
+            if line.text.strip() != title:
+                raise line.garbled(f"'{title}' is not in its place")
+        heads = (DEVICE_CLOCK, HOST_CLOCK) if "Latency" in title else (BANDWIDTH,)
+        for head in heads:
+            for row, cells in enumerate(_matrix(reader, title, head, len(devices))):
+                for column, value in enumerate(cells):
+                    if (row, column) not in no_access:
+                        values[title, head, row, column] = value
+    line = reader.take("its last note")
+    if not line.text.strip().startswith(_END):
+        raise line.garbled("its last note is not in its place")
+    return PlacedValues(values, devices=tuple(devices))
 
-    def garbled(self, reason: str) -> GarbledOutput:
-        number = self.lines[self.at].number if self.at < len(self.lines) else None
-        return GarbledOutput(self.origin, number, reason)
 
-    def next(self, wanted: str) -> str:
-        if self.at >= len(self.lines):
-            raise self.garbled(f"the text ends without {wanted}, so it is cut off")
-        text = self.lines[self.at].text.strip()
-        self.at += 1
-        return text
-
-    def result(self) -> PlacedValues:
-        if self.next("the name of the test") != _NAME:
-            raise self.garbled("it is not an output of p2pBandwidthLatencyTest")
-        devices: list[str] = []
-        no_access = set()
-        while (text := self.next(f"'{CONNECTIVITY}'")) != CONNECTIVITY:
-            if match := _DEVICE.fullmatch(text):
-                if int(match[1]) != len(devices):
-                    raise self.garbled(f"device {match[1]} does not follow the one before")
-                devices.append(match[2])
-            elif match := _NO_ACCESS.fullmatch(text):
-                no_access.add((int(match[1]), int(match[2])))
-        if not devices:
-            raise self.garbled("it names no device")
-        values: dict[tuple[str | int, ...], float] = {}
-        for title in TITLES:
-            if title != CONNECTIVITY and self.next(f"'{title}'") != title:
-                raise self.garbled(f"'{title}' is not in its place")
-            heads = (DEVICE_CLOCK, HOST_CLOCK) if "Latency" in title else (BANDWIDTH,)
-            for head in heads:
-                for row, cells in enumerate(self._matrix(title, head, len(devices))):
-                    for column, value in enumerate(cells):
-                        if (row, column) not in no_access:
-                            values[title, head, row, column] = value
-        if not self.next("its last note").startswith(_END):
-            raise self.garbled("its last note is not in its place")
-        return PlacedValues(values, devices=tuple(devices))
-
-    def _matrix(self, title: str, head: str, count: int) -> list[list[float]]:
-        columns = [str(index) for index in range(count)]
-        if self.next(f"the columns of '{title}'").split() != [head, *columns]:
-            raise self.garbled(f"the columns of '{title}' are damaged")
-        rows = []
-        for index in range(count):
-            first, *words = self.next(f"row {index} of '{title}'").split()
-            form = _LINKED if title == CONNECTIVITY else _VALUE
-            values = [printed(word) if form.fullmatch(word) else None for word in words]
-            numbers = [one.value for one in values if one is not None]
-            if first != str(index) or len(words) != count or len(numbers) != count:
-                raise self.garbled(f"row {index} of '{title}' is damaged")
-            if title != CONNECTIVITY and min(numbers) <= 0:
-                raise self.garbled(f"row {index} of '{title}' has a value that is not positive")
-            rows.append(numbers)
-        return rows
+def _matrix(reader: Reader, title: str, head: str, count: int) -> list[list[float]]:
+    line = reader.take(f"the columns of '{title}'")
+    if line.words != [head, *map(str, range(count))]:
+        raise line.garbled(f"the columns of '{title}' are damaged")
+    rows = []
+    for index in range(count):
+        line = reader.take(f"row {index} of '{title}'")
+        first, *words = line.words
+        form = _LINKED if title == CONNECTIVITY else _VALUE
+        values = [printed(word) if form.fullmatch(word) else None for word in words]
+        numbers = [one.value for one in values if one is not None]
+        if first != str(index) or len(words) != count or len(numbers) != count:
+            raise line.garbled(f"row {index} of '{title}' is damaged")
+        if title != CONNECTIVITY and min(numbers) <= 0:
+            raise line.garbled(f"row {index} of '{title}' has a value that is not positive")
+        rows.append(numbers)
+    return rows

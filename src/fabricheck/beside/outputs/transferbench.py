@@ -1,4 +1,4 @@
-"""Parser of TransferBench's presets p2p, a2a, one2all and scaling, as text or CSV.
+"""Parser of the text of TransferBench's presets p2p, a2a, one2all and scaling.
 
 Bandwidths are in GB/s (1e9 bytes per second), means over the iterations, and count bytes once. Rows
 are sources, columns destinations. Sources of the format: TransferBench.cpp of 1.52, which calls
@@ -11,9 +11,8 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 
-from fabricheck.beside.outputs import PlacedValues
+from fabricheck.beside.outputs import PlacedValues, Reader
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of
 
@@ -26,15 +25,16 @@ ALONE, BESIDE, BOTH = "alone", "beside", "both"
 #: Places of a2a: the sum of the transfers' rates, and all bytes over the host's time.
 SUM, BY_HOST = ("sum",), ("by host's clock",)
 
+#: The destination of one2all: all GPUs but GPU 0.
+ALL = "all others"
+
 #: The row of scaling with the highest value over all numbers of compute units.
 BEST = "best"
 
-_VERSION = re.compile(
-    r"(?:EnvVar,Value,Description,\()?TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?\b(.*)"
-)
+_VERSION = re.compile(r"TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?\b(.*)")
 _ERROR = re.compile(r"(?:^\[ERROR\]\s*|(?=Encountered HIP error))(.*)")
-_SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *(?:=|,) *([^ ,]+) *(?::|,).*")
-_WORD = re.compile(r"[CG]PU \d\d|[^\s,]+")
+_SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *= *([^ ,]+) *:.*")
+_WORD = re.compile(r"[CG]PU \d\d|\S+")
 _TWO, _THREE = re.compile(r"[0-9]+\.[0-9]{2}"), re.compile(r"[0-9]+\.[0-9]{3}")
 _MATRIX = re.compile(
     r"(Uni|Bi)directional copy peak bandwidth GB/s "
@@ -56,7 +56,6 @@ _ONE_TO_ALL = re.compile(
     r"|Bytes to copy: (?P<bytes>\d+) from GPU (?P<root>\d+) using "
     r"(?P<kind>DMA|GFX) (?:\(\d+ CUs\) )?\[Sweeping \d+ to \d+ parallel writes\]"
 )
-_GROUP = re.compile(r"\(G(\d+) ([GD])(\d+) G(\d+)\)")
 _BEST_CELL = re.compile(r"([0-9]+\.[0-9]{2})\( *(\d+)\)")
 
 
@@ -80,11 +79,8 @@ def parse_p2p(
     reader.require_settings(
         {"USE_REMOTE_READ": str(int(remote_read)), "USE_GPU_DMA": str(int(executor == "DMA"))}
     )
-    line, match = reader.find(
-        re.compile(r"Bytes Per Direction([ ,])(\d+)"), "'Bytes Per Direction'"
-    )
-    csv = match[1] == ","
-    reader.require_size(line, int(match[2]), size)
+    line, match = reader.find(re.compile(r"Bytes Per Direction (\d+)"), "'Bytes Per Direction'")
+    reader.require_size(line, int(match[1]), size)
     values: dict[tuple[str | int, ...], float] = {}
     for part in ("Uni", "Bi"):
         line = reader.take(f"the matrix '{part}directional'")
@@ -100,7 +96,7 @@ def parse_p2p(
                 f"it is of '{found[2]} read / {found[3]} write' by {found[4]}, not of "
                 f"'{'Remote' if remote_read else 'Local'} read' by {executor}"
             )
-        names, found_values = _matrix(reader, part, csv, remote_read)
+        names, found_values = _matrix(reader, part, remote_read)
         values |= found_values
     _require_executors(line, names, values, remote_read)
     reader.end()
@@ -142,14 +138,13 @@ def _require_executors(
 
 
 def _matrix(
-    reader: _Reader, part: str, csv: bool, remote_read: bool
+    reader: _Reader, part: str, remote_read: bool
 ) -> tuple[list[str], dict[tuple[str | int, ...], float]]:
     line = reader.take("the names of the columns")
     corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
     found, *names = _words(line)
     if found != corner or not names or names != _device_names(names):
         raise line.garbled(f"'{line.text.strip()}' are not names of columns")
-    _require_commas(line, len(names) + 1 if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
     arrows = ("->",) if part == "Uni" else ("->", "<-", "<->")
     rows: dict[str, list[float | None]] = {}
@@ -160,7 +155,6 @@ def _matrix(
             words = _words(line)
             if words[:2] != [source, arrow] or len(words) != len(names) + 2:
                 raise line.garbled(f"it is not the row '{source} {arrow}' of {len(names)} devices")
-            _require_commas(line, len(names) + 1 if csv else 0)
             rows[arrow] = [_value(line, word, _TWO) for word in words[2:]]
         if part == "Bi":
             _require_sums(line, rows)
@@ -175,8 +169,7 @@ def _matrix(
                     kinds[f"{source[:3]}->{target[:3]}"].append(cell)
                 if source == target and part == "Bi":
                     raise line.garbled(f"{source} has a value with itself")
-    if not csv:
-        _require_averages(reader, part, kinds)
+    _require_averages(reader, part, kinds)
     return names, values
 
 
@@ -239,13 +232,11 @@ def parse_a2a(
         raise line.garbled(f"'{line.text.strip()}' are not names of GPUs, STotal and Actual")
     if devices != _device_names(devices) or devices[0][:3] != "GPU":
         raise line.garbled(f"'{line.text.strip()}' does not name the GPUs in order")
-    csv = "," in line.text
-    _require_commas(line, len(names) if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
     columns: dict[str, list[float]] = {name: [] for name in devices}
     sums = []
     for source in devices:
-        line, cells = _row(reader, source, len(names), csv)
+        line, cells = _row(reader, source, len(names))
         known = [cell for cell in cells[:-2] if cell is not None]
         _require_sum(line, cells[-2], known)
         sums.append(cells[-2] or 0.0)
@@ -253,7 +244,7 @@ def parse_a2a(
             if cell is not None:
                 values[source, target] = cell
                 columns[target].append(cell)
-    line, cells = _row(reader, "RTotal", len(names) + 1, csv)
+    line, cells = _row(reader, "RTotal", len(names) + 1)
     for target, cell in zip(devices, cells, strict=False):
         _require_sum(line, cell, columns[target])
     _require_sum(line, cells[-3], sums)
@@ -277,12 +268,11 @@ def parse_a2a(
     return PlacedValues(values, reader.version, tuple(devices))
 
 
-def _row(reader: _Reader, name: str, cells: int, csv: bool) -> tuple[Line, list[float | None]]:
+def _row(reader: _Reader, name: str, cells: int) -> tuple[Line, list[float | None]]:
     line = reader.take(f"the row '{name}'")
     words = _words(line)
     if words[0] != name or len(words) != cells + 1:
         raise line.garbled(f"it is not the row '{name}' with {cells} values")
-    _require_commas(line, cells if csv else 0)
     return line, [_value(line, word, _THREE) for word in words[1:]]
 
 
@@ -293,16 +283,15 @@ def _require_sum(line: Line, told: float | None, parts: Sequence[float]) -> None
 
 
 def parse_one_to_all(
-    text: str, origin: str, size: int, gpus: int, fewest: int, most: int, executor: str = "G"
+    text: str, origin: str, size: int, gpus: int, executor: str = "G"
 ) -> PlacedValues:
-    """Parse preset ``one2all``, or ``pcopy`` of 1.52: copies from GPU 0 to sets of other GPUs.
+    """Parse preset ``one2all``, or ``pcopy`` of 1.52: copies from GPU 0 to all other GPUs.
 
-    Values are by executor, set and destination: ``("G", "1,2,3", 2)``; the sum of the set is at
-    ``("G", "1,2,3")``. Only 1.52 prints the bytes.
+    The value, at ``(executor, ALL)``, is the sum of the rates. Only 1.52 prints the bytes.
 
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
-    :param gpus: the number of GPUs; sets have from ``fewest`` to ``most`` of them.
+    :param gpus: the number of GPUs.
     :param executor: ``G`` for kernels or ``D`` for engines, of GPU 0.
     :raises GarbledOutput: when the text is cut off or damaged.
     :raises OtherRunError: when it is of another run or an older version.
@@ -317,53 +306,25 @@ def parse_one_to_all(
     if (by, root) != (executor, "0"):
         raise line.other_run(f"it is not from GPU 0 by {executor}")
     line = reader.take("the names of the columns")
-    csv = "," in line.text
-    names = [f"GPU {other}" for other in range(1, gpus)]
-    if re.findall(r"GPU \d+", line.text) != names or _bare(line) != names:
+    others = range(1, gpus)
+    if line.words != [word for other in others for word in ("GPU", str(other))]:
         raise line.other_run(f"its columns are not those of {gpus} GPUs without GPU 0")
-    if not csv:
-        reader.rule("-")
-    wanted = [
-        tuple(sorted(chosen))
-        for count in range(fewest, most + 1)
-        for chosen in sorted(
-            combinations(range(1, gpus), count), key=lambda chosen: sum(1 << one for one in chosen)
-        )
-    ]
-    values: dict[tuple[str | int, ...], float] = {}
-    for chosen in wanted:
-        line = reader.take(f"the row of the GPUs {_set(chosen)}")
-        left, _, right = line.text.partition(" (")
-        words = left.replace(",", " ").split()
-        groups = _GROUP.findall(f"({right}")
-        told = tuple(int(target) for *_, target in groups)
-        if told != chosen:
-            raise line.garbled(f"it is not the row of copies from GPU 0 to {_set(chosen)}")
-        if " ".join(f"(G0 {executor}0 G{one})" for one in chosen) != f"({right}".strip():
-            raise line.garbled("the text after its values does not describe its copies")
-        if len(words) != len(chosen) + 2 or words[-2] != str(len(chosen)):
-            raise line.garbled(f"it does not have {len(chosen)} values and their number")
-        _require_commas(line, len(names) if csv else 0)
-        if not words[-1].isdecimal():
-            raise line.garbled(f"{words[-1]} is not a number of compute units")
-        for target, word in zip(chosen, words, strict=False):
-            value = _value(line, word, _THREE)
-            if value is None:
-                raise line.garbled(f"GPU {target} has no value")
-            values[executor, _set(chosen), target] = value
-        values[executor, _set(chosen)] = sum(
-            values[executor, _set(chosen), target] for target in chosen
-        )
+    reader.rule("-")
+    line = reader.take("the row of all other GPUs")
+    left, _, copies = line.text.partition(" (")
+    words = left.split()
+    if f"({copies}".strip() != " ".join(f"(G0 {executor}0 G{other})" for other in others):
+        raise line.garbled("it is not the row of copies from GPU 0 to all others")
+    if len(words) != len(others) + 2 or words[-2] != str(len(others)):
+        raise line.garbled(f"it does not have {len(others)} values and their number")
+    if not words[-1].isdecimal():
+        raise line.garbled(f"{words[-1]} is not a number of compute units")
+    rates = [_value(line, word, _THREE) for word in words[:-2]]
+    known = [rate for rate in rates if rate is not None]
+    if len(known) < len(rates):
+        raise line.garbled("a GPU has no value")
     reader.end()
-    return PlacedValues(values, reader.version)
-
-
-def _set(chosen: Sequence[int]) -> str:
-    return ",".join(map(str, chosen))
-
-
-def _bare(line: Line) -> list[str]:
-    return [" ".join(one.split()) for one in re.split(r"(?=GPU)|,", line.text) if one.strip()]
+    return PlacedValues({(executor, ALL): sum(known)}, reader.version)
 
 
 def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
@@ -389,19 +350,16 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     if line.text != "- All numbers reported as GB/sec":
         raise line.garbled("it does not say that all numbers are GB/sec")
     line = reader.take("the names of the columns")
-    head, *found = line.text.replace(",", " ").split()
+    head, *found = line.words
     names = [f"{one[:3]} {one[3:]}" for one in found]
     if head != "NumCUs" or not names or names != _device_names(names):
         raise line.garbled(f"'{line.text.strip()}' are not names of columns")
-    csv = "," in line.text
-    _require_commas(line, len(names) if csv else 0)
     values: dict[tuple[str | int, ...], float] = {}
     for units in range(1, most + 1):
         line = reader.take(f"the row of {units} compute units")
         words = _words(line)
         if words[0] != str(units) or len(words) != len(names) + 1:
             raise line.garbled(f"it is not the row of {units} compute units")
-        _require_commas(line, len(names) if csv else 0)
         for name, word in zip(names, words[1:], strict=True):
             value = _value(line, word, _TWO)
             if value is None:
@@ -409,9 +367,8 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
             values[units, name] = value
     line = reader.take("the row 'Best'")
     cells = _BEST_CELL.findall(line.text)
-    if _BEST_CELL.sub("", line.text).replace(",", " ").split() != ["Best"]:
+    if _BEST_CELL.sub("", line.text).split() != ["Best"]:
         raise line.garbled("it is not the row 'Best'")
-    _require_commas(line, len(names) if csv else 0)
     if len(cells) != len(names):
         raise line.garbled(f"it has {len(cells)} values, not {len(names)}")
     for name, (told, units) in zip(names, cells, strict=True):
@@ -434,11 +391,6 @@ def _device_names(names: Sequence[str]) -> list[str]:
     return [*(f"CPU {i:02d}" for i in range(cpus)), *(f"GPU {i:02d}" for i in range(gpus))]
 
 
-def _require_commas(line: Line, count: int) -> None:
-    if line.text.count(",") != count:
-        raise line.garbled(f"it has {line.text.count(',')} commas, not {count}")
-
-
 def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
     if word == "N/A":
         return None
@@ -451,9 +403,9 @@ def _dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-class _Reader:
+class _Reader(Reader):
     def __init__(self, text: str, origin: str) -> None:
-        self.origin, self.lines = origin, ended_lines_of(text, origin)
+        super().__init__(ended_lines_of(text, origin), origin)
         for line in self.lines:
             if "mismatch" in line.text and ("ERROR" in line.text or "nexpected" in line.text):
                 raise line.wrong_data(f"TransferBench found wrong data: {line.text.strip()}")
@@ -463,7 +415,6 @@ class _Reader:
         if newer:
             self.origin += f" of TransferBench {self.version} (known up to {_dotted(NEWEST)})"
             self.lines = [replace(line, origin=self.origin) for line in self.lines]
-        self.at = 0
 
     def _require_version(self) -> tuple[str, bool]:
         """Return the version, and whether its format may be another than the known ones."""
@@ -493,22 +444,13 @@ class _Reader:
 
     def find(self, form: re.Pattern[str], what: str) -> tuple[Line, re.Match[str]]:
         """Return the next line of a form, and skip the lines before it."""
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            self.at += 1
+        while not self.over:
+            line = self.take(what)
             if match := form.fullmatch(line.text):
                 return line, match
         raise GarbledOutput(
             self.origin, None, f"it has no {what}: it is cut off, or of another preset or version"
         )
-
-    def take(self, what: str) -> Line:
-        if self.at >= len(self.lines):
-            raise GarbledOutput(
-                self.origin, None, f"the text ends without {what}, so it is cut off"
-            )
-        self.at += 1
-        return self.lines[self.at - 1]
 
     def rule(self, of: str = "=") -> None:
         line = self.take("a line below the title")
@@ -516,5 +458,5 @@ class _Reader:
             raise line.garbled(f"'{line.text}' is not the line below the title")
 
     def end(self) -> None:
-        if self.at < len(self.lines):
-            raise self.lines[self.at].garbled("it has more than one table")
+        if not self.over:
+            raise self.take("a line").garbled("it has more than one table")
