@@ -287,7 +287,8 @@ def parse_one_to_all(
 ) -> PlacedValues:
     """Parse preset ``one2all``, or ``pcopy`` of 1.52: copies from GPU 0 to all other GPUs.
 
-    The value, at ``(executor, ALL)``, is the sum of the rates. Only 1.52 prints the bytes.
+    Values are by executor and destination; the sum of all is at ``(executor, ALL)``. Only 1.52
+    prints the bytes.
 
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
@@ -319,12 +320,14 @@ def parse_one_to_all(
         raise line.garbled(f"it does not have {len(others)} values and their number")
     if not words[-1].isdecimal():
         raise line.garbled(f"{words[-1]} is not a number of compute units")
-    rates = [_value(line, word, _THREE) for word in words[:-2]]
-    known = [rate for rate in rates if rate is not None]
-    if len(known) < len(rates):
-        raise line.garbled("a GPU has no value")
+    values: dict[tuple[str | int, ...], float] = {}
+    for other, word in zip(others, words, strict=False):
+        rate = _value(line, word, _THREE)
+        if rate is None:
+            raise line.garbled(f"GPU {other} has no value")
+        values[executor, other] = rate
     reader.end()
-    return PlacedValues({(executor, ALL): sum(known)}, reader.version)
+    return PlacedValues({**values, (executor, ALL): sum(values.values())}, reader.version)
 
 
 def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
