@@ -10,8 +10,8 @@ from fabricheck.core import amounts
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison
-from fabricheck.judge.comparison.keys import Key
 from fabricheck.judge.comparison.pairing import Named
+from fabricheck.judge.comparison.values import Key
 from fabricheck.results.table import Series
 
 Item = TypeVar("Item")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, causes, differences
 from fabricheck.judge.comparison.judging import Decision, Estimate, judge
-from fabricheck.judge.comparison.keys import Key
 from fabricheck.judge.comparison.pairing import NodeChecks
-from fabricheck.judge.comparison.values import estimates
+from fabricheck.judge.comparison.values import Key, estimates
 from fabricheck.results import killed
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import PASSED, SKIPPED

@@ -11,7 +11,6 @@ from fabricheck.judge.diagnosis import evidence as gathered
 from fabricheck.judge.diagnosis.changes import changes
 from fabricheck.judge.diagnosis.components import Change, Component, components
 from fabricheck.judge.diagnosis.evidence import Explanations, Session
-from fabricheck.judge.diagnosis.further import further
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Named, Search
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
@@ -191,3 +190,47 @@ def _some(names: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(names))
     more = len(distinct) - MOST_NAMED
     return [*distinct[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+
+
+#: By check, the resources that limit its measurements, by the first words of their names.
+_LIMITS = {
+    "stream_local": ("memory of device", "kernels of device"),
+    "p2p_engine": ("copy engine of copies device", "link ", "latency of copies", "latency of link"),
+    "p2p_kernel": ("link ", "accesses of kernels"),
+    "memcpy_near": ("host link",),
+    "memcpy_near_pageable": ("pageable copies",),
+    "memcpy_numa": ("memory of domain", "interconnect"),
+    "mpi_pairs": ("copy engine of messages", "link ", "latency of messages"),
+    "pingpong_right": ("rank on device", "memory of domain"),
+    "stream_concurrent": ("memory of domain", "host reads", "host writes"),
+    "managed_zero_copy": ("host reads", "host writes"),
+}
+
+
+def further(
+    own: Component | Change,
+    equals: Sequence[Component | Change],
+    session: Session,
+    node: NodeModel | None,
+) -> list[str]:
+    """Return the checks that distinguish a component from equally good explanations.
+
+    Only checks that the session lacks are returned; none if there is no other explanation.
+    """
+    if not equals or node is None:
+        return []
+    every = [one for one in (own, *equals) if isinstance(one, Component)]
+    return [*_telling(every, session)]
+
+
+def _telling(every: Sequence[Component], session: Session) -> Iterator[str]:
+    for check, words in _LIMITS.items():
+        limited = {one.name for one in every if any(_begins(one, word) for word in words)}
+        if check not in session.documents and 0 < len(limited) < len(every):
+            yield check
+
+
+def _begins(component: Component, word: str) -> bool:
+    """Whether the name of any of a component's resources starts with a word."""
+    starts = (pattern.split("*")[0] for pattern in component.resources)
+    return any(one.startswith(word) or word.startswith(one) for one in starts)
