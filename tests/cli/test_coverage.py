@@ -66,6 +66,7 @@ def test_a_session(one_session):
             "node": None,
             "clocks": ["measured"],
             "runtimes": ["host"],
+            "programs": ["stream"],
             "series": 1,
             "comparisons": 0,
             "cases": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -71,20 +72,5 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
         "why_not": row.why_not,
         "not_testable": {where: list(reasons) for where, reasons in row.not_testable.items()},
         "partitions": list(row.partitions) if row.partitions is not None else None,
-        "ran": [
-            {
-                "where": ran.where,
-                "node": ran.node,
-                "clocks": ran.clocks,
-                "runtimes": ran.runtimes,
-                "series": ran.series,
-                "comparisons": ran.comparisons,
-                "cases": ran.cases,
-                "passed": ran.passed,
-                "failed": ran.failed,
-                "skipped": ran.skipped,
-                "without_document": ran.unread,
-            }
-            for ran in row.ran
-        ],
+        "ran": [asdict(ran) for ran in row.ran],
     }

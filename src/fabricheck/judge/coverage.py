@@ -76,78 +76,24 @@ class Experiment:
 class Ran:
     """A session's results of one experiment in one partition, on one node where nodes are known.
 
-    checks: those tagged with the experiment, and those whose document has results of it.
+    clocks, runtimes, programs: those of the documents with results. series, comparisons: how many
+    were measured, and how many documents compare a node with its model or place ranks. cases: the
+    checks that are tagged with the experiment or whose document has results of it, by result;
+    without_document: those that ran and left none.
     """
 
-    experiment: Experiment
     where: str
     node: str | None
-    checks: tuple[Check, ...]
-
-    @property
-    def cases(self) -> int:
-        """The number of checks, skipped ones included."""
-        return len(self.checks)
-
-    @property
-    def passed(self) -> int:
-        """The number of checks that passed."""
-        return sum(row.result in PASSED for row in self.checks)
-
-    @property
-    def skipped(self) -> int:
-        """The number of checks that did not run."""
-        return sum(row.result in SKIPPED for row in self.checks)
-
-    @property
-    def failed(self) -> int:
-        """The number of checks that neither passed nor were skipped."""
-        return self.cases - self.passed - self.skipped
-
-    @property
-    def unread(self) -> int:
-        """The number of checks that ran and have no usable document."""
-        return sum(row.document is None and row.result not in SKIPPED for row in self.checks)
-
-    @property
-    def series(self) -> int:
-        """The number of measured series."""
-        return sum(map(self._series_in, self._documents))
-
-    @property
-    def comparisons(self) -> int:
-        """The number of documents that compare a node with its model or place ranks."""
-        return sum(map(self._compares, self._documents))
-
-    @property
-    def clocks(self) -> list[str]:
-        """``measured``, ``simulated`` or both, of the documents with results."""
-        return sorted({document["clock"] for document in self._with_results})
-
-    @property
-    def runtimes(self) -> list[str]:
-        """The runtimes of the documents with results."""
-        return sorted({document["program"]["runtime"] for document in self._with_results})
-
-    @property
-    def programs(self) -> set[str]:
-        """The programs of the documents with results."""
-        return {document["program"]["name"] for document in self._with_results}
-
-    @property
-    def _documents(self) -> list[ResultDocument]:
-        return [row.document for row in self.checks if row.document is not None]
-
-    @property
-    def _with_results(self) -> list[ResultDocument]:
-        return [one for one in self._documents if self._series_in(one) or self._compares(one)]
-
-    def _series_in(self, document: ResultDocument) -> int:
-        name = self.experiment.made_of or self.experiment.id
-        return sum(series["experiment"] == name for series in document["series"])
-
-    def _compares(self, document: ResultDocument) -> bool:
-        return self.experiment.id in _compared(document)
+    clocks: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    programs: tuple[str, ...]
+    series: int
+    comparisons: int
+    cases: int
+    passed: int
+    failed: int
+    skipped: int
+    without_document: int
 
     @property
     def sentence(self) -> str:
@@ -158,7 +104,7 @@ class Ran:
             "passed": self.passed,
             "failed": self.failed,
             "skipped": self.skipped,
-            "without a document": self.unread,
+            "without a document": self.without_document,
         }
         parts = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
         found = f"{self.series} series"
@@ -284,15 +230,22 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     features = features_of_devices(sites)
     found = []
     for experiment in experiments():
-        ran = _ran(experiment, rows)
+        places: dict[tuple[str, str | None], list[Check]] = {}
+        for row in rows:
+            if experiment.id in _experiments_of(row):
+                # Nodes have only the scheduler's names in coverage.
+                of = row.entry or row.case
+                place = f"{row.system}:{row.partition}", of.node if of is not None else None
+                places.setdefault(place, []).append(row)
+        ran = [_ran(experiment, *place, own) for place, own in places.items()]
         have = None if able is None else able.get(experiment.id, ())
         has_check = have != () or bool(ran)
         why_not = None
         if not ran:
             why_not = _why_not(experiment, has_check, results, rows, have)
         reasons: dict[str, tuple[str, ...]] = {}
-        for where in dict.fromkeys(map(_where, rows)):
-            own = [row for one in ran if one.where == where for row in one.checks]
+        for where in dict.fromkeys(f"{row.system}:{row.partition}" for row in rows):
+            own = [row for (there, _), each in places.items() if there == where for row in each]
             told = tuple(_not_testable(experiment, features.get(where), own))
             if told:
                 reasons[where] = told
@@ -300,19 +253,30 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     return found
 
 
-def _where(row: Check) -> str:
-    return f"{row.system}:{row.partition}"
-
-
-def _ran(experiment: Experiment, rows: Iterable[Check]) -> list[Ran]:
-    by_place: dict[tuple[str, str | None], list[Check]] = {}
-    for row in rows:
-        if experiment.id in _experiments_of(row):
-            # Nodes have only the scheduler's names in coverage.
-            of = row.entry or row.case
-            node = of.node if of is not None else None
-            by_place.setdefault((_where(row), node), []).append(row)
-    return [Ran(experiment, *place, tuple(own)) for place, own in by_place.items()]
+def _ran(experiment: Experiment, where: str, node: str | None, rows: Sequence[Check]) -> Ran:
+    name = experiment.made_of or experiment.id
+    documents = [row.document for row in rows if row.document is not None]
+    series = [sum(one["experiment"] == name for one in each["series"]) for each in documents]
+    compares = [experiment.id in _compared(each) for each in documents]
+    counted = zip(documents, series, compares, strict=True)
+    with_results = [one for one, number, comparison in counted if number or comparison]
+    programs = [one["program"] for one in with_results]
+    passed = sum(row.result in PASSED for row in rows)
+    skipped = sum(row.result in SKIPPED for row in rows)
+    return Ran(
+        where,
+        node,
+        clocks=tuple(sorted({one["clock"] for one in with_results})),
+        runtimes=tuple(sorted({one["runtime"] for one in programs})),
+        programs=tuple(sorted({one["name"] for one in programs})),
+        series=sum(series),
+        comparisons=sum(compares),
+        cases=len(rows),
+        passed=passed,
+        failed=len(rows) - passed - skipped,
+        skipped=skipped,
+        without_document=sum(row.document is None and row.result not in SKIPPED for row in rows),
+    )
 
 
 def _experiments_of(row: Check) -> set[str]:
