@@ -121,6 +121,7 @@ lint: setup-test
 	.venv/bin/lint-imports --no-cache
 	.venv/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
 	.venv/bin/python ci/vocabulary.py --check
+	.venv/bin/python ci/result_schema.py --check
 	.venv/bin/python ci/ceilings.py
 
 format: setup-test

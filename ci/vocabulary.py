@@ -139,33 +139,6 @@ def header(kinds):
     return "\n".join([*out, "", "}  // namespace fabricheck"]) + "\n"
 
 
-def schema(kinds, text):
-    """Return the schema with the present words, meanings and exit codes."""
-    for kind in kinds.values():
-        if "schema" not in kind:
-            continue
-        words = [*kind["words"], *([None] if kind.get("nullable") else [])]
-        member = json.dumps(kind["schema"])
-        said = kind["meaning"]
-        if "union" not in kind and "code" not in next(iter(kind["words"].values())):
-            said += "".join(f" {word}: {one['meaning']}." for word, one in kind["words"].items())
-        made = f'{member}: {{ "description": {json.dumps(said)}, "enum": {json.dumps(words)} }}'
-        text = replaced(text, rf'{member}: \{{[^{{}}]*"enum"[^{{}}]*\}}', made)
-    ends = []
-    for word, columns in kinds["status"]["words"].items():
-        code = {"const": columns.get("code")}
-        if word == "interrupted":
-            code = {"type": "integer", "minimum": 129}
-        message = {"type": "string"} if columns.get("code") != 0 else {"const": None}
-        members = {"status": {"const": word}, "exit_code": code, "message": message}
-        if word == "running":
-            del members["message"]
-        ends.append(re.sub(r"\{(?=\S)", "{ ", re.sub(r"(?<=\S)\}", " }",
-                    json.dumps({"properties": members}))))  # fmt: skip
-    made = ",\n".join(f"        {one}" for one in ends) + "\n"
-    return replaced(text, r'(?: {8}\{ "properties": \{ "status": .*\n)+', made)
-
-
 def page(kinds, text):
     """Return the page with the present tables."""
     apart = {"exit": exits, "series": words_of_fields}
@@ -242,7 +215,6 @@ def main():
     files = {
         "src/fabricheck/core/vocabulary.py": lambda text: python(kinds),
         "src/bench/harness/vocabulary.hpp": lambda text: header(kinds),
-        "src/fabricheck/results/result-1.schema.json": lambda text: schema(kinds, text),
         "docs/result-document.md": lambda text: page(kinds, text),
     }
     others = 0

@@ -19,7 +19,6 @@ KINDS = runpy.run_path(str(ROOT / "ci/vocabulary.py"))["vocabulary"]()
 MADE = (
     "src/fabricheck/core/vocabulary.py",
     "src/bench/harness/vocabulary.hpp",
-    "src/fabricheck/results/result-1.schema.json",
     "docs/result-document.md",
 )
 

@@ -170,12 +170,12 @@ def test_a_newer_version_says_what_to_do():
     ("changes", "said"),
     [
         ({"notes": 3}, "$.notes: 3 is not of type array"),
-        ({"finished": 3}, "$.finished: 3 is not of type string or null"),
-        ({"clock": "guessed"}, "$.clock: 'guessed' is not one of"),
+        ({"finished": 3}, "$.finished: 3 is not of type null or string"),
+        ({"clock": "guessed"}, '$.clock: "guessed" is not one of'),
         ({"extra": 1}, "'extra' was unexpected"),
         (
             {"outcome": {"exit_code": 3, "status": "good", "message": None}},
-            '$.outcome: {"exit_code": 3',
+            "$.outcome.exit_code: is 3, but the outcome is good",
         ),
         ({"duration_s": -1}, "$.duration_s: -1 is less than the minimum of 0"),
     ],
@@ -234,9 +234,9 @@ def test_outcomes_without_their_cause(content, said):
             factories.series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], host_clock=None),
             "noisy: is false at 0.714 with the limit 0.1",
         ),
-        ({"stores": "cached"}, "stores: 'cached' is not one of"),
-        ({"operation": "quad"}, "operation: 'quad' is not one of"),
-        ({"experiment": "E99"}, "experiment: 'E99' is not one of"),
+        ({"stores": "cached"}, 'stores: "cached" is not one of'),
+        ({"operation": "quad"}, 'operation: "quad" is not one of'),
+        ({"experiment": "E99"}, 'experiment: "E99" is not one of'),
         ({"device_set": [0, 7], "role": "share"}, "device_set[1]: device 7 is not among"),
         ({"device_set": [0, 0], "role": "share"}, "device_set: names a member twice"),
         ({"ranks": [1]}, "ranks: rank 1 is not among the document's ranks"),
@@ -313,10 +313,10 @@ def test_noise_of_a_share_that_is_a_result_of_its_own_is_the_outcome():
     assert said in refused(factories.document(series=[share]))
 
 
-def test_what_the_quick_validator_refuses_the_other_explains():
+def test_a_value_in_a_list_is_named_by_its_index():
     content = factories.document()
     content["series"][0]["ci95"] = [1.0, "2.0"]
-    assert '$.series[0].ci95: [1.0, "2.0"] fits none of the forms' in refused(content)
+    assert '$.series[0].ci95[1]: "2.0" is not of type number.' in refused(content)
 
 
 @given(st.integers(min_value=0, max_value=len(GOOD) - 1))
@@ -418,9 +418,9 @@ def test_recorded_states_are_the_same_with_what_changed_alone(path):
 @pytest.mark.parametrize(
     ("side", "item", "value", "said"),
     [
-        ("before", "ecc", None, "$.state.before.devices[1]: 'ecc' is a required property"),
-        ("after", "index", None, "$.state.after.devices[1]: 'index' is a required property"),
-        ("after", "ecc", "on", '$.state.after.devices[1].ecc: "on" is not of type boolean or null'),
+        ("before", "ecc", None, '$.state.before.devices[1]: "ecc" is a required property'),
+        ("after", "index", None, '$.state.after.devices[1]: "index" is a required property'),
+        ("after", "ecc", "on", '$.state.after.devices[1].ecc: "on" is not of type null or boolean'),
     ],
 )
 def test_state_of_another_form_is_refused_by_its_place(side, item, value, said):

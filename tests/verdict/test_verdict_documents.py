@@ -5,7 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 import factories
@@ -53,7 +53,7 @@ def test_what_breaks_the_schema_is_refused_by_place(tmp_path, change, said):
     with pytest.raises(InvalidInputError, match=r"node1\.json: ") as refused:
         documents.read(own)
     assert said in str(refused.value)
-    with pytest.raises(jsonschema.ValidationError):
+    with pytest.raises(jsonschema_rs.ValidationError):
         validate(content)
 
 
@@ -176,7 +176,7 @@ def two_nodes(tmp_path):
 
 
 def validate(content):
-    jsonschema.Draft202012Validator(documents.schema()).validate(content)
+    jsonschema_rs.Draft202012Validator(documents.schema()).validate(content)
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "result.md"

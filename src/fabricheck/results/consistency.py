@@ -69,6 +69,9 @@ def _run(document: ResultDocument) -> Findings:
     if document["complete"] != (status in REACHED_THE_END):
         complete = "true" if document["complete"] else "false"
         yield "$.complete", f"is {complete}, but the outcome's status is {status}"
+    if status == "good" and document["outcome"]["exit_code"] != 0:
+        code = document["outcome"]["exit_code"]
+        yield "$.outcome.exit_code", f"is {code}, but the outcome is good"
     if (document["program"]["runtime"] == "sim") != (document["clock"] == "simulated"):
         runtime = document["program"]["runtime"]
         yield "$.clock", f"is {document['clock']}, but the runtime is {runtime}"

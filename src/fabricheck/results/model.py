@@ -1,9 +1,16 @@
-"""The result document as Python types; the schema describes each field."""
+"""The result document as Python types, each field with its meaning.
+
+``ci/result_schema.py`` makes ``result-1.schema.json`` of them. A member that is not required was
+added later: older documents do not have it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from annotated_types import Len, MaxLen, MinLen
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from fabricheck.core.vocabulary import (
     Better,
@@ -32,13 +39,15 @@ from fabricheck.core.vocabulary import (
 )
 from fabricheck.node.cores import format_cores
 
+Text = Annotated[str, MinLen(1)]
+
 
 class Program(TypedDict):
     """The measuring program."""
 
-    name: str
+    name: Text
     version: str
-    commit: str
+    commit: Annotated[str, "git describe --always --dirty at configure time, or 'unknown'"]
     runtime: Runtime
     compiler: str
 
@@ -46,24 +55,39 @@ class Program(TypedDict):
 class NumaDomain(TypedDict):
     """One NUMA domain of the host."""
 
-    index: int
-    cores: list[int]
-    memory_bytes: int
+    index: NonNegativeInt
+    cores: list[NonNegativeInt]
+    memory_bytes: NonNegativeInt
 
 
 class Host(TypedDict):
     """The machine that the program ran on."""
 
     hostname: str
-    scheduler_node: NotRequired[str | None]
+    scheduler_node: NotRequired[
+        Annotated[
+            Text | None,
+            "the scheduler's name of the node, as it told it the process that measured "
+            "(SLURMD_NODENAME), of a launch of ranks rank 0; null or absent where it told "
+            "none. A simulated node was simulated there.",
+        ]
+    ]
     kernel: str
     cpu_model: str
-    cores_allowed: list[int]
+    cores_allowed: Annotated[
+        list[NonNegativeInt],
+        "cores (hardware threads) this process may run on, by operating system index",
+    ]
     numa_domains: list[NumaDomain]
-    last_level_cache_bytes: int
-    page_size_bytes: int
-    numa_balancing: int | None
-    transparent_hugepage: str | None
+    last_level_cache_bytes: NonNegativeInt
+    page_size_bytes: PositiveInt
+    numa_balancing: Annotated[
+        int | None, "/proc/sys/kernel/numa_balancing, null where not readable"
+    ]
+    transparent_hugepage: Annotated[
+        str | None,
+        "the active word of /sys/kernel/mm/transparent_hugepage/enabled, null where not readable",
+    ]
 
 
 def node_name(host: Mapping[str, Any]) -> str:
@@ -86,28 +110,53 @@ def describe_ranks(document: ResultDocument) -> Iterator[str]:
 class ManagedMemory(TypedDict):
     """What the runtime reports about managed memory on a device."""
 
-    managed: bool
-    concurrent_access: bool
-    pageable_access: bool
-    xnack: bool | None
+    managed: Annotated[bool, "the device has managed memory"]
+    concurrent_access: Annotated[bool, "device and host may use it at the same time"]
+    pageable_access: Annotated[bool, "the device reaches ordinary host memory"]
+    xnack: Annotated[
+        bool | None,
+        "the device retries an access after a page fault (AMD), which page migration "
+        "needs; null where there is no such mode",
+    ]
 
 
 class Device(TypedDict):
     """One device as the runtime presents it."""
 
-    index: int
+    index: Annotated[
+        NonNegativeInt,
+        "as the runtime numbers it in this process; of a launch of ranks, which may see "
+        "different ones, in the order first seen",
+    ]
     name: str
-    arch: str
+    arch: Annotated[str, "gfx90a, sm_90, or host"]
     pci_address: str | None
-    unique_id: str | None
-    memory_bytes: int | None
-    compute_units: int | None
-    last_level_cache_bytes: int | None
-    numa_domain: int | None
-    power_cap_w: NotRequired[float | None]
-    clock_mhz: NotRequired[float | None]
-    memory_clock_mhz: NotRequired[float | None]
-    managed_memory: NotRequired[ManagedMemory | None]
+    unique_id: Annotated[str | None, "the vendor's UUID of the device, null where there is none"]
+    memory_bytes: Annotated[
+        NonNegativeInt | None, "null, as the next two, where no runtime was asked: of topology"
+    ]
+    compute_units: PositiveInt | None
+    last_level_cache_bytes: NonNegativeInt | None
+    numa_domain: Annotated[
+        int | None, "the host NUMA domain the device is attached to, null where unknown"
+    ]
+    power_cap_w: NotRequired[
+        Annotated[
+            PositiveFloat | None, "the power limit in W; null, as the next two, where not readable"
+        ]
+    ]
+    clock_mhz: NotRequired[
+        Annotated[
+            PositiveFloat | None, "the clock of the compute units in MHz, as the runtime states it"
+        ]
+    ]
+    memory_clock_mhz: NotRequired[Annotated[PositiveFloat | None, "that of the device memory"]]
+    managed_memory: NotRequired[
+        Annotated[
+            ManagedMemory | None,
+            "what the runtime says of managed memory; null where it was not asked",
+        ]
+    ]
 
 
 class Versions(TypedDict):
@@ -115,11 +164,19 @@ class Versions(TypedDict):
 
     runtime: str
     driver: str
-    mpi: NotRequired[str]
-    rccl: NotRequired[str]
-    libfabric: NotRequired[str]
-    ucx: NotRequired[str]
-    rdma_core: NotRequired[str]
+    mpi: NotRequired[
+        Annotated[str, "name and version of the MPI library, as it states them; absent without MPI"]
+    ]
+    rccl: NotRequired[Annotated[str, "version of the library RCCL or NCCL; absent without it"]]
+    libfabric: NotRequired[
+        Annotated[str, "version of libfabric, as fi_info states it; absent without it"]
+    ]
+    ucx: NotRequired[Annotated[str, "version of UCX, as ucx_info states it; absent without it"]]
+    rdma_core: NotRequired[
+        Annotated[
+            str, "version of rdma-core, by the name of its library libibverbs; absent without it"
+        ]
+    ]
 
 
 class Outcome(TypedDict):
@@ -127,41 +184,54 @@ class Outcome(TypedDict):
 
     exit_code: int | None
     status: Status
-    message: str | None
+    message: Annotated[str | None, "one sentence when the status is not good"]
 
 
 class Place(TypedDict):
     """Where an array lies."""
 
     memory: Memory
-    device: int | None
-    numa_domain: int | None
-    huge_page_bytes: NotRequired[int | None]
+    device: Annotated[int | None, "the device that holds the memory; null for host memory"]
+    numa_domain: Annotated[
+        int | None,
+        "the NUMA domain that holds the memory, where it is host memory and was proved; else null",
+    ]
+    huge_page_bytes: NotRequired[
+        Annotated[
+            NonNegativeInt | None,
+            "bytes of host memory that lie in huge pages; null or absent where the system "
+            "does not say",
+        ]
+    ]
 
 
 class HostClock(TypedDict):
     """The same samples timed by the host's clock."""
 
     median: float
-    ratio: float
-    agrees: bool
+    ratio: Annotated[float, "host clock's median over the device events' median"]
+    agrees: Annotated[bool, "true when the ratio is within 2 % of 1"]
 
 
 class Mismatch(TypedDict):
     """The first element that differs from what was expected."""
 
-    device: int | None
-    rank: NotRequired[int]
-    offset_bytes: int
-    expected: str
-    found: str
+    device: Annotated[int | None, "null where host memory was compared"]
+    rank: NotRequired[Annotated[NonNegativeInt, "the rank that compared; absent without MPI"]]
+    offset_bytes: NonNegativeInt
+    expected: Annotated[str, "the 64-bit word, hexadecimal; of elements with a datatype the number"]
+    found: Annotated[str, "as expected"]
 
 
 class Verification(TypedDict):
     """The comparison of the data at the destination after a measured sample."""
 
-    bytes_checked: int
-    errors: int
+    bytes_checked: Annotated[
+        NonNegativeInt,
+        "bytes of the destination that were compared after a measured sample, where it "
+        "lies; of a pointer chase those of the word it arrived at",
+    ]
+    errors: Annotated[NonNegativeInt, "elements that differ"]
     first_mismatch: Mismatch | None
     by: NotRequired[ComparedBy]
 
@@ -172,191 +242,354 @@ class Series(TypedDict):
     experiment: Experiment
     operation: Operation
     role: Role
-    device: int | None
-    device_set: list[int]
+    device: Annotated[
+        int | None, "the device that executes; null for a sum, and for messages between ranks"
+    ]
+    device_set: Annotated[
+        list[NonNegativeInt],
+        "all devices active at the same time; of a single pair the source's first (of a "
+        "copy within a peer's memory: the device that executes). Of ranks the devices "
+        "they use; empty where they use none.",
+    ]
     source: Place
     destination: Place
     engine: Engine
-    engines: NotRequired[int | None]
+    engines: NotRequired[
+        Annotated[
+            PositiveInt | None,
+            "how many copy engines share one copy; null where none does or the number is "
+            "not known, absent in documents from before it was recorded",
+        ]
+    ]
     stores: NotRequired[Stores | None]
     loads: NotRequired[Loads | None]
     movement: NotRequired[Movement | None]
     direction: Direction
     distance: NotRequired[Distance | None]
-    ranks: NotRequired[list[int] | None]
+    ranks: NotRequired[
+        Annotated[
+            Annotated[list[NonNegativeInt], MinLen(1)] | None,
+            "the ranks that take part, in order; of a pair the source's first. Null or "
+            "absent without MPI.",
+        ]
+    ]
     datatype: NotRequired[Datatype | None]
-    placement: NotRequired[str | None]
-    in_place: NotRequired[bool | None]
-    bytes: int
-    bytes_moved: int
+    placement: NotRequired[
+        Annotated[
+            Text | None,
+            "of E6: how the ranks were placed, by a name of the node model's placements, or "
+            "given; null or absent elsewhere",
+        ]
+    ]
+    in_place: NotRequired[
+        Annotated[
+            bool | None,
+            "of RCCL and NCCL: whether a rank receives where it sends from; null or absent "
+            "elsewhere",
+        ]
+    ]
+    bytes: Annotated[
+        PositiveInt, "size of one array or message; of a pointer chase the array chased through"
+    ]
+    bytes_moved: Annotated[
+        PositiveInt,
+        "bytes counted per operation, by the convention of bytes_counted; of all "
+        "devices for a sum. Of a pointer chase those of one load.",
+    ]
     bytes_counted: BytesCounted
     regime: Regime
-    block_size: int | None
-    elements: NotRequired[int | None]
-    grid: NotRequired[int | None]
-    batch: int
-    passes: NotRequired[int | None]
+    block_size: Annotated[int | None, "threads per block; null without a kernel"]
+    elements: NotRequired[
+        Annotated[
+            int | None,
+            "elements of 16 bytes a thread of a kernel; null without a kernel, absent in "
+            "documents from before it was recorded",
+        ]
+    ]
+    grid: NotRequired[
+        Annotated[
+            PositiveInt | None,
+            "blocks of a launch of a kernel that loops over the arrays, and so the most "
+            "compute units at work; null without a kernel and where the blocks cover the "
+            "arrays, absent in documents from before it was recorded",
+        ]
+    ]
+    batch: Annotated[PositiveInt, "operations per sample; of a pointer chase loads"]
+    passes: NotRequired[
+        Annotated[
+            PositiveInt | None,
+            "how many of a sample's operations one launch of a kernel makes; null or absent "
+            "without a kernel, and in documents from before it was recorded",
+        ]
+    ]
     unit: SeriesUnit
     better: Better
-    samples: list[float]
+    samples: Annotated[
+        Annotated[list[float], MinLen(1)], "every sample, in order of measurement, in 'unit'"
+    ]
     median: float
-    p99: NotRequired[float | None]
-    mad: float
-    ci95: list[float] | None
-    relative_half_width: float | None
-    host_clock: HostClock | None
-    noisy: bool
+    p99: NotRequired[
+        Annotated[
+            PositiveFloat | None,
+            "of latencies between nodes: the time that 99 % of single messages do not "
+            "exceed; null or absent elsewhere",
+        ]
+    ]
+    mad: Annotated[NonNegativeFloat, "median absolute deviation from the median, not scaled"]
+    ci95: Annotated[
+        Annotated[list[float], Len(2, 2)] | None,
+        "interval of at least 95 % confidence for the median, from order statistics; "
+        "null with fewer than six samples",
+    ]
+    relative_half_width: Annotated[
+        float | None, "half the width of ci95 over the median; null without ci95"
+    ]
+    host_clock: Annotated[
+        HostClock | None,
+        "the same samples by the host's clock; null for a simulated clock, for a share, "
+        "and where the samples themselves are by the host's clock",
+    ]
+    noisy: Annotated[bool, "true when relative_half_width is above the noise limit of the run"]
     verification: Verification
 
 
 class NodeOverlay(TypedDict):
     """The overlay that changed a simulated node."""
 
-    name: str
-    content: dict[str, Any]
+    name: Text
+    content: Annotated[dict[str, Any], "the overlay file as a whole"]
 
 
 class SimulatedNode(TypedDict):
     """The node model that was simulated."""
 
-    name: str
-    digest: str
-    overlay: NodeOverlay | None
+    name: Text
+    digest: Annotated[str, "SHA-256 of the model's file"]
+    overlay: Annotated[
+        NodeOverlay | None, "what changed the node; null for the node as its model says"
+    ]
 
 
 class NetworkPlace(TypedDict):
     """Where a NIC is in the network."""
 
-    group: str
-    switch: str
-    port: str | None
+    group: Text
+    switch: Text
+    port: Text | None
 
 
 class UsedNic(TypedDict):
     """A NIC whose counters moved with a rank's messages, and the part of the bytes it sent."""
 
-    name: str
-    part: float
+    name: Text
+    part: PositiveFloat
 
 
 class RankNetwork(TypedDict):
     """What a rank's messages left its node by, as counters and open files showed."""
 
-    nics: list[UsedNic]
+    nics: Annotated[
+        list[UsedNic],
+        "the NICs, or interfaces of the kernel's stack, whose counters moved with its "
+        "messages, the busiest first, with the part of the bytes that each sent. Empty "
+        "where none moved or none can be read.",
+    ]
     transport: Transport | None
-    provider: str | None
-    place: NetworkPlace | None
+    provider: Annotated[
+        Text | None,
+        "the driver of the NICs that the process keeps open: cxi or verbs; tcp where it "
+        "keeps none and the kernel's counters moved. Null where it cannot be told.",
+    ]
+    place: Annotated[
+        NetworkPlace | None,
+        "group, switch and port of the busiest NIC, where its address or the places "
+        "given to the program tell them",
+    ]
 
 
 class Rank(TypedDict):
     """The cores, memory, devices and network of one rank of a launch."""
 
-    rank: int
-    host: str
-    cores: list[int]
-    numa_domain: int | None
-    memory_domain: int | None
-    visible_devices: list[int]
-    device: int | None
-    network: NotRequired[RankNetwork | None]
+    rank: NonNegativeInt
+    host: Annotated[str, "name of its machine"]
+    cores: Annotated[list[NonNegativeInt], "cores it may run on, by operating system index"]
+    numa_domain: Annotated[
+        int | None, "the NUMA domain of all those cores; null when there are several"
+    ]
+    memory_domain: Annotated[
+        int | None,
+        "the NUMA domain on which memory was found that it allocated; null when the "
+        "system does not say",
+    ]
+    visible_devices: Annotated[
+        list[NonNegativeInt], "indices in devices, in the order of the rank's own numbers"
+    ]
+    device: Annotated[
+        NonNegativeInt | None, "index in devices of the one it uses; null without one"
+    ]
+    network: NotRequired[
+        Annotated[
+            RankNetwork | None,
+            "of a rank with messages to other nodes: what they left its node by, read back "
+            "before any rate was measured. Null or absent elsewhere.",
+        ]
+    ]
 
 
 class NicPcie(TypedDict):
     """The PCIe link of a NIC as it is, and the most that the NIC itself allows."""
 
-    gt_per_s: float | None
-    width: int | None
-    gt_per_s_max: float | None
-    width_max: int | None
+    gt_per_s: PositiveFloat | None
+    width: PositiveInt | None
+    gt_per_s_max: PositiveFloat | None
+    width_max: PositiveInt | None
 
 
 class NodeNic(TypedDict):
     """A NIC of a node; null where the kernel does not tell it, with the reason in absent."""
 
-    node: str
-    name: str
-    kind: NotRequired[Literal["cxi", "infiniband", "net"]]
-    interface: NotRequired[str | None]
-    address: NotRequired[str | None]
-    pci_address: NotRequired[str | None]
-    numa_domain: NotRequired[int | None]
-    near_devices: NotRequired[list[str]]
+    node: Annotated[Text, "the scheduler's name of the node, else its host name"]
+    name: Annotated[Text, "the kernel's name of it: cxi0, mlx5_0, or that of the interface"]
+    kind: NotRequired[
+        Annotated[
+            Literal["cxi", "infiniband", "net"],
+            "by the class of the kernel that has it. cxi: Slingshot. infiniband: InfiniBand "
+            "and RoCE. net: Ethernet, listed where a node has neither.",
+        ]
+    ]
+    interface: NotRequired[Annotated[Text | None, "the kernel's network interface on it"]]
+    address: NotRequired[
+        Annotated[
+            Text | None, "the MAC address of that interface; of InfiniBand the GUID of the NIC"
+        ]
+    ]
+    pci_address: NotRequired[Text | None]
+    numa_domain: NotRequired[NonNegativeInt | None]
+    near_devices: NotRequired[
+        Annotated[
+            list[Text],
+            "PCI addresses of the devices with which it shares the most PCIe bridges; empty "
+            "where it shares none",
+        ]
+    ]
     state: NotRequired[Literal["up", "down"] | None]
-    gbit_per_s: NotRequired[float | None]
-    mtu_bytes: NotRequired[int | None]
-    pcie: NotRequired[NicPcie]
-    firmware: NotRequired[str | None]
-    driver: NotRequired[str | None]
-    place: NotRequired[NetworkPlace | None]
-    loopback_gbs: NotRequired[float | None]
-    errors: NotRequired[dict[str, list[int]]]
-    absent: NotRequired[list[Absent]]
+    gbit_per_s: NotRequired[
+        Annotated[PositiveFloat | None, "the present rate of its link to the network, in Gb/s"]
+    ]
+    mtu_bytes: NotRequired[
+        Annotated[
+            PositiveInt | None,
+            "of CXI the largest packet of high-performance traffic, else that of the interface",
+        ]
+    ]
+    pcie: NotRequired[
+        Annotated[NicPcie, "its PCIe link at present, and the most that it allows itself"]
+    ]
+    firmware: NotRequired[Text | None]
+    driver: NotRequired[
+        Annotated[Text | None, "name and, where it states one, version of its driver"]
+    ]
+    place: NotRequired[
+        Annotated[
+            NetworkPlace | None,
+            "its group, switch and port in the network, where its fabric tells them",
+        ]
+    ]
+    loopback_gbs: NotRequired[
+        Annotated[
+            PositiveFloat | None,
+            "what a vendor's loopback reached, in GB/s; null or absent without one",
+        ]
+    ]
+    errors: NotRequired[
+        Annotated[
+            dict[str, Annotated[list[NonNegativeInt], Len(2, 2)]],
+            "by counter (docs/network.md) its value before and after. Only those that can be read.",
+        ]
+    ]
+    absent: NotRequired[Annotated[list[Absent], "what is not known of it, each with the reason"]]
 
 
 class Skipped(TypedDict):
     """An operation that was requested but cannot be measured on this node."""
 
-    operation: str
-    reason: str
+    operation: Text
+    reason: Text
 
 
 class NicOfRounds(TypedDict):
     """The NIC beside a rank; the name is null where it is not known."""
 
-    name: str | None
+    name: Annotated[Text | None, "null where it is not known"]
     place: NetworkPlace | None
 
 
 class NodeOfRounds(TypedDict):
     """A node of a launch over many, its ranks and the NIC beside each."""
 
-    node: str
-    ranks: list[int]
-    nics: list[NicOfRounds]
+    node: Annotated[Text, "the scheduler's name of the node, else its host's"]
+    ranks: Annotated[list[NonNegativeInt], MinLen(1)]
+    nics: Annotated[list[NicOfRounds], "the NIC beside each of its ranks"]
 
 
 class MeasuredRound(TypedDict):
     """Pairs of nodes at the same time; the columns have a list for each pair, by NIC."""
 
-    phase: int
+    phase: Annotated[
+        int,
+        "1: every node with partners in turn. 2: suspects again, with partners that "
+        "proved good, and pairs that were low.",
+    ]
     distance: Distance | None
-    seconds: float
-    pairs: list[list[int]]
-    out: list[list[float | None]]
-    back: list[list[float | None]]
-    together_out: list[list[float | None]]
-    together_back: list[list[float | None]]
-    both: list[list[float | None]]
-    latency: list[list[float | None]]
+    seconds: Annotated[NonNegativeFloat, "from the command to the last result"]
+    pairs: list[Annotated[list[NonNegativeInt], Len(2, 2)]]
+    out: Annotated[
+        list[list[PositiveFloat | None]],
+        "GB/s from the first node of the pair to the second, each NIC apart",
+    ]
+    back: Annotated[list[list[PositiveFloat | None]], "the same from the second to the first"]
+    together_out: Annotated[
+        list[list[PositiveFloat | None]], "as out, of all NICs of the node at the same time"
+    ]
+    together_back: Annotated[
+        list[list[PositiveFloat | None]], "as back, of all NICs at the same time"
+    ]
+    both: Annotated[
+        list[list[PositiveFloat | None]],
+        "the sum of both directions at once, GB/s, of all NICs at the same time",
+    ]
+    latency: Annotated[
+        list[list[PositiveFloat | None]], "half a round trip of a small message, us, each NIC apart"
+    ]
 
 
 class LeftOut(TypedDict):
     """A node that was not measured, or from a round on not any more."""
 
-    node: str
-    round: int | None
-    reason: str
+    node: Text
+    round: Annotated[NonNegativeInt | None, "index of the round; null before the first"]
+    reason: Text
 
 
 class FailedMessages(TypedDict):
     """Messages of a pair of NICs that failed."""
 
-    round: int
-    nodes: list[int]
-    nic: int
-    reason: str
+    round: NonNegativeInt
+    nodes: Annotated[list[NonNegativeInt], Len(2, 2)]
+    nic: NonNegativeInt
+    reason: Text
 
 
 #: Messages that arrived with wrong data.
 WrongMessage = TypedDict(
     "WrongMessage",
     {
-        "round": int,
-        "from": int,
-        "to": int,
-        "nic": int,
-        "errors": int,
-        "offset_bytes": int,
+        "round": NonNegativeInt,
+        "from": NonNegativeInt,
+        "to": NonNegativeInt,
+        "nic": NonNegativeInt,
+        "errors": PositiveInt,
+        "offset_bytes": NonNegativeInt,
         "expected": str,
         "found": str,
     },
@@ -366,168 +599,235 @@ WrongMessage = TypedDict(
 class SuspectNic(TypedDict):
     """What phase 2 measured again: a NIC of a node, null for all of its NICs at once."""
 
-    node: int
-    nic: int | None
+    node: NonNegativeInt
+    nic: Annotated[NonNegativeInt | None, "null for all NICs of the node at once"]
 
 
 class RoundsMember(TypedDict):
     """Rates between nodes that were paired in rounds."""
 
-    bytes: int
-    messages: int
-    repetitions: int
+    bytes: Annotated[PositiveInt, "of each message of a rate"]
+    messages: Annotated[PositiveInt, "messages in flight at once, a sample"]
+    repetitions: Annotated[PositiveInt, "samples of each rate, of which it is the median"]
     memory: Memory
-    planned: int
-    bytes_checked: int
-    nodes: list[NodeOfRounds]
-    rounds: list[MeasuredRound]
-    suspects: list[SuspectNic]
-    low_pairs: list[list[int]]
-    left_out: list[LeftOut]
-    failed: list[FailedMessages]
-    wrong: list[WrongMessage]
+    planned: Annotated[NonNegativeInt, "rounds of phase 1 that were planned"]
+    bytes_checked: Annotated[
+        NonNegativeInt, "bytes that were compared after messages, of all nodes"
+    ]
+    nodes: Annotated[
+        list[NodeOfRounds], "the nodes that were measured, in the order of their first ranks"
+    ]
+    rounds: Annotated[
+        list[MeasuredRound],
+        "in the order of measurement. The columns have a list for each pair, with a "
+        "number for each NIC; null where it was not measured.",
+    ]
+    suspects: Annotated[list[SuspectNic], "what phase 2 measured again, the lowest first"]
+    low_pairs: Annotated[
+        list[Annotated[list[NonNegativeInt], Len(2, 2)]],
+        "pairs of nodes without a suspect that were low and were measured again",
+    ]
+    left_out: Annotated[
+        list[LeftOut],
+        "nodes that were not measured, or from a round on not any more, each with the "
+        "reason as a sentence",
+    ]
+    failed: Annotated[
+        list[FailedMessages], "messages that failed, each with the reason as a sentence"
+    ]
+    wrong: Annotated[
+        list[WrongMessage],
+        "messages that arrived with wrong data, with the first element that differs",
+    ]
 
 
 class Setting(TypedDict):
     """A setting of the node or the job that changes measured values."""
 
-    name: str
-    value: str
+    name: Text
+    value: Text
     concerns: Concern
 
 
 class BusyProcess(TypedDict):
     """A process that used CPU time of the host."""
 
-    pid: int
+    pid: PositiveInt
     user: str | None
     command: str | None
-    cores: float
+    cores: PositiveFloat
 
 
 class HostUse(TypedDict):
     """What else the host did during the run."""
 
-    seconds: float
-    busy_cores: float
-    stolen_cores: float
-    processes: list[BusyProcess]
+    seconds: PositiveFloat
+    busy_cores: Annotated[
+        NonNegativeFloat, "the mean number of cores that were busy with anything else than this run"
+    ]
+    stolen_cores: Annotated[
+        NonNegativeFloat, "the mean number of cores whose time the hypervisor took"
+    ]
+    processes: Annotated[
+        Annotated[list[BusyProcess], MaxLen(5)],
+        "those that took most of it, at least 0.2 cores each",
+    ]
 
 
 class ControllerErrors(TypedDict):
     """Errors that a memory controller of the host counted since boot."""
 
-    controller: str
-    corrected: int
-    uncorrected: int
+    controller: Text
+    corrected: NonNegativeInt
+    uncorrected: NonNegativeInt
 
 
 class PciFunction(TypedDict):
     """An accelerator that PCI shows, whether or not a driver lists it."""
 
-    address: str
-    vendor: str
-    device: str
-    driver: str | None
-    mode: str | None
-    accessible: bool | None
+    address: Text
+    vendor: Annotated[str, "0x1002: AMD. 0x10de: NVIDIA."]
+    device: Annotated[str, "the vendor's number of the kind of device"]
+    driver: Annotated[Text | None, "the driver that has it; null where none does"]
+    mode: Annotated[
+        Text | None,
+        "the mode in which the driver divides it, such as CPX or MIG; SPX or none where "
+        "it is whole; null if unknown",
+    ]
+    accessible: Annotated[
+        bool | None,
+        "whether the program may open its device file, which a control group can "
+        "prevent; null where its driver names none",
+    ]
 
 
 class HostState(TypedDict):
     """The host at one time."""
 
-    load_1min: float | None
-    cores: int | None
-    others: HostUse | None
-    governor: str | None
-    huge_pages_reserved: int | None
-    huge_pages_free: int | None
-    huge_page_bytes: int | None
-    free_bytes: dict[str, int] | None
-    memory_errors: NotRequired[list[ControllerErrors] | None]
+    load_1min: Annotated[
+        NonNegativeFloat | None, "the mean number of runnable processes in the last minute"
+    ]
+    cores: Annotated[PositiveInt | None, "cores that are online"]
+    others: Annotated[
+        HostUse | None,
+        "what the host did besides this run, in some seconds: since the snapshot before "
+        "the body, or in a short time before that one",
+    ]
+    governor: Annotated[
+        Text | None, "the frequency governor of the cores that the run may use; several with commas"
+    ]
+    huge_pages_reserved: NonNegativeInt | None
+    huge_pages_free: NonNegativeInt | None
+    huge_page_bytes: PositiveInt | None
+    free_bytes: Annotated[dict[str, NonNegativeInt] | None, "free memory by NUMA domain"]
+    memory_errors: NotRequired[
+        Annotated[
+            list[ControllerErrors] | None,
+            "by memory controller the errors since the system was started. The memory of "
+            "devices that are joined to the CPU may be among them.",
+        ]
+    ]
     pci_functions: NotRequired[list[PciFunction] | None]
 
 
 class MemoryErrors(TypedDict):
     """Memory errors of a device since its driver was loaded."""
 
-    corrected: int | None
-    uncorrected: int | None
+    corrected: NonNegativeInt | None
+    uncorrected: NonNegativeInt | None
 
 
 class Pcie(TypedDict):
     """The PCIe link between a device and the host, and what each end allows."""
 
-    width: int | None
-    width_max: int | None
-    width_max_port: NotRequired[int | None]
-    gt_per_s: float | None
-    gt_per_s_max: float | None
-    replays: int | None
+    width: NonNegativeInt | None
+    width_max: Annotated[NonNegativeInt | None, "of the device's end"]
+    width_max_port: NotRequired[
+        Annotated[NonNegativeInt | None, "of the other end, the port above the device"]
+    ]
+    gt_per_s: Annotated[NonNegativeFloat | None, "transfers a second of a lane, in 1e9"]
+    gt_per_s_max: NonNegativeFloat | None
+    replays: Annotated[
+        NonNegativeInt | None, "packets that were sent again, as the driver counts them"
+    ]
 
 
 class Links(TypedDict):
     """The links of a device to other devices."""
 
-    number: int
-    down: list[int]
-    width: int | None
-    gb_per_s: float | None
-    errors: dict[str, int] | None
+    number: Annotated[PositiveInt, "how many the device has"]
+    down: Annotated[list[NonNegativeInt], "those that are not up, by their numbers from 0"]
+    width: Annotated[NonNegativeInt | None, "the least number of lanes of those that are up"]
+    gb_per_s: Annotated[
+        NonNegativeFloat | None, "the least rate of those that are up, in one direction"
+    ]
+    errors: Annotated[
+        dict[str, PositiveInt] | None,
+        "by the number of a link its errors, as the driver counts them; those without "
+        "any are left out",
+    ]
 
 
 class DeviceProcess(TypedDict):
     """A process outside the run that uses a device."""
 
-    pid: int
-    user: str | None
+    pid: PositiveInt
+    user: Annotated[str | None, "null, as the command, where this process may not see it"]
     command: str | None
-    memory_bytes: int | None
+    memory_bytes: NonNegativeInt | None
 
 
 class DeviceState(TypedDict):
     """A device at one time; null where no source tells the value."""
 
-    index: int
-    clock_mhz: float | None
-    clock_max_mhz: float | None
-    memory_clock_mhz: float | None
-    memory_clock_max_mhz: float | None
-    temperature_c: float | None
+    index: Annotated[NonNegativeInt, "as in devices"]
+    clock_mhz: Annotated[NonNegativeFloat | None, "the clock of the compute units"]
+    clock_max_mhz: Annotated[NonNegativeFloat | None, "the highest that the device can have"]
+    memory_clock_mhz: NonNegativeFloat | None
+    memory_clock_max_mhz: NonNegativeFloat | None
+    temperature_c: Annotated[float | None, "where the device is hottest, as far as it is told"]
     memory_temperature_c: float | None
-    power_w: float | None
-    power_cap_w: float | None
-    power_cap_default_w: float | None
-    busy_percent: float | None
+    power_w: NonNegativeFloat | None
+    power_cap_w: PositiveFloat | None
+    power_cap_default_w: PositiveFloat | None
+    busy_percent: NonNegativeFloat | None
     throttle: list[Throttle] | None
     throttled_s: dict[Throttle, float | None] | None
-    energy_j: float | None
-    memory_errors: MemoryErrors | None
+    energy_j: Annotated[NonNegativeFloat | None, "a counter of the driver"]
+    memory_errors: Annotated[
+        MemoryErrors | None, "errors of the device's memory since the driver was loaded"
+    ]
     pcie: Pcie | None
-    links: Links | None
-    vbios: str | None
-    firmware: dict[str, str] | None
-    compute_partition: str | None
-    memory_partition: str | None
-    ecc: bool | None
-    processes: list[DeviceProcess] | None
+    links: Annotated[Links | None, "the links to other devices: NVLink, or xGMI"]
+    vbios: Text | None
+    firmware: Annotated[dict[str, str] | None, "versions by name"]
+    compute_partition: Annotated[
+        Text | None, "AMD's mode (SPX); of NVIDIA whether MIG is on (MIG) or off (none)"
+    ]
+    memory_partition: Text | None
+    ecc: Annotated[bool | None, "whether its memory corrects errors"]
+    processes: Annotated[
+        list[DeviceProcess] | None, "processes that use the device and are not of this run"
+    ]
 
 
 class Absent(TypedDict):
     """An item that could not be determined."""
 
-    item: str
-    why: str
+    item: Text
+    why: Text
 
 
 class Snapshot(TypedDict):
     """The node and its devices at one time."""
 
     at: str
-    seconds: float
-    opening_seconds: float | None
+    seconds: Annotated[NonNegativeFloat, "how long it took, without opening the vendor's library"]
+    opening_seconds: Annotated[
+        NonNegativeFloat | None, "how long it took to open that; null where none is opened"
+    ]
     host: HostState
-    devices: list[DeviceState]
+    devices: Annotated[list[DeviceState], "the devices that have a PCI address, in their order"]
 
 
 class State(TypedDict):
@@ -536,59 +836,153 @@ class State(TypedDict):
     after: complete once the document is read; the file has only what changed.
     """
 
-    before: Snapshot
-    after: Snapshot | None
-    absent: list[Absent]
-    sources: dict[str, str]
+    before: Annotated[Snapshot, "host and devices have all their members"]
+    after: Annotated[
+        Snapshot | None,
+        "of host and devices the members that are not as in before, or all. Null where "
+        "the run did not finish.",
+    ]
+    absent: Annotated[list[Absent], "items of which nothing is known, each with the reason"]
+    sources: Annotated[
+        dict[str, Text], "by item the file, or the function of the vendor's library, that told it"
+    ]
 
 
 class LogLine(TypedDict):
     """What a line of a log says of a device."""
 
     kind: LogKind
-    pci_address: str | None
-    text: str
+    pci_address: Text | None
+    text: Text
 
 
 class Aftermath(TypedDict):
     """What another process saw of the node after the program ended badly."""
 
-    exit_code: int
+    exit_code: Annotated[
+        NonNegativeInt, "of the program, as its shell saw it: 128 + n after signal n"
+    ]
     pci_functions: list[PciFunction] | None
-    kernel_log: list[LogLine] | None
-    runtime_log: list[LogLine] | None
-    absent: list[Absent]
+    kernel_log: Annotated[
+        list[LogLine] | None,
+        "lines of the kernel's log since the program began; null where it cannot be read",
+    ]
+    runtime_log: Annotated[
+        list[LogLine] | None,
+        "what ROCr wrote on the program's standard error about a device; null where "
+        "that cannot be read",
+    ]
+    absent: Annotated[list[Absent], "what is not known, each with the reason"]
 
 
 class ResultDocument(TypedDict):
     """The result of one run of one program."""
 
-    schema: str
-    schema_version: int
-    complete: bool
+    schema: Literal["fabricheck-result"]
+    schema_version: Literal[1]
+    complete: Annotated[
+        bool,
+        "true when every series that was asked for is there; false when the run ended "
+        "early or is still going on",
+    ]
     program: Program
     clock: Clock
-    node: NotRequired[SimulatedNode | None]
+    node: NotRequired[
+        Annotated[
+            SimulatedNode | None,
+            "the node model that was simulated; null or absent where times are measured",
+        ]
+    ]
     started: str
     finished: str | None
-    duration_s: float
-    simulated_s: NotRequired[float]
+    duration_s: NonNegativeFloat
+    simulated_s: NotRequired[
+        Annotated[
+            NonNegativeFloat,
+            "seconds that the simulated clock went on during the run: all operations of the "
+            "simulated node, verification included, and no start of a program. Absent where "
+            "times are measured, where the run did not end by itself, and in documents from "
+            "before it was recorded.",
+        ]
+    ]
     host: Host
     devices: list[Device]
-    versions: Versions
-    environment: dict[str, str]
-    arguments: list[str]
-    options: dict[str, Any]
-    faults_injected: list[str]
+    versions: Annotated[Versions, "versions of runtime and driver as the runtime reports them"]
+    environment: Annotated[dict[str, str], "only variables on the allow-list of the harness"]
+    arguments: Annotated[list[str], MinLen(1)]
+    options: Annotated[dict[str, Any], "the arguments as resolved, defaults included"]
+    faults_injected: Annotated[
+        list[str],
+        "faults that were injected, as given on the command line; empty in a real measurement",
+    ]
     outcome: Outcome
-    ranks: NotRequired[list[Rank] | None]
-    settings: NotRequired[list[Setting]]
-    state: NotRequired[State]
-    aftermath: NotRequired[Aftermath]
+    ranks: NotRequired[
+        Annotated[
+            Annotated[list[Rank], MinLen(1)] | None,
+            "the ranks of an MPI launch, in order: where each is, and what it sees. Null or "
+            "absent without MPI.",
+        ]
+    ]
+    settings: NotRequired[
+        Annotated[
+            list[Setting],
+            "variables and other settings of the node or the job that change what is "
+            "measured. Absent in documents from before they were recorded.",
+        ]
+    ]
+    state: NotRequired[
+        Annotated[
+            State,
+            "what the node and its devices were like before the body of the program and "
+            "after it. Absent of a simulated node, and in documents from before it was "
+            "recorded.",
+        ]
+    ]
+    aftermath: NotRequired[
+        Annotated[
+            Aftermath,
+            "what another process saw of the node after the program ended badly. Absent "
+            "where it finished.",
+        ]
+    ]
     series: list[Series]
-    rounds: NotRequired[RoundsMember | None]
-    skipped: NotRequired[list[Skipped] | None]
-    differences: NotRequired[list[str] | None]
-    lost: NotRequired[list[str]]
-    nics: NotRequired[list[NodeNic] | None]
-    notes: list[str]
+    rounds: NotRequired[
+        Annotated[
+            RoundsMember | None,
+            "of fabric: rates between nodes that were paired in rounds. A NIC is that "
+            "beside a rank, by its position among the ranks of its node; nodes are indices "
+            "in its member nodes. Null or absent elsewhere.",
+        ]
+    ]
+    skipped: NotRequired[
+        Annotated[
+            list[Skipped] | None,
+            "operations that were asked for and cannot be measured here, with the reason as "
+            "a sentence. Null or absent where there are none.",
+        ]
+    ]
+    differences: NotRequired[
+        Annotated[
+            list[Text] | None,
+            "what differs between the node and its model: one sentence each, with the pair, "
+            "device or NUMA domain. Empty where nothing does; null or absent where nothing "
+            "was compared.",
+        ]
+    ]
+    lost: NotRequired[
+        Annotated[
+            list[Text],
+            "those of `differences` that say that a device, a link or a NIC is gone that "
+            "the node model states (published or measured), that PCI shows, or that an "
+            "earlier session of the host had",
+        ]
+    ]
+    nics: NotRequired[
+        Annotated[
+            list[NodeNic] | None,
+            "the NICs of the nodes: of a comparison with the node model (E16) all that the "
+            "kernel shows of them, of a launch over several nodes their names, addresses "
+            "and errors. Null or absent elsewhere.",
+        ]
+    ]
+    notes: Annotated[list[str], "sentences a reader of the numbers should know"]

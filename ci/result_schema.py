@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Writes the JSON schema of result documents from their types: ci/result_schema.py [--check].
+
+With --check nothing is written: ends with 1 if the file is not what the types give.
+"""
+
+import json
+import sys
+import types
+import typing
+from pathlib import Path
+
+import annotated_types
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+from fabricheck.results import model  # noqa: E402 - of this checkout
+
+SCHEMA = ROOT / "src/fabricheck/results/result-1.schema.json"
+NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+
+
+def words():
+    """Return by word list the meaning of the kind of words and of each word."""
+    text = (ROOT / "src/fabricheck/core/vocabulary.yaml").read_text(encoding="utf-8")
+    kinds = yaml.load(text, Loader=yaml.CSafeLoader)
+    found = {}
+    for kind in kinds.values():
+        of_kind = kind.get("words") or {}
+        meaning = kind["meaning"]
+        for word, columns in of_kind.items():
+            if isinstance(columns, str) or "code" not in columns:
+                said = columns if isinstance(columns, str) else columns["meaning"]
+                meaning += f" {word}: {said}."
+        parts = [kinds[name]["words"] for name in kind.get("union", ())]
+        found[tuple(dict.fromkeys(word for part in (*parts, of_kind) for word in part))] = (
+            kind["meaning"] if parts else meaning
+        )
+    return found
+
+
+MEANINGS = words()
+
+
+def form(hint, changes=False):
+    """Return the schema of a type.
+
+    :param changes: whether objects have only the members that changed, and their index.
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is typing.Any:
+        return {}
+    if hint in NAMES:
+        return {"type": NAMES[hint]}
+    if origin is typing.Annotated:
+        return annotated(form(arguments[0], changes), arguments[1:])
+    if origin is typing.Literal:
+        meaning = MEANINGS.get(tuple(arguments))
+        return ({"description": meaning} if meaning else {}) | {"enum": [*arguments]}
+    if origin in (typing.Union, types.UnionType):
+        (other,) = (one for one in arguments if one is not type(None))
+        made = form(other, changes)
+        if "enum" in made:
+            return made | {"enum": [*made["enum"], None]}
+        return made | {"type": [made["type"], "null"]}
+    if origin is list:
+        return {"type": "array", "items": form(arguments[0], changes)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": form(arguments[1])}
+    if changes:
+        return {"type": "object", **members(hint, changes)}
+    return {"type": "object", "$ref": f"#/$defs/{hint.__name__}"}
+
+
+def annotated(made, metadata):
+    """Return a schema with the constraints and the description of an annotation."""
+    at_least = "minItems" if made.get("type") == "array" else "minLength"
+    for one in metadata:
+        # A type of Pydantic's that says more to it alone has its constraint within.
+        for part in getattr(one, "metadata", None) or [one]:
+            match part:
+                case str():
+                    made = {"description": part} | made
+                case annotated_types.Ge():
+                    made |= {"minimum": part.ge}
+                case annotated_types.Gt():
+                    made |= {"exclusiveMinimum": part.gt}
+                case annotated_types.MinLen():
+                    made |= {at_least: part.min_length}
+                case annotated_types.MaxLen():
+                    made |= {"maxItems": part.max_length}
+                case annotated_types.Len():
+                    made |= {"minItems": part.min_length, "maxItems": part.max_length}
+    return made
+
+
+def members(cls, changes=False):
+    """Return the members of an object, and which are required."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    made = {"description": (cls.__doc__ or "").split("\n")[0]} if cls.__doc__ else {}
+    properties, required = {}, []
+    for name, hint in hints.items():
+        if typing.get_origin(hint) is typing.NotRequired:
+            hint = typing.get_args(hint)[0]
+        else:
+            required.append(name)
+        # After a run only what changed in the host and in the devices is written.
+        partial = changes or (cls, name) == (model.State, "after")
+        properties[name] = form(hint, partial)
+    if changes and cls in (model.HostState, model.DeviceState):
+        required = [name for name in required if name == "index"]
+    return made | {
+        "required": required,
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def schema():
+    """Return the schema of a document."""
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:fabricheck:result:1",
+        "title": "fabricheck result document, version 1",
+        "type": "object",
+    } | members(model.ResultDocument)
+    named = [one for one in vars(model).values() if typing.is_typeddict(one)]
+    parts = {one.__name__: members(one) for one in named if one is not model.ResultDocument}
+    return document | {"$defs": dict(sorted(parts.items()))}
+
+
+def main():
+    """Write or compare the file, and return the exit code."""
+    made = json.dumps(schema(), indent=1) + "\n"
+    if sys.argv[1:] == ["--check"]:
+        same = SCHEMA.read_text(encoding="utf-8") == made
+        if not same:
+            print(f"{SCHEMA} is not what its types give: run ci/result_schema.py.", file=sys.stderr)
+        return 0 if same else 1
+    SCHEMA.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
