@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from report_sessions import judged, write
 
 import factories
-from fabricheck.report import contents, verdict
+from fabricheck.report import contents
 from fabricheck.results import reading
+from report_sessions import judged, write
 
 WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
 
@@ -22,7 +22,18 @@ def of(results, cases, documents):
     factories.session(results, cases)
     for name, document in documents.items():
         write(results, name, document)
-    return verdict.of(reading.read().observed[0])
+    return of_page(reading.read())
+
+
+def of_page(results):
+    """Return what the page of the only partition says of its verdict."""
+    [part] = contents.of(results).parts
+    return part
+
+
+def sentences(part):
+    """Return the sentences of the reasons by check."""
+    return [[one.sentence for one in each] for each in part.failures]
 
 
 def test_what_passed_is_told_in_numbers(results_folder):
@@ -37,8 +48,8 @@ def test_what_passed_is_told_in_numbers(results_folder):
         [factories.case(perfvalues=values), factories.case("other", result="skip")],
         {"stream_local": factories.document(series=[factories.series(), noisy])},
     )
-    assert (found.status, found.failures, found.problems) == ("PASS", (), ())
-    assert found.skipped == ("other",)
+    assert (found.verdict.status, found.failures, found.problems) == ("PASS", [], [])
+    assert [one.check for one in found.verdict.checks.skipped] == ["other"]
     assert found.says == (
         "1 of 2 checks passed, 1 skipped, 2 of 2 metrics within the limit, 1 without a "
         "limit, 2 series, 1 of them noisy, 0 with wrong data"
@@ -53,10 +64,10 @@ def test_what_a_pass_does_not_rest_on_is_told(results_folder):
     ]
     factories.recorded_checks(results_folder / "output", "local:host", **CHECKS)
     found = of(results_folder, cases, {"stream_local": factories.document()})
-    judged_ones, skipped, absent = found.caveats
+    judged_ones, skipped, unknown = found.verdict.caveats
     assert judged_ones.startswith("1 of 2 metrics have a limit; the others are recorded")
     assert skipped == "1 of 2 checks was skipped."
-    assert absent == "2 checks of this partition are not in this session."
+    assert unknown.startswith("No selected set is known")
 
 
 @pytest.mark.parametrize("lower", [None, -0.1])
@@ -66,7 +77,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
         results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
     )
     said = "None of 1 metric has a limit, so its speed is not judged."
-    assert found.status == "PASS" and (said in found.caveats) == (lower is None)
+    assert found.verdict.status == "PASS" and (said in found.verdict.caveats) == (lower is None)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +96,16 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
 )
 def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):
     case = factories.case(perfvalues={"local:host:a": judged(10.0)})
-    found = of(results_folder, [case], {"stream_local": document}).caveats
-    others = [one for one in found if not one.endswith("this session.")]
+    found = of(results_folder, [case], {"stream_local": document}).verdict.caveats
+    others = [one for one in found if not one.startswith("No selected set is known")]
     assert len(others) == len(said) and all(map(str.startswith, others, said))
 
 
 def test_a_check_that_failed_fails_with_its_sentence(results_folder):
     bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis odd", fail_phase="setup")
     found = of(results_folder, [factories.case(), bad], {"stream_local": factories.document()})
-    assert found.status == "INCOMPLETE"
-    assert found.failures == (verdict.Failure("bad", "INCOMPLETE", ("(setup) pair 1-7 is odd",)),)
+    assert found.verdict.status == "INCOMPLETE"
+    assert sentences(found) == [["bad: (setup) pair 1-7 is odd"]]
     assert "1 of 2 checks passed" in found.says
 
 
@@ -109,23 +120,23 @@ def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(res
     missed = {f"local:host:{name}": judged(75.2, 148.0, -0.05, result="fail")
               for name in ("write_links4", "copy_links4")}  # fmt: skip
     slow = {"result": "fail", "fail_phase": "performance", "perfvalues": missed}
-    for said, sentences in (
+    for said, told_of in (
         (reason, told),
         (raw, tuple(f"Metric {name}: it is 75.2 GB/s; at least 140.6 GB/s is required."
                     for name in ("write_links4", "copy_links4"))),
     ):  # fmt: skip
         bad = factories.case("bad", fail_reason=said, **slow)
         found = of(results_folder, [bad], {"bad": factories.document()})
-        assert found.status == "PERF-FAIL"
-        assert found.failures == (verdict.Failure("bad", "PERF-FAIL", sentences),)
+        assert found.verdict.status == "PERF-FAIL"
+        assert sentences(found) == [[f"bad: {one}" for one in told_of]]
 
 
 def test_wrong_data_fails_where_no_check_says_it(results_folder):
     series = factories.series(verification=factories.mismatched())
     bad = factories.document(outcome=WRONG, series=[series])
     found = of(results_folder, [factories.case()], {"stream_local": bad})
-    assert found.status == "DATA-FAIL" and found.failures[0].status == "DATA-FAIL"
-    assert "left 1 wrong words, first at offset 4096" in found.failures[0].sentences[0]
+    assert found.verdict.status == "DATA-FAIL" and found.failures[0][0].status == "DATA-FAIL"
+    assert "left 1 wrong words, first at offset 4096" in found.failures[0][0].sentence
     assert "1 with wrong data" in found.says
 
 
@@ -134,19 +145,20 @@ def test_what_is_missing_or_not_whole_is_no_pass(results_folder, document):
     cases = [factories.case(), factories.case("other")]
     documents = {"stream_local": factories.document()} | ({"other": document} if document else {})
     found = of(results_folder, cases, documents)
-    assert found.status == "INCOMPLETE" and len(found.problems) == 1
+    assert found.verdict.status == "INCOMPLETE" and len(found.problems) == 1
     assert "1 document missing or not whole" in found.says
 
 
 def test_skipped_alone_is_no_pass(results_folder):
-    assert of(results_folder, [factories.case(result="skip")], {}).status == "INCOMPLETE"
+    found = of(results_folder, [factories.case(result="skip")], {})
+    assert found.verdict.status == "INCOMPLETE"
 
 
 def test_documents_of_no_session_are_no_pass(results_folder):
     write(results_folder, "stream_local", factories.document())
     results = reading.read(["unreported"])
-    found = verdict.of(results.observed[0])
-    assert found.status == "INCOMPLETE" and "outside any session" in results.title
+    found = of_page(results)
+    assert found.verdict.status == "INCOMPLETE" and "outside any session" in results.title
     assert reading.NO_REPORT in contents.of(results).problems
 
 
@@ -161,10 +173,9 @@ def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
     ):
         content["session_info"]["cmdline"] = command
         report.write_text(json.dumps(content))
-        found = verdict.of(reading.read().observed[0])
-        assert found.status == status and "memcpy_near" in found.absent
-        assert [one.sentences[0].endswith("run here: memcpy_near.") for one in found.failures] == (
-            [True] if status == "INCOMPLETE" else []
-        )
+        found = of_page(reading.read())
+        assert found.verdict.status == status
         # Of a chosen set only its own checks are missed.
-        assert ("stream_scan" in found.absent) == (status == "PASS")
+        missed = ["memcpy_near"] if status == "INCOMPLETE" else []
+        assert found.verdict.checks.missing == missed
+        assert [one[0].rule for one in found.failures] == ["missing"] * len(missed)

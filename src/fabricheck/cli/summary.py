@@ -15,8 +15,8 @@ from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 
 if TYPE_CHECKING:
+    from fabricheck.judge.verdict.model import NodeVerdict, Reason
     from fabricheck.report.experiments import Row
-    from fabricheck.report.verdict import Verdict
     from fabricheck.report.worst import Worst
 
 #: The most findings shown.
@@ -54,18 +54,20 @@ def summary(
 ) -> None:
     """Show a session on one screen: status, E1 to E17, and the worst findings."""
     # These take half a second to import, and no other command needs them.
+    from fabricheck.judge.verdict.judging import judge
     from fabricheck.report import experiments, verdict, worst
 
     results = reading.read([what])
+    verdicts = judge(results)
     console = output.console()
     console.print(output.plain(f"Summary of {results.title}"))
     findings: list[tuple[int, float, str]] = []
     for observed in results.observed[:MOST_PARTITIONS]:
-        judged = verdict.of(observed)
+        judged = verdict.of(verdicts, observed)
         console.print()
-        console.print(_heading(observed, judged))
+        console.print(_heading(observed, judged, verdict.says(observed)))
         _table(experiments.of(observed))
-        findings += _findings(observed, judged, worst.of(observed))
+        findings += _findings(observed, verdict.failures(judged), worst.of(observed))
     left = len(results.observed) - MOST_PARTITIONS
     if left > 0:
         console.print(output.plain(f"And {count(left, 'partition')} more: fabricheck verdict"))
@@ -78,10 +80,10 @@ def summary(
         console.print(output.plain(f"- {cut(sentence, LONGEST)}"))
 
 
-def _heading(observed: Observed, judged: Verdict) -> object:
+def _heading(observed: Observed, judged: NodeVerdict, says: str) -> object:
     line = output.plain(f"{observed.where or 'no partition'}, {observed.kind}: ")
     line.append(judged.told, f"bold {STATUS_COLOURS.get(judged.status, 'red')}")
-    return line.append(f"; {judged.says}.")
+    return line.append(f"; {says}.")
 
 
 def _table(rows: Sequence[Row]) -> None:
@@ -113,23 +115,21 @@ def _table(rows: Sequence[Row]) -> None:
 
 
 def _findings(
-    observed: Observed, judged: Verdict, found: Worst
+    observed: Observed, failures: Sequence[Sequence[Reason]], found: Worst
 ) -> Iterator[tuple[int, float, str]]:
     """Yield each finding with its sort key: worst status, then worst margin."""
     where = observed.where or "no partition"
-    told = [one for one in judged.failures if one.status != "PERF-FAIL"]
-    for failure in told:
-        yield 0, 0.0, f"{where}, {failure.check} ({failure.status}): {failure.sentences[0]}"
-    for one in found.failed:
-        if any(
-            one.check == failure.check and one.metric in failure.sentences[0] for failure in told
-        ):
+    told = [first for first, *_ in failures if first.status != "PERF-FAIL"]
+    for one in told:
+        yield 0, 0.0, f"{where}, {one.status}: {one.sentence}"
+    for far in found.failed:
+        if any((far.check, far.metric) == (one.check, one.metric) for one in told):
             continue
-        on = f" on {one.where}" if one.where else ""
+        on = f" on {far.where}" if far.where else ""
         yield (
-            1, 0.0 if one.margin is None else one.margin,
-            f"{where}, {one.check} {one.metric}{on}: {observed.kind} {short(one.value)} "
-            f"{one.unit}, required {one.bound} {short(one.limit)}.",
+            1, 0.0 if far.margin is None else far.margin,
+            f"{where}, {far.check} {far.metric}{on}: {observed.kind} {short(far.value)} "
+            f"{far.unit}, required {far.bound} {short(far.limit)}.",
         )  # fmt: skip
     for slow in found.slow[:1]:
         yield (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import typer
 
 from fabricheck.cli import output
@@ -40,11 +42,8 @@ def _latest() -> list[str]:
 
     results = reading.read(())
     rows = documents.whole(results.name, judging.judge(results)).nodes
-    counted: dict[str, int] = {}
-    for row in rows:
-        told = f"{row.told}, simulated" if row.simulated is not None else row.told
-        counted[told] = counted.get(told, 0) + 1
+    labels = Counter(f"{one.told}, simulated" if one.simulated else one.told for one in rows)
     statuses = "; ".join(
-        told if len(rows) == 1 else f"{number} x {told}" for told, number in counted.items()
+        label if len(rows) == 1 else f"{number} x {label}" for label, number in labels.items()
     )
     return [f"Latest: {heading(results)}", f"Status: {statuses or 'none'}"]

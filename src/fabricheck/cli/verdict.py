@@ -17,8 +17,7 @@ from fabricheck.core.show import cut
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
-from fabricheck.judge.verdict.model import Reason, Row, Verdict
-from fabricheck.judge.verdict.rules import STATUSES
+from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
 from fabricheck.results import reading
 from fabricheck.site import sets
 
@@ -100,7 +99,7 @@ def verdict(
 
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
     every = [*total.nodes, *total.networks]
-    statuses = [f"{len(rows)} {label}" for label, rows in _by_label(total.nodes).items()]
+    statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.told}" for row in total.networks]
     for sentence in alike.software_first(total.nodes):
         _say(sentence)
@@ -120,14 +119,6 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     for note in total.notes:
         _say(f"Note: {note}")
     _show_lists(total)
-
-
-def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Group the rows by their shown status, the worst first."""
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (STATUSES.index(row.status), bool(row.provisional))):
-        found.setdefault(row.told, []).append(row)
-    return found
 
 
 def _say(text: str) -> None:
@@ -173,7 +164,7 @@ def _show_caveats(passed: Sequence[Row]) -> None:
 
 
 def _show_lists(total: Verdict) -> None:
-    for label, labelled in _by_label(total.nodes).items():
+    for label, labelled in by_label(total.nodes).items():
         for simulated in (False, True):
             own = [row.node for row in labelled if (row.simulated is not None) == simulated]
             if own:

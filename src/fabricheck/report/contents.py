@@ -14,7 +14,8 @@ from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
 from fabricheck.judge.verdict import alike, model
-from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.judge.verdict.judging import judge
+from fabricheck.judge.verdict.model import NodeVerdict, Reason
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
@@ -32,7 +33,6 @@ from fabricheck.report.figure import Figure, Shown, defect
 from fabricheck.report.figures import sections
 from fabricheck.report.figures.rows import own
 from fabricheck.report.nodes import Nodes
-from fabricheck.report.verdict import Failure
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
@@ -55,7 +55,7 @@ class Part:
 
     observed: Observed
     slug: str
-    verdict: verdict.Verdict
+    verdict: NodeVerdict
     worst: worst.Worst
     added: dict[str, Any]
     figures: dict[str, list[Shown]]
@@ -76,9 +76,24 @@ class Part:
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
-    def unmeasured(self) -> list[Failure]:
+    def says(self) -> str:
+        """Its results in numbers."""
+        return verdict.says(self.observed)
+
+    @property
+    def failures(self) -> list[list[Reason]]:
+        """The reasons against PASS by check, the worst first."""
+        return verdict.failures(self.verdict)
+
+    @property
+    def unmeasured(self) -> list[list[Reason]]:
         """The reasons against PASS other than missed limits."""
-        return [one for one in self.verdict.failures if one.status != "PERF-FAIL"]
+        return [each for each in self.failures if each[0].status != "PERF-FAIL"]
+
+    @property
+    def problems(self) -> list[str]:
+        """Missing and incomplete documents, each as a sentence."""
+        return [one for entry in self.observed.entries for one in verdict.problems(entry)]
 
     @property
     def glance(self) -> Iterator[str]:
@@ -133,11 +148,12 @@ class Part:
 class Contents:
     """The contents of a page.
 
-    parts: the partitions that have sections, the worst status first. nodes: the overview of all
-    nodes, None for one node. overview: its figures.
+    judged: the verdicts on all nodes. parts: the partitions that have sections, the worst status
+    first. nodes: the overview of all nodes, None for one node. overview: its figures.
     """
 
     results: Results
+    judged: Sequence[NodeVerdict]
     parts: tuple[Part, ...]
     coverage: Sequence[Coverage]
     nodes: Nodes | None = None
@@ -178,12 +194,12 @@ class Contents:
     @property
     def status(self) -> NodeStatus:
         """The verdict on all partitions together."""
-        return worst_of(one.status for one in self._judged) if self._judged else "INCOMPLETE"
+        return worst_of(one.status for one in self.judged) if self.judged else "INCOMPLETE"
 
     @property
     def told(self) -> str:
         """The combined status, as printed."""
-        same = [bool(one.provisional) for one in self._judged
+        same = [bool(one.provisional) for one in self.judged
                 if one.status == self.status and not one.simulated]  # fmt: skip
         # Where one was proven slow, the others' grounds do not matter.
         proven = self.status == "PERF-FAIL" and not all(same)
@@ -192,19 +208,12 @@ class Contents:
     @property
     def provisional(self) -> str:
         """The advice on partitions without a calibration; empty if there are none."""
-        return model.provisional_note(where for one in self._judged for where in one.provisional)
+        return model.provisional_note(where for one in self.judged for where in one.provisional)
 
     @property
     def software_first(self) -> tuple[str, ...]:
         """What all nodes failed alike, which is to be read before anything else."""
-        rows = self.nodes.rows if self.nodes is not None else ()
-        return tuple(alike.software_first(row.verdict for row in rows))
-
-    @property
-    def _judged(self) -> Sequence[NodeVerdict | verdict.Verdict]:
-        if self.nodes is not None:
-            return [row.verdict for row in self.nodes.rows]
-        return [part.verdict for part in self.parts]
+        return tuple(alike.software_first(self.judged))
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -223,19 +232,20 @@ def of(results: Results, on: Sequence[str] = ()) -> Contents:
         to MOST_IN_FULL, or the first node.
     :raises NotFoundError: when a node has no result.
     """
-    found = nodes.of(results)
+    judged = judge(results)
+    found = nodes.of(results, judged)
     undrawn: list[str] = []
     overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
     coverage = _coverage(results)
     parts = tuple(
         sorted(
-            _parts(_in_full(results, found, on), coverage),
+            _parts(_in_full(results, found, on), judged, coverage),
             key=lambda part: STATUSES.index(part.verdict.status),
         )
     )
     if undrawn and parts:
         parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
-    return Contents(results, parts, coverage, found, overview)
+    return Contents(results, judged, parts, coverage, found, overview)
 
 
 def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:
@@ -255,18 +265,20 @@ def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequen
     return chosen[:MOST_IN_FULL] or every[:1]
 
 
-def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator[Part]:
+def _parts(
+    chosen: Iterable[Observed], judged: Sequence[NodeVerdict], coverage: Sequence[Coverage]
+) -> Iterator[Part]:
     taken: set[str] = set()
     for one in chosen:
         name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
         while name in taken:
             name += "-x"
         taken.add(name)
-        judged = verdict.of(one)
+        its = verdict.of(judged, one)
         # Altair's validation of each part takes a third of the time; the drawers' tests run it
         # instead.
         with schemapi.debug_mode(False):
-            drawn = sections(one, judged.diagnosis)
+            drawn = sections(one, its.diagnosis)
         undrawn = list(drawn.undrawn)
         figures = {}
         for title, found in drawn.figures.items():
@@ -276,7 +288,7 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
         yield Part(
             one,
             name,
-            judged,
+            its,
             worst.of(one),
             {each.ID: each.of(one) for each in added.sections()},
             figures,

@@ -11,13 +11,13 @@ from itertools import product
 from fabricheck.core.nodelists import folded, is_several, natural, titled
 from fabricheck.core.text import count
 from fabricheck.judge.verdict import scheduler
-from fabricheck.judge.verdict.judging import judge
-from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.judge.verdict.model import NodeVerdict, by_label
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
 from fabricheck.report.spread import Far, Spread
+from fabricheck.report.verdict import is_of
 from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
@@ -101,16 +101,11 @@ class Nodes:
 
 
 def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
-    for status in STATUSES:
-        for is_provisional in (False, True):
-            own = [one for one in rows
-                   if (one.status, bool(one.provisional)) == (status, is_provisional)]  # fmt: skip
-            if own:
-                names = "" if status == "PASS" else folded(one.node for one in own)
-                yield own[0].told, len(own), names
+    for label, own in by_label(rows).items():
+        yield label, len(own), "" if own[0].status == "PASS" else folded(one.node for one in own)
 
 
-def of(results: Results) -> Nodes | None:
+def of(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     """Return the overview of several nodes, or of a single node without results.
 
     Returns None for one node with results, without node names, and for documents outside any
@@ -130,7 +125,7 @@ def of(results: Results) -> Nodes | None:
     for one in spreads:
         for far in one.worse:
             behind[far.node].append((one, far))
-    rows = [_row(one, parts[one.node], behind[one.node]) for one in judge(results)]
+    rows = [_row(one, parts[one.node], behind[one.node]) for one in judged]
     rows.sort(key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 
@@ -157,16 +152,10 @@ def _row(
     if verdict.drain is not None and verdict.simulated is None:
         says = f"{says} {scheduler.advice(verdict.drain)}"
     own = [
-        one for part in parts if _is_of(verdict, part)
+        one for part in parts if is_of(verdict, part)
         for one in metrics(part.cases) if one.margin is not None
     ]  # fmt: skip
     nearest = min(own, key=lambda one: one.margin or 0.0, default=None)
-    its = (one for one in behind if _is_of(verdict, one[0]))
+    its = (one for one in behind if is_of(verdict, one[0]))
     farthest = max(its, key=lambda one: abs(one[1].percent), default=None)
     return Row(verdict, says, nearest, farthest)
-
-
-def _is_of(verdict: NodeVerdict, one: Observed | Spread) -> bool:
-    """Whether values belong to a verdict's subject, the machine or its simulation."""
-    simulated = verdict.simulated is not None
-    return one.where in verdict.partitions and (one.kind == "simulated") == simulated

@@ -1,60 +1,47 @@
-"""The verdict on a partition: status, numbers and reasons, by the rules of `judge.verdict`."""
+"""What the page of a partition says of the verdict: that of its node, and its own numbers."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from fabricheck.core.text import count
-from fabricheck.judge.diagnosis.model import Diagnosis
-from fabricheck.judge.verdict import caveats, checks, diagnosed, grouping, model
-from fabricheck.judge.verdict.rules import Finding, NodeStatus, in_order, worst
+from fabricheck.judge.verdict import caveats
+from fabricheck.judge.verdict.model import NodeVerdict, Reason
+from fabricheck.judge.verdict.rules import STATUSES
+from fabricheck.report.spread import Spread
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
-from fabricheck.site.sets import EVERYTHING, Choice
 
-#: Rules whose findings are listed as missing, with the expected file.
-_TOLD_AS_MISSING = frozenset({"no-document", "not-judged"})
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a check, or the partition, did not pass: worst status, and reasons as sentences."""
-
-    check: str
-    status: NodeStatus
-    sentences: tuple[str, ...]
+#: Rules of reasons that the page shows elsewhere: missing documents with the expected file, and the
+#: diagnosis.
+_SHOWN_ELSEWHERE = frozenset({"no-document", "not-judged", "diagnosis"})
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on a partition.
+def is_of(verdict: NodeVerdict, one: Observed | Spread) -> bool:
+    """Whether values belong to a verdict's subject, the machine or its simulation."""
+    here = one.where in verdict.partitions or not one.where
+    return here and (one.kind == "simulated") == (verdict.simulated is not None)
 
-    status: the status of a node with these results. provisional: the partition, if the status
-    depends on its limits and it has no calibration of its own. simulated: whether the node is
-    simulated. says: the reason in numbers. failures: the reasons against PASS, the worst first.
-    problems: missing or incomplete parts. skipped: checks that did not run. absent: checks of the
-    partition that the session lacks, chosen or not. caveats: the limits of the status, each
-    as one sentence. diagnosis: the explanation of the missed limits; None if none was missed.
+
+def of(judged: Iterable[NodeVerdict], observed: Observed) -> NodeVerdict:
+    """Return the verdict on one partition, from those on the nodes of its session.
+
+    Results without a node's name may be of several: their reasons come together.
     """
+    its = [one for one in judged if observed.on in (None, one.node) and is_of(one, observed)]
+    worst = min(its, key=lambda one: STATUSES.index(one.status))
+    reasons = [*worst.reasons, *(each for one in its if one is not worst for each in one.reasons)]
+    return worst.model_copy(update={"reasons": reasons}).in_partition(observed.where)
 
-    status: NodeStatus
-    provisional: tuple[str, ...]
-    simulated: bool
-    says: str
-    failures: tuple[Failure, ...]
-    problems: tuple[str, ...]
-    skipped: tuple[str, ...]
-    absent: tuple[str, ...]
-    caveats: tuple[str, ...] = ()
-    diagnosis: Diagnosis | None = None
 
-    @property
-    def told(self) -> str:
-        """The status as printed."""
-        return model.status_label(self.status, self.provisional)
+def failures(verdict: NodeVerdict) -> list[list[Reason]]:
+    """Return the reasons against PASS by check, the worst first."""
+    found: dict[str | None, list[Reason]] = {}
+    for reason in verdict.reasons:
+        if reason.rule not in _SHOWN_ELSEWHERE:
+            found.setdefault(reason.check, []).append(reason)
+    return list(found.values())
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -69,64 +56,8 @@ def problems(entry: Entry) -> Iterator[str]:
         )
 
 
-def of(observed: Observed) -> Verdict:
-    """Return the verdict on one partition."""
-    entries = {id(entry.case): entry for entry in observed.entries if entry.case is not None}
-    loose = [(None, entry) for entry in observed.entries if entry.case is None]
-    attempts = [
-        attempt
-        for case, entry in [*((case, entries.get(id(case))) for case in observed.cases), *loose]
-        for attempt in grouping.attempts(case, entry, 0.0)
-    ]
-    choice = observed.session.choice if observed.session is not None else Choice((), None)
-    recorded = {observed.where: observed.recorded} if observed.recorded is not None else {}
-    found = checks.Checks.of(attempts, choice, recorded)
-    reasons = list(found.reasons())
-    if found.absent:
-        reasons.append(checks.missing(found.absent, "here"))
-    absent = tuple(found.absent_of(choice.set or EVERYTHING))
-    skipped = tuple(case.name for case in observed.cases if case.skipped)
-    missing = tuple(one for entry in observed.entries for one in problems(entry))
-    limits = caveats.limits(observed.cases)
-    status = worst(one.status for one in reasons)
-    here = [observed.where] if observed.where and not observed.simulated else []
-    return Verdict(
-        status,
-        tuple(model.provisional_partitions(status, here, here, {one.rule.name for one in reasons})),
-        observed.simulated,
-        _says(observed, missing, limits),
-        tuple(_failures(reasons)),
-        missing,
-        skipped,
-        absent,
-        (
-            *caveats.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
-            *caveats.of_state(attempts),
-            *found.unknown(),
-            *([_not_there(len(absent))] if absent else ()),
-        ),
-        diagnosed.of(found),
-    )
-
-
-def _not_there(absent: int) -> str:
-    are = "is" if absent == 1 else "are"
-    return f"{count(absent, 'check')} of this partition {are} not in this session."
-
-
-def _failures(reasons: list[Finding]) -> list[Failure]:
-    """Return the reasons by check, the worst first."""
-    by_check: dict[str, list[Finding]] = {}
-    for found in in_order(reasons):
-        if found.rule.name not in _TOLD_AS_MISSING:
-            by_check.setdefault(found.check or "all", []).append(found)
-    return [
-        Failure(check, own[0].status, tuple(one.sentence for one in own))
-        for check, own in by_check.items()
-    ]
-
-
-def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) -> str:
+def says(observed: Observed) -> str:
+    """Return the results of a partition in numbers."""
     cases = observed.cases
     unknown = sum(case.result == killed.RESULT for case in cases)
     if unknown:
@@ -137,6 +68,8 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
         first = f"{count(len(observed.entries), 'document')} outside any session"
     skipped = sum(case.skipped for case in cases)
     retried = sum(case.failed_attempts > 0 for case in cases)
+    lacking = sum(len(list(problems(entry))) for entry in observed.entries)
+    limits = caveats.limits(cases)
     limited = limits["kept"] + limits["missed"]
     series = [one for document in observed.documents for one in document["series"]]
     noisy = sum(one["noisy"] for one in series)
@@ -144,7 +77,7 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
     where_any = (
         (skipped, f"{skipped} skipped"),
         (retried, f"{retried} after a failed attempt"),
-        (len(lacking), f"{count(len(lacking), 'document')} missing or not whole"),
+        (lacking, f"{count(lacking, 'document')} missing or not whole"),
         (limited, f"{limits['kept']} of {count(limited, 'metric')} within the limit"),
         (limits["free"], f"{limits['free']} without a limit"),
         (True, f"{len(series)} series"),

@@ -551,24 +551,21 @@ class Checks:
 
     @property
     def absent(self) -> list[str]:
-        """The chosen checks that are missing."""
-        return self.absent_of(self.choice.set)
-
-    def absent_of(self, name: str | None) -> list[str]:
-        """Return the checks of a set that their sessions could select and that are missing."""
+        """The chosen checks that their sessions could select and that are missing."""
         here = {(where, check.split()[0]) for where, _, check in self.tried}
         return [
             check
             for where in self.partitions
             if where in self.recorded
-            for check in self.recorded[where].of_set(name)
+            for check in self.recorded[where].of_set(self.choice.set)
             if (where, check) not in here
         ]
 
     def reasons(self) -> Iterator[Finding]:
         """Yield the reasons against PASS, except missing checks."""
-        for one in self.tried.values():
-            yield from one.reasons
+        for (where, _, _), one in self.tried.items():
+            for reason in one.reasons:
+                yield replace(reason, partition=where) if reason.check and where else reason
         yield from self._lost()
         if all(one.skipped for one in self.tried.values()):
             yield finding("nothing-passed", "No check passed or failed.")

@@ -163,7 +163,8 @@ class _Node:
             duration_s=duration,
             reasons=[
                 model.Reason(status=one.status, rule=one.rule.name, sentence=one.told,
-                             check=one.check, metric=one.metric)
+                             check=one.check, metric=one.metric,
+                             partition=one.partition)
                 for one in reasons
             ],
             caveats=list(self._caveats(len(skipped), missing)),

@@ -6,13 +6,13 @@ The schema in ``verdict-2.schema.json`` is generated from these types; a test co
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
 from fabricheck.core.models import StrictModel
 from fabricheck.judge.diagnosis.model import Diagnosis
-from fabricheck.judge.verdict.rules import Evidence, NodeStatus
+from fabricheck.judge.verdict.rules import STATUSES, Evidence, NodeStatus, worst
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
 from fabricheck.results.requested_nodes import Moment
@@ -33,6 +33,8 @@ class Reason(StrictModel):
     """The check; null for the node as a whole."""
     metric: str | None
     """The metric that missed its reference; null otherwise."""
+    partition: str | None = None
+    """The partition of the check; null for the node as a whole."""
 
 
 class Device(StrictModel):
@@ -174,6 +176,17 @@ class _Status(StrictModel):
         return status_label(self.status, self.provisional)
 
 
+Status = TypeVar("Status", bound=_Status)
+
+
+def by_label(every: Iterable[Status]) -> dict[str, list[Status]]:
+    """Group statuses by how they are printed, the worst first."""
+    found: dict[str, list[Status]] = {}
+    for one in sorted(every, key=lambda one: (STATUSES.index(one.status), bool(one.provisional))):
+        found.setdefault(one.told, []).append(one)
+    return found
+
+
 class NodeVerdict(_Status):
     """The verdict on one node."""
 
@@ -184,6 +197,20 @@ class NodeVerdict(_Status):
     devices: list[Device]
     versions: Versions
     sessions: list[RanIn]
+
+    def in_partition(self, where: str) -> NodeVerdict:
+        """Return the verdict without what is of the node's other partitions only."""
+        reasons = [one for one in self.reasons if one.partition in (None, where)]
+        status = worst(one.status for one in reasons)
+        here = [where] if where and self.simulated is None else []
+        rules = {one.rule for one in reasons}
+        return self.model_copy(
+            update={
+                "status": status,
+                "provisional": provisional_partitions(status, here, here, rules),
+                "reasons": reasons,
+            }
+        )
 
 
 class Row(_Status):

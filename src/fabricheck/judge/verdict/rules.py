@@ -338,6 +338,7 @@ class Finding:
     """Why something did not pass: a rule, and a sentence that names metric, pair and devices.
 
     check: its name without the node; None for the node as a whole. metric: the failed metric.
+    partition: that of the check; None for the node as a whole.
     status: the status of the rule, or its status beside a pass. isolates: whether it is a fault of
     the node where the same software does not show it elsewhere. devices: those that decided a
     missed limit; empty where they are unknown.
@@ -350,6 +351,7 @@ class Finding:
     status: NodeStatus
     isolates: bool = False
     devices: frozenset[int] = frozenset()
+    partition: str | None = None
 
     @property
     def way(self) -> Way:
