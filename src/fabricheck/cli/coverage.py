@@ -34,10 +34,9 @@ def coverage(
     if as_json:
         output.write_json({"session": name, "experiments": [_json(row) for row in rows]})
         return
-    console = output.console()
-    console.print(f"Coverage of session {name}" if name else "Coverage: no session yet")
+    output.line(f"Coverage of session {name}" if name else "Coverage: no session yet")
     if sites is None:
-        console.print("The sites were not found: change to the root of the repository.")
+        output.line("The sites were not found: change to the root of the repository.")
     output.print_table(
         ("", "Experiment", "Ran in this session, or why not and how to run it"),
         [(row.experiment.id, row.experiment.title, row.sentence) for row in rows],
@@ -45,7 +44,7 @@ def coverage(
     ran = sum(row.measured_anything for row in rows)
     simulated = sum(row.only_simulated for row in rows)
     of_those = f", {simulated} of those only simulated" if simulated else ""
-    console.print(f"{ran} of {len(rows)} experiments have results in this session{of_those}.")
+    output.line(f"{ran} of {len(rows)} experiments have results in this session{of_those}.")
 
 
 def _read(name: str) -> Results | None:

@@ -16,7 +16,6 @@ from fabricheck.core import nodelists
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
-from fabricheck.core.text import printable
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.model import NodeVerdict
@@ -67,15 +66,15 @@ def diagnose(
         output.write_json([_json(one) for one in verdicts])
         return
     for problem in results.problems:
-        _say(str(problem.sentence))
+        output.echo(str(problem.sentence))
     for one in verdicts:
         if one.diagnosis is not None:
             _show(one, one.diagnosis)
     for label in dict.fromkeys(one.told for one in verdicts):
         well = [one.node for one in verdicts if one.told == label and one.diagnosis is None]
         if well:
-            _say(f"{nodelists.folded(well)}: {label}")
-            _say("  No limit was missed: there is nothing to explain.")
+            output.echo(f"{nodelists.folded(well)}: {label}")
+            output.echo("  No limit was missed: there is nothing to explain.")
 
 
 def _json(one: NodeVerdict) -> dict[str, object]:
@@ -89,8 +88,8 @@ def _json(one: NodeVerdict) -> dict[str, object]:
 
 def _show(one: NodeVerdict, told: Diagnosis) -> None:
     by = f", simulated by {one.simulated}" if one.simulated else ""
-    _say(f"{one.node}{by}: {one.told}")
-    _say(f"  {told.sentence}")
+    output.echo(f"{one.node}{by}: {one.told}")
+    output.echo(f"  {told.sentence}")
     if told.degraded:
         rows = [_cells(degraded, told) for degraded in told.degraded]
         output.print_table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
@@ -98,10 +97,10 @@ def _show(one: NodeVerdict, told: Diagnosis) -> None:
         _listed(f"For {degraded.component}", degraded.supporting)
         _listed(f"Against {degraded.component}", degraded.contradicting)
         if degraded.next:
-            _say(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
+            output.echo(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
     _listed("Not explained", told.unexplained)
     for sentence in told.lacking:
-        _say(f"  {sentence}")
+        output.echo(f"  {sentence}")
 
 
 def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
@@ -111,11 +110,7 @@ def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
 
 def _listed(label: str, names: Sequence[str]) -> None:
     if names:
-        _say(f"  {label}: {listed(names, MOST)}")
-
-
-def _say(text: str) -> None:
-    typer.echo(printable(text))
+        output.echo(f"  {label}: {listed(names, MOST)}")
 
 
 def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:

@@ -13,7 +13,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import first_of
-from fabricheck.core.text import count, printable
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.judge.fabric.attributing import Attribution, attribute
 from fabricheck.judge.fabric.rounds import measured_of
@@ -93,10 +93,10 @@ def _entries(what: str | None) -> Iterator[Entry]:
 
 
 def _show(path: str, found: Attribution) -> None:
-    _say(f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
+    output.echo(f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
          f"{count(found.rounds, 'round')}")  # fmt: skip
     if found.spread is not None and found.least is not None:
-        _say(
+        output.echo(
             f"  Healthy NICs differ by {100 * found.spread:.1f} % (standard deviation); a NIC is "
             f"named from {100 * found.least:.1f} % below the others on."
         )
@@ -109,22 +109,18 @@ def _show(path: str, found: Attribution) -> None:
     if rows:
         output.print_table(COLUMNS, rows[:MOST_ROWS], ("Loss", "Score"))
         if len(rows) > MOST_ROWS:
-            _say(f"  And {len(rows) - MOST_ROWS} more.")
+            output.echo(f"  And {len(rows) - MOST_ROWS} more.")
         nodes = sorted({one.node for one in found.named})
         if nodes:
-            _say(f"  Nodes: {folded(nodes)}")
+            output.echo(f"  Nodes: {folded(nodes)}")
     elif found.spread is not None:
-        _say("  No NIC, node or switch is slow.")
+        output.echo("  No NIC, node or switch is slow.")
     _listed("Without one at fault, or missing", found.open)
     _listed("Notes", found.notes)
 
 
 def _listed(title: str, sentences: Sequence[str]) -> None:
     if sentences:
-        _say(f"  {title}:")
+        output.echo(f"  {title}:")
         for sentence in first_of(sentences, MOST_SENTENCES):
-            _say(f"    {sentence}")
-
-
-def _say(text: str) -> None:
-    typer.echo(printable(text))
+            output.echo(f"    {sentence}")

@@ -9,7 +9,6 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.core.whole_files import write_whole
 
@@ -63,7 +62,7 @@ def fleet(
         output.write_json(findings.as_json(found))
     else:
         for line in text.lines(found):
-            typer.echo(printable(line))
+            output.echo(line)
     earlier = found.changes.before.problems if found.changes is not None else ()
     for sentence in dict.fromkeys((*found.fleet.problems, *earlier)):
         output.say(sentence)

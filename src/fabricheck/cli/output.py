@@ -70,6 +70,16 @@ def plain(text: str) -> Text:
     return Text(printable(text))
 
 
+def line(text: str = "", style: str = "") -> None:
+    """Print a text literally, in lines of the console's width."""
+    console().print(plain(text), style=style)
+
+
+def echo(text: str) -> None:
+    """Print a text literally, in one line whatever its length."""
+    typer.echo(printable(text))
+
+
 def say(sentence: str) -> None:
     """Print a sentence to standard error, in one line."""
     said = naming_archives(" ".join(sentence.split()))

@@ -72,7 +72,7 @@ def references(
     else:
         _print(shown, silent, versions)
         for one in differ:
-            output.console().print(output.plain(one))
+            output.line(one)
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
@@ -89,11 +89,10 @@ def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
 
 
 def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]) -> None:
-    console = output.console()
     documents = dict.fromkeys(_document(one) for row in shown for one in row.sources)
     numbers = {one: number for number, one in enumerate(documents, 1)}
     for (partition, check), own in _by_check(shown).items():
-        console.print(f"{check} on {partition}", style="bold")
+        output.line(f"{check} on {partition}", "bold")
         table = output.table("  Metric", "Reference", "Kind", "Source")
         in_a_line: dict[str, list[str]] = {}
         for name, row in _together(own):
@@ -107,15 +106,15 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
             marked = "; ".join(filter(None, [rests, ", ".join(words)]))
             table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(marked))
         if table.row_count:
-            console.print(table)
+            output.console().print(table)
         for ground, names in in_a_line.items():
-            console.print(output.plain(f"  {ground}: {', '.join(names)}"))
-    console.print("* means worst and median, or the best and the worst block.")
-    _print_sources(console, numbers, shown)
+            output.line(f"  {ground}: {', '.join(names)}")
+    output.line("* means worst and median, or the best and the worst block.")
+    _print_sources(numbers, shown)
     for name in dict.fromkeys(row.partition for row in shown):
-        _print_versions(console, name, versions.get(name))
-        _print_marks(console, [row for row in shown if row.partition == name])
-    _print_end(console, shown, silent)
+        _print_versions(name, versions.get(name))
+        _print_marks([row for row in shown if row.partition == name])
+    _print_end(shown, silent)
 
 
 def _ground(row: Row) -> str:
@@ -143,7 +142,7 @@ def _together(own: Sequence[Row]) -> list[tuple[str, Row]]:
     ]
 
 
-def _print_sources(console: Any, numbers: Mapping[Any, int], shown: Sequence[Row]) -> None:
+def _print_sources(numbers: Mapping[Any, int], shown: Sequence[Row]) -> None:
     for key, number in numbers.items():
         here = [one for row in shown for one in row.sources if _document(one) == key]
         first = here[0]
@@ -153,7 +152,7 @@ def _print_sources(console: Any, numbers: Mapping[Any, int], shown: Sequence[Row
         whose = "acceptance limit of" if first.limit else "of"
         of = f" ({whose} {first.system}{inferred}{known})" if first.system else ""
         places = "; ".join(dict.fromkeys(one.where for one in here))
-        console.print(output.plain(f"[{number}] {first.title}{of}: {places}"))
+        output.line(f"[{number}] {first.title}{of}: {places}")
 
 
 def _document(source: Source) -> tuple[Any, ...]:
@@ -161,20 +160,20 @@ def _document(source: Source) -> tuple[Any, ...]:
     return (source.title, source.system, source.versions, source.inferred, source.limit)
 
 
-def _print_versions(console: Any, name: str, known: Mapping[str, str] | None) -> None:
+def _print_versions(name: str, known: Mapping[str, str] | None) -> None:
     if not known:
-        console.print(f"{name}: the version of ROCm or CUDA is unknown here.")
+        output.line(f"{name}: the version of ROCm or CUDA is unknown here.")
     for runtime, version in (known or {}).items():
-        console.print(f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment.")
+        output.line(f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment.")
 
 
-def _print_marks(console: Any, own: Sequence[Row]) -> None:
+def _print_marks(own: Sequence[Row]) -> None:
     """Explain the words beside limits, with the number of limits of each."""
     for mark, number in sorted(Counter(one for row in own for one in row.marks).items()):
-        console.print(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
+        output.line(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
 
 
-def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> None:
+def _print_end(shown: Sequence[Row], silent: Sequence[str]) -> None:
     kinds = Counter(row.kind for row in shown)
     gating = sum(number for kind, number in kinds.items() if kind not in (REPORT_ONLY, MISSING))
     each = ", ".join(f"{kinds[kind]} {word}" for kind, word in (
@@ -184,12 +183,12 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
     # Of a rehearsal only: docs/references.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
-    console.print(
+    output.line(
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
         f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
     )
     for row in shown:
         if row.kind == MISSING:
-            console.print(f"{row.check} {row.metric} on {row.partition} has no reference.")
+            output.line(f"{row.check} {row.metric} on {row.partition} has no reference.")
     for one in silent:
-        console.print(f"{one} reported nothing: a dry run shows why (reframe --dry-run).")
+        output.line(f"{one} reported nothing: a dry run shows why (reframe --dry-run).")

@@ -14,7 +14,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
-from fabricheck.core.text import count, printable
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined
 from fabricheck.results.entry import Entry, read_entry
@@ -69,16 +69,14 @@ def list_sessions(
             [name.capitalize() for name in right],
         )
         if any(row["retried"] for row in rows):
-            output.console().print(
+            output.line(
                 "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
             )
         if len(folder.sessions) > limit:
-            output.console().print(
-                f"{len(folder.sessions) - limit} older sessions: use --limit to list more."
-            )
+            output.line(f"{len(folder.sessions) - limit} older sessions: use --limit to list more.")
     if not as_json:
         for job in found[:limit]:
-            output.console().print(
+            output.line(
                 f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
                 f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
             )
@@ -317,7 +315,7 @@ def validate(
         )
     else:
         for _, says in verdicts:
-            typer.echo(printable(says))
+            output.echo(says)
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
     code = max(code for code, _ in verdicts)

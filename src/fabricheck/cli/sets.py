@@ -96,21 +96,20 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
 
 
 def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> None:
-    console = output.console()
     for where, own in listed.items():
-        console.print(f"{where}: {_about(where, _is_measured(where, times))}", style="bold")
+        output.line(f"{where}: {_about(where, _is_measured(where, times))}", "bold")
         rows = [_row(one, _latest_first(times, where, one.name)[:1]) for one in own]
         output.print_table(HEAD, rows, ("Jobs", "Their limits"))
         for line in _checks(own):
-            console.print(output.plain(line))
-        console.print()
+            output.line(line)
+        output.line()
     for name, about in rules.known().items():
-        console.print(output.plain(f"{name} shows {about.shows}; not {about.not_}."))
+        output.line(f"{name} shows {about.shows}; not {about.not_}.")
     for where, own in listed.items():
         for each in own:
             for latest in _latest_first(times, where, each.name)[:1]:
                 if latest.over:
-                    console.print(output.plain(f"{latest.sentence} ({latest.session})"))
+                    output.line(f"{latest.sentence} ({latest.session})")
 
 
 def markdown(

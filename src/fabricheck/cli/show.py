@@ -1,17 +1,20 @@
-"""The table of measured values."""
+"""The tables of measured values, and their matrices: one for each operation between devices, or
+between NUMA domains and devices.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from fabricheck.cli import output, pairs
+from fabricheck.cli import output
 from fabricheck.core import amounts
-from fabricheck.core.text import printable
 from fabricheck.results import table
 from fabricheck.results.model import ResultDocument, describe_ranks
+from fabricheck.results.series import is_too_noisy
 from fabricheck.results.session import Case
-from fabricheck.results.table import Check, Series
+from fabricheck.results.table import Check, Pair, Series
 
 #: The most series that differ only in size, block and variant and are all shown without --all.
 SHORT_SCAN = 3
@@ -19,54 +22,59 @@ SHORT_SCAN = 3
 #: The most parts of a set of devices that are written in full.
 MOST_PARTS = 4
 
+#: The most pairs of one operation that are listed; more become a matrix.
+FEW_PAIRS = 3
+
+#: The most devices of a matrix within 100 columns; of larger ones only the summary is shown.
+MOST_COLUMNS = 10
+
 _NUMERIC = ("Size", "Block", "Median", "95 % interval", "n")
 
 
 def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
     """Write the tables of all checks that have a document to standard output."""
-    console = output.console()
-    console.print(printable(heading))
+    output.line(heading)
     hidden = 0
     in_matrices = joined = False
     for check in checks:
         if check.document is None:
             continue
-        console.print()
+        output.line()
         for line in _about(check, check.document):
-            console.print(printable(line))
+            output.line(line)
         every = table.series(check, None)
         for (experiment, unit, counted, movement), series in _by_unit(every).items():
-            matrices, others = ([], series) if show_all else pairs.split(series)
+            matrices, others = ([], series) if show_all else matrices_of(series)
             chosen = others if show_all else summarise(list(filter(_is_row, others)))
             rows = [[one] for one in chosen] if show_all else alike(chosen)
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
             in_matrices = in_matrices or bool(matrices)
             joined = joined or any(len(row) > 1 for row in rows)
-            console.print(
+            output.line(
                 f"{experiment}, {check.clock}, in {_UNITS[unit]}; bytes counted "
                 f"{counted}{f'; by {movement}' if movement else ''}"
             )
             for matrix in matrices:
-                pairs.show(console, matrix)
+                _show_matrix(matrix)
             if chosen:
-                console.print(_table(rows, show_all))
+                output.console().print(_table(rows, show_all))
             domains = [one for row in chosen for one in _domains(row) if one is not None]
             if domains:
-                console.print(
+                output.line(
                     f"N{domains[0]}: host memory that was proved to lie in that NUMA domain"
                 )
     if joined:
-        console.print()
-        console.print("Devices share a row where their intervals have a value in common.")
+        output.line()
+        output.line("Devices share a row where their intervals have a value in common.")
     if in_matrices:
-        console.print()
-        console.print(
+        output.line()
+        output.line(
             "In a matrix: the medians at the largest size; ~ noisy, ! wrong data, ? not "
             "verified. Every series with its interval: --all."
         )
     if hidden:
-        console.print()
-        console.print(
+        output.line()
+        output.line(
             "Of each scan the largest size is shown, with its best block size or variant, and of "
             "both directions of one device their sum; "
             f"{hidden} more series: --all."
@@ -133,7 +141,7 @@ def _is_row(series: Series) -> bool:
     Shares of ranks have no sum, even if all ranks use one device.
     """
     on_one = series.device_count == 1 and not series.ranks
-    return not (series.role == "share" and on_one) or pairs.is_remarkable(series)
+    return not (series.role == "share" and on_one) or is_remarkable(series)
 
 
 def summarise(all_series: Sequence[Series]) -> list[Series]:
@@ -150,8 +158,8 @@ def summarise(all_series: Sequence[Series]) -> list[Series]:
             chosen += scan
             continue
         size = max(series.bytes for series in scan)
-        best = max((one for one in scan if one.bytes == size), key=pairs.goodness)
-        chosen += [series for series in scan if series is best or pairs.is_remarkable(series)]
+        best = max((one for one in scan if one.bytes == size), key=goodness)
+        chosen += [series for series in scan if series is best or is_remarkable(series)]
     return chosen
 
 
@@ -182,7 +190,7 @@ def alike(all_series: Sequence[Series]) -> list[list[Series]]:
     rows: dict[tuple[object, ...], list[list[Series]]] = {}
     for series in all_series:
         alone = series.role != "single" or series.device_count != 1 or series.ranks
-        if alone or pairs.is_remarkable(series):
+        if alone or is_remarkable(series):
             rows[(id(series),)] = [[series]]
             continue
         convention = (series.bytes, series.block_size, series.variant, series.regime)
@@ -325,3 +333,175 @@ def _marks(series: Series) -> list[str]:
     if series.host_clock_agrees is False:
         marks.append("clocks differ")
     return marks
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One operation at its largest size between pairs of devices, with the best block size.
+
+    ``cells`` are by row and column: source and destination, except for ``copy``: executing device,
+    and the device of both arrays; a device with itself is on the diagonal. A sum of both directions
+    is in both cells. With ``domains`` the rows are NUMA domains.
+    """
+
+    title: str
+    cells: Mapping[Pair, Series]
+    domains: bool = False
+
+    @property
+    def shown(self) -> int:
+        """Number of series in the matrix."""
+        return len({id(series) for series in self.cells.values()})
+
+    @property
+    def across(self) -> list[tuple[Pair, Series]]:
+        """The pairs of the summary, worst first: each pair once, no device with itself."""
+        if self.domains:
+            found = list(self.cells.items())
+        else:
+            # Both cells of a sum are the same series, which names the pair in its own order.
+            ordered = {id(one): one for pair, one in sorted(self.cells.items()) if len({*pair}) > 1}
+            found = [((one.devices[0], one.devices[-1]), one) for one in ordered.values()]
+        return sorted(found, key=lambda item: goodness(item[1]))
+
+
+def matrices_of(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
+    """Split the series of one unit into matrices and the remaining series.
+
+    Smaller sizes and the shares of sums of a matrix's operation are in neither, unless their data
+    is wrong or was not verified, or they are noisy beyond the caches. Variants of a kernel are in
+    no matrix.
+    """
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for series in all_series:
+        if series.variant:
+            continue
+        if _by_domain(series):
+            groups.setdefault((series.operation, _memory(series)), []).append(series)
+        elif series.device_count <= 2 and _memory(series) == "device":
+            groups.setdefault((series.operation, series.engine), []).append(series)
+    matrices: list[Matrix] = []
+    taken: set[int] = set()
+    for group in groups.values():
+        make = _by_domains if _by_domain(group[0]) else _matrix
+        matrix = make([series for series in group if series.role not in ("share", "beside")])
+        if matrix is not None:
+            matrices.append(matrix)
+            cells = {id(series) for series in matrix.cells.values()}
+            taken |= {id(one) for one in group if id(one) in cells or not is_remarkable(one)}
+    return matrices, [series for series in all_series if id(series) not in taken]
+
+
+def _matrix(group: Sequence[Series]) -> Matrix | None:
+    between = [series for series in group if series.direction != "local"]
+    if len({series.devices for series in between}) <= FEW_PAIRS:
+        return None
+    largest = max(series.bytes for series in between)
+    cells: dict[Pair, Series] = {}
+    for series in group:
+        if series.bytes != largest:
+            continue
+        first, last = series.devices[0], series.devices[-1]
+        both = series.role == "sum"
+        for cell in {(first, last), (last, first)} if both else {(first, last)}:
+            if cell not in cells or goodness(series) > goodness(cells[cell]):
+                cells[cell] = series
+    one = between[0]
+    axes = "row: source, column: destination"
+    if one.role == "sum":
+        axes = "sum of both directions"
+    elif one.operation == "copy":
+        axes = "row: device that executes, column: device of both arrays"
+    return Matrix(f"{one.operation}, {amounts.size(largest)} ({axes})", cells)
+
+
+def _by_domain(series: Series) -> bool:
+    return series.experiment == "E4"
+
+
+def _memory(series: Series) -> str:
+    """Return the kind of memory at the end that is not a device's; otherwise ``device``."""
+    kinds = (series.source_memory, series.destination_memory)
+    return next((kind for kind in kinds if kind not in ("device", "peer")), "device")
+
+
+def _by_domains(group: Sequence[Series]) -> Matrix | None:
+    if not group:
+        return None
+    largest = max(series.bytes for series in group)
+    cells = {
+        # A series of E4 without the domain of its host memory is invalid.
+        (series.host_domain or 0, series.devices[0]): series
+        for series in group
+        if series.bytes == largest
+    }
+    memory = _memory(group[0]).removeprefix("host-")
+    what = f"{group[0].operation}, {memory}, {amounts.size(largest)}"
+    return Matrix(f"{what} (row: NUMA domain, column: device)", cells, domains=True)
+
+
+def goodness(series: Series) -> float:
+    """Return the median with the sign that makes larger values better."""
+    return series.value if series.better == "higher" else -series.value
+
+
+def is_remarkable(series: Series) -> bool:
+    """Whether a series must be shown: its data is wrong or unverified, or it is too noisy."""
+    if series.errors or not series.bytes_checked:
+        return True
+    return is_too_noisy(series.measured)
+
+
+def _show_matrix(matrix: Matrix) -> None:
+    """Print a matrix with its worst pair."""
+    output.line(matrix.title)
+    rows = sorted({row for row, _ in matrix.cells})
+    columns = sorted({column for _, column in matrix.cells})
+    if not matrix.domains:
+        rows = columns = sorted({*rows, *columns})
+    if len(columns) <= MOST_COLUMNS:
+        names = [str(device) for device in columns]
+        lines = [
+            (f"N{row}" if matrix.domains else str(row),
+             *(_cell(matrix.cells.get((row, column))) for column in columns))
+            for row in rows
+        ]  # fmt: skip
+        output.print_table(("", *names), lines, names)
+    output.line(_summary(matrix))
+
+
+def _cell(series: Series | None) -> str:
+    if series is None:
+        return "-"
+    text = amounts.number(series.value)
+    if series.noisy:
+        text += "~"
+    if series.errors:
+        text += "!"
+    elif not series.bytes_checked:
+        text += "?"
+    return text
+
+
+def _summary(matrix: Matrix) -> str:
+    ordered = matrix.across
+    medians = [series.value for _, series in ordered]
+    says = [
+        f"{len(ordered)} pairs: worst {_named(matrix, *ordered[0])}, best "
+        f"{_named(matrix, *ordered[-1])}, median {amounts.number(statistics.median(medians))}"
+    ]
+    counts = (
+        ("WRONG", sum(bool(one.errors) for _, one in ordered)),
+        ("not verified", sum(not one.bytes_checked for _, one in ordered)),
+        ("noisy", sum(one.noisy for _, one in ordered)),
+        ("with clocks that differ", sum(one.host_clock_agrees is False for _, one in ordered)),
+    )
+    says += [f"{count} {what}" for what, count in counts if count]
+    return "; ".join(says if len(says) > 1 else [*says, "all verified"])
+
+
+def _named(matrix: Matrix, pair: Pair, series: Series) -> str:
+    if matrix.domains:
+        return f"N{pair[0]} and device {pair[1]} with {amounts.number(series.value)}"
+    arrow = "and" if series.role == "sum" else "->"
+    return f"{pair[0]} {arrow} {pair[-1]} with {amounts.number(series.value)}"

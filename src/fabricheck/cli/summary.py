@@ -60,24 +60,24 @@ def summary(
     results = reading.read([what])
     verdicts = judge(results)
     console = output.console()
-    console.print(output.plain(f"Summary of {results.title}"))
+    output.line(f"Summary of {results.title}")
     findings: list[tuple[int, float, str]] = []
     for observed in results.observed[:MOST_PARTITIONS]:
         judged = verdict.of(verdicts, observed)
-        console.print()
+        output.line()
         console.print(_heading(observed, judged, verdict.says(observed)))
         _table(experiments.of(observed))
         findings += _findings(observed, verdict.failures(judged), worst.of(observed))
     left = len(results.observed) - MOST_PARTITIONS
     if left > 0:
-        console.print(output.plain(f"And {count(left, 'partition')} more: fabricheck verdict"))
-    console.print()
+        output.line(f"And {count(left, 'partition')} more: fabricheck verdict")
+    output.line()
     findings += [(0, 0.0, one.sentence) for one in results.problems]
     shown = sorted(findings)[:MOST_FINDINGS]
     of = f" of {len(findings)}" if len(findings) > len(shown) else ""
-    console.print(output.plain(f"Worst findings{of}:" if shown else "No findings."))
+    output.line(f"Worst findings{of}:" if shown else "No findings.")
     for *_, sentence in shown:
-        console.print(output.plain(f"- {cut(sentence, LONGEST)}"))
+        output.line(f"- {cut(sentence, LONGEST)}")
 
 
 def _heading(observed: Observed, judged: NodeVerdict, says: str) -> object:
@@ -111,7 +111,7 @@ def _table(rows: Sequence[Row]) -> None:
         console.print(shown)
     for outcome_of in dict.fromkeys(row.outcome for row in rows if row.shown is None):
         names = ", ".join(row.id for row in rows if row.shown is None and row.outcome == outcome_of)
-        console.print(output.plain(f"{outcome_of.capitalize()}: {names} (fabricheck coverage)"))
+        output.line(f"{outcome_of.capitalize()}: {names} (fabricheck coverage)")
 
 
 def _findings(

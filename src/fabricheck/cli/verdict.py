@@ -14,7 +14,6 @@ from fabricheck.cli import commands, output
 from fabricheck.core import nodelists
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut
-from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
@@ -102,12 +101,12 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.told}" for row in total.networks]
     for sentence in alike.software_first(total.nodes):
-        _say(sentence)
-    _say(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
+        output.echo(sentence)
+    output.echo(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
-        _say(f"Began {' to '.join(times)}")
+        output.echo(f"Began {' to '.join(times)}")
     passed = [row for row in every if row.status == "PASS"]
     folded = len(passed) > MOST_ROWS
     rows = [_cells(row) for row in every if not (folded and row.status == "PASS")]
@@ -117,12 +116,8 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     _show_reasons(every)
     _show_caveats(passed)
     for note in total.notes:
-        _say(f"Note: {note}")
+        output.echo(f"Note: {note}")
     _show_lists(total)
-
-
-def _say(text: str) -> None:
-    typer.echo(printable(text))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -146,11 +141,13 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
-        _say(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
+        output.echo(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
         for reason in reasons[:MOST_REASONS]:
-            _say(f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}")
+            output.echo(
+                f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
+            )
         if len(reasons) > MOST_REASONS:
-            _say(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
+            output.echo(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 
 
 def _show_caveats(passed: Sequence[Row]) -> None:
@@ -160,7 +157,7 @@ def _show_caveats(passed: Sequence[Row]) -> None:
         for sentence in row.caveats:
             by_sentence.setdefault(sentence, []).append(titled(row.node))
     for sentence, nodes in by_sentence.items():
-        _say(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
+        output.echo(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
 
 
 def _show_lists(total: Verdict) -> None:
@@ -169,8 +166,8 @@ def _show_lists(total: Verdict) -> None:
             own = [row.node for row in labelled if (row.simulated is not None) == simulated]
             if own:
                 shown = f"{label}, simulated" if simulated else label
-                _say(f"{shown} ({len(own)}): {nodelists.folded(own)}")
+                output.echo(f"{shown} ({len(own)}): {nodelists.folded(own)}")
     for again in scheduler.to_run_again(total):
-        _say(f"Run again: {again}")
+        output.echo(f"Run again: {again}")
     for line in scheduler.drain_lines(total.nodes):
-        _say(line)
+        output.echo(line)
