@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -357,7 +357,26 @@ def document(**changes: Any) -> dict[str, Any]:
         "series": [series()],
         "notes": [],
     }
+    lost = changes.pop("lost", ())
+    if changes.get("differences"):
+        changes["differences"] = [difference(one, lost=one in lost)
+                                  for one in changes["differences"]]  # fmt: skip
     return result | changes
+
+
+def difference(
+    sentence: str, *devices: int, found: int | None = None, lost: bool = False
+) -> dict[str, Any]:
+    """Build a difference from the node model."""
+    return {"sentence": sentence, "devices": list(devices), "found": found, "lost": lost}
+
+
+def difference_sentences(document: Mapping[str, Any], *, lost: bool = False) -> list[str] | None:
+    """Return the sentences of a document's differences, or of those that are lost."""
+    every = document["differences"]
+    if every is None:
+        return None
+    return [one["sentence"] for one in every if one["lost"] or not lost]
 
 
 def simulated_document(**changes: Any) -> dict[str, Any]:

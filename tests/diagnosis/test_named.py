@@ -10,8 +10,8 @@ import pytest
 import factories
 from diagnosis import planted, sessions
 from diagnosis.planted import Fault
+from fabricheck.judge.diagnosis.components import place_of
 from fabricheck.judge.diagnosis.diagnose import diagnose
-from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.evidence import Miss, Session
 from fabricheck.judge.diagnosis.transfers import transfers
 from fabricheck.rfm import relative
@@ -146,9 +146,9 @@ def test_wrong_data_is_lacking(mi250x):
 
 
 def test_differences_from_the_model_are_explained_without_a_measurement(mi250x):
-    told = ["Pair 0-6: 2 links in mi250x, no direct link in the simulated node."]
-    document = mi250x.session.documents["stream_local"] | {"series": [], "differences": told}
-    misses = [Miss("node_topology", "differences", sentence=one) for one in told]
+    told = factories.difference("Pair 0-6: 2 links in mi250x, no direct link.", 0, 6, found=0)
+    document = mi250x.session.documents["stream_local"] | {"series": [], "differences": [told]}
+    misses = [Miss("node_topology", "differences", sentence=told["sentence"], place=place_of(told))]
     found = diagnose(Session({"node_topology": document}, [], misses), mi250x.node)
     assert names(found) == [{"link 0-6 gone"}]
 
@@ -159,21 +159,6 @@ def test_a_link_that_the_tools_see_is_not_gone(mi250x):
     document = mi250x.session.documents["stream_local"] | {"series": [], "differences": []}
     told = Session({**session.documents, "node_topology": document}, session.limits, session.misses)
     assert names(diagnose(told, mi250x.node)) == [{"link 0-6"}]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "found"),
-    [
-        ("Pair 0-6: 2 links in mi250x, no direct link in rocm-smi.", ({0, 6}, 0)),
-        ("Pair 4-10: no direct link in mi250x, 1 link in .../tool0.", ({4, 10}, 1)),
-        ("Pair 0-1: 4 links in mi250x, a connection of type PCIE in x.", ({0, 1}, None)),
-        ("Device 3: NUMA domain 1 in mi250x, 2 in the simulated node.", ({3}, 2)),
-        ("Device 3: NUMA domain 1 in mi250x, none in x.", ({3}, None)),
-        ("One link has 50 GB/s in mi250x, 25 in x.", (set(), None)),
-    ],
-)
-def test_the_place_of_a_difference(sentence, found):
-    assert place(sentence) == (frozenset(found[0]), found[1])
 
 
 def test_two_slow_devices_of_four_are_not_taken_for_all_of_them():

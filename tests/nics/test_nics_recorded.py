@@ -25,6 +25,7 @@ from fabricheck.tools.nics.loopback import loopback
 from fabricheck.tools.nics.reading import read_nics
 from fabricheck.tools.nics.recording import record
 from fabricheck.tools.runner import ProgramFailed
+from factories import difference_sentences
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +64,7 @@ def check(root: Path, monkeypatch, *arguments: str):
 def test_a_healthy_node(tmp_path):
     found = recorded(frontier(tmp_path))
     assert found == document.load(tmp_path / "result.json")
-    assert (found["differences"], found["outcome"]["status"]) == ([], "good")
+    assert (difference_sentences(found), found["outcome"]["status"]) == ([], "good")
     assert (found["program"]["name"], found["clock"]) == ("nics", "measured")
     assert found["options"]["digest"] == load("mi250x").sha256
     first, *_ = found["nics"]
@@ -85,7 +86,7 @@ def test_differences_are_a_result(tmp_path):
     put(root / "sys/class/net/hsn1/address", "02:00:00:00:38:05")
     found = recorded(root)
     assert found["complete"] and found["outcome"]["exit_code"] == 0
-    assert found["differences"] == [
+    assert difference_sentences(found) == [
         "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200.",
         "nid001005:cxi1 is in group 7; the node's others are in 3.",
     ]
@@ -96,7 +97,7 @@ def test_errors_that_are_counted_during_the_run(tmp_path, tools):
     count = nic(root, "cxi0") / "properties/pcie_uncorr_err"
     tools("fi_info", f'echo 4 > {count}; echo "provider: cxi"; echo "libfabric: 1.22.0"')
     found = recorded(root)
-    assert found["differences"] == [
+    assert difference_sentences(found) == [
         "nid001005:cxi0 counted 4 in device/properties/pcie_uncorr_err during the run or in the "
         "minute before it (0 before)."
     ]
@@ -117,11 +118,11 @@ def test_a_provider_that_is_missing_is_a_setting(tmp_path, tools):
         "message": "Node nid001005: libfabric has no provider cxi (fi_info -p cxi: fi_getinfo: -61 "
         "(No data available)), so messages would go by TCP: use the system's libfabric.",
     }
-    assert found["differences"] is None and not found["complete"]
+    assert difference_sentences(found) is None and not found["complete"]
     # Beside a difference of the hardware it is noted.
     put(nic(tmp_path, "cxi2") / "properties/link", 0)
     found = recorded(tmp_path)
-    assert found["differences"] == ["nid001005:cxi2 is down."]
+    assert difference_sentences(found) == ["nid001005:cxi2 is down."]
     assert found["notes"][-1].startswith("Node nid001005: libfabric has no provider cxi")
 
 
@@ -152,7 +153,7 @@ def test_a_speed_that_cannot_be_read_is_no_pass(tmp_path):
     put(nic(root, "cxi2") / "properties/speed", "fast")
     put(root / "sys/class/net/hsn2/speed", "fast")
     found = recorded(root)
-    assert (found["outcome"]["exit_code"], found["differences"]) == (10, None)
+    assert (found["outcome"]["exit_code"], difference_sentences(found)) == (10, None)
     assert found["outcome"]["message"].startswith("The speed of nid001005:cxi2 cannot be read (")
     assert [one["name"] for one in found["nics"]] == ["cxi0", "cxi1", "cxi2", "cxi3"]
 
@@ -248,7 +249,7 @@ def test_a_loopback_of_each_nic(tmp_path, tools):
     assert found["notes"][-1] == "the loopback compares no data"
     tools("cxi_gpu_loopback_bw", 'echo "Failed to allocate LNI: No space left" >&2; exit 1')
     found = recorded(tmp_path, tool="cxi_gpu_loopback_bw")
-    assert (found["outcome"]["exit_code"], found["differences"]) == (10, None)
+    assert (found["outcome"]["exit_code"], difference_sentences(found)) == (10, None)
     assert found["outcome"]["message"] == (
         "cxi_gpu_loopback_bw of cxi0: it ended with exit code 1: Failed to allocate LNI: No space "
         "left."
@@ -277,7 +278,7 @@ def test_a_service_that_does_not_let_a_loopback_use_the_nic_is_a_setting(tmp_pat
     (tmp_path / "head").write_text(printed)
     tools("cxi_gpu_loopback_bw", f'cat "{tmp_path}/head"; echo "{line}" >&2; exit 1')
     found = recorded(frontier(tmp_path / "node"), tool="cxi_gpu_loopback_bw")
-    assert (found["outcome"]["status"], found["differences"]) == ("setting", None)
+    assert (found["outcome"]["status"], difference_sentences(found)) == ("setting", None)
     assert found["outcome"]["message"].startswith(
         f"cxi_gpu_loopback_bw of cxi0: it ended with exit code 1: {line.rstrip('.')}; a CXI service"
     )

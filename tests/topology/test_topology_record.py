@@ -15,6 +15,7 @@ from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
 from fabricheck.tools.topology import record
 from fabricheck.tools.topology.host import balancing_setting, describe_host, driver_version
+from factories import difference_sentences as differences_of
 
 OVERLAYS = node_directory() / "overlays"
 SIM = Path(__file__).parents[2] / "build" / "sim" / "bin"
@@ -22,6 +23,10 @@ SIM = Path(__file__).parents[2] / "build" / "sim" / "bin"
 
 def run(*arguments: str):
     return CliRunner().invoke(app, ["topology", "record", *arguments])
+
+
+def lost_of(document):
+    return differences_of(document, lost=True)
 
 
 def recorded(folder, told, model="mi250x", *, code=0, says="", **settings):
@@ -49,7 +54,7 @@ def simulated(tmp_path, monkeypatch):
 
 def test_a_healthy_simulated_node_has_no_difference(simulated):
     printed, found = simulated()
-    assert printed == found["differences"] == [] and found["complete"]
+    assert printed == differences_of(found) == [] and found["complete"]
     assert (found["clock"], found["program"]["runtime"]) == ("simulated", "sim")
     assert found["node"] == platform(load("mi250x"))["node"]
     assert found["host"]["hostname"] == "mi250x (simulated)"
@@ -74,9 +79,9 @@ def test_a_healthy_simulated_node_has_no_difference(simulated):
 )
 def test_an_overlay_is_found_where_drivers_would_tell_it(simulated, overlay, count, first):
     printed, found = simulated(overlay=overlay)
-    assert found["differences"] == printed
-    assert len(found["differences"]) == count and found["outcome"]["status"] == "good"
-    assert not first or found["differences"][0].startswith(first)
+    assert differences_of(found) == printed
+    assert len(differences_of(found)) == count and found["outcome"]["status"] == "good"
+    assert not first or differences_of(found)[0].startswith(first)
     assert (
         found["node"]["overlay"]["name"]
         == load("mi250x", OVERLAYS / f"{overlay}.yaml").overlay.name
@@ -85,7 +90,9 @@ def test_an_overlay_is_found_where_drivers_would_tell_it(simulated, overlay, cou
 
 def test_another_model_is_a_difference(simulated):
     _, found = simulated("mi250")
-    assert any(one.startswith("Pair 0-4: 2 links in mi250, no dir") for one in found["differences"])
+    assert any(
+        one.startswith("Pair 0-4: 2 links in mi250, no dir") for one in differences_of(found)
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,7 @@ def test_another_model_is_a_difference(simulated):
 def test_a_node_as_its_model(tmp_path, tree, model):
     told = inventories.kept(tree)
     found = recorded(tmp_path, told, model)
-    assert (found["differences"], found["lost"]) == ([], []), found["notes"]
+    assert (differences_of(found), lost_of(found)) == ([], []), found["notes"]
     assert found["outcome"]["message"] is None
     assert (found["clock"], found["node"]) == ("measured", None)
     assert found["devices"][0]["name"] == load(model).device_model
@@ -136,13 +143,13 @@ def test_a_node_as_its_model(tmp_path, tree, model):
 )
 def test_what_is_gone_is_lost(tmp_path, tree, model, differences):
     found = recorded(tmp_path, inventories.kept(tree), model)
-    assert found["differences"] == differences
-    assert found["lost"] == differences
+    assert differences_of(found) == differences
+    assert lost_of(found) == differences
     if model == "mi300x":
         # One link for each pair needs no model.
         found = recorded(tmp_path, inventories.kept(tree), None)
         said = "Pair 2-5: no direct link, and 1 of each other pair, in the driver."
-        assert found["differences"] == found["lost"] == [said]
+        assert differences_of(found) == lost_of(found) == [said]
     if "device" in tree:
         assert any("odd number" in note for note in found["notes"])
 
@@ -150,13 +157,13 @@ def test_what_is_gone_is_lost(tmp_path, tree, model, differences):
 def test_maps_of_several_classes_are_left_to_their_models(tmp_path):
     for tree in ("mi250x", "mi250x-links-gone", "mi210-x2", "h100-x2"):
         found = recorded(tmp_path, inventories.kept(tree), None)
-        assert found["differences"] == [], tree
+        assert differences_of(found) == [], tree
     # Pairs without a device in common, and as many pairs as others, are no single fault.
     for model, gone in (("mi300x", [(0, 1), (2, 3)]), ("a100-booster", [(0, 3), (1, 3), (2, 3)])):
         told = inventories.composed(load(model))
         for pair in gone:
             inventories.set_links(told, *pair, 0)
-        assert recorded(tmp_path, told, None)["differences"] == [], model
+        assert differences_of(recorded(tmp_path, told, None)) == [], model
 
 
 def test_a_device_with_fewer_links_to_the_switch(tmp_path):
@@ -164,20 +171,20 @@ def test_a_device_with_fewer_links_to_the_switch(tmp_path):
     for way in told["links"]:
         way["links"] = 17 if way["from"] == 3 else 18
     found = recorded(tmp_path, told, None)
-    (said,) = found["lost"]
+    (said,) = lost_of(found)
     assert said == "Device 3: 17 links to the switch, and 18 of other devices, in the driver."
     told["links"] = [
         way | ({"kind": "pcie", "links": 0} if 3 in (way["from"], way["to"]) else {})
         for way in told["links"]
     ]
-    (said,) = recorded(tmp_path, told, None)["lost"]
+    (said,) = lost_of(recorded(tmp_path, told, None))
     assert said.startswith("Device 3: 0 links to the switch")
 
 
 def test_a_link_of_one_direction_alone(tmp_path):
     told = inventories.composed(load("a100-booster"))
     next(way for way in told["links"] if (way["from"], way["to"]) == (2, 1))["links"] = 3
-    (said, fewer) = recorded(tmp_path, told, None)["differences"]
+    (said, fewer) = differences_of(recorded(tmp_path, told, None))
     assert said == "Pair 1-2: 4 links from 1 to 2, 3 links back, in the driver."
     assert fewer.startswith("Pair 1-2: 3 links, and 4 of each other pair")
 
@@ -190,17 +197,17 @@ def test_what_a_model_assumes_or_has_of_another_host_is_a_note(tmp_path):
     told["domains"] = [{"index": i, "cores": [*range(32 * i, 32 * i + 32)], "memory_bytes": 1}
                        for i in (0, 1)]  # fmt: skip
     found = recorded(tmp_path, told, "h200")
-    assert (found["differences"], found["outcome"]["status"]) == ([], "good")
+    assert (differences_of(found), found["outcome"]["status"]) == ([], "good")
     assert any(one.startswith("differs from another host: Device 4") for one in found["notes"])
     told = inventories.composed(load("mi210"))
     for way in told["links"]:
         way["links"], way["kind"] = 0, "pcie"
     found = recorded(tmp_path, told, "mi210")
-    assert found["differences"] == []
+    assert differences_of(found) == []
     assert any(one.startswith("differs from what is assumed: Pair 0-1") for one in found["notes"])
     # What holds on any machine is a finding all the same.
     told["links"][0]["links"] = 1
-    (said,) = recorded(tmp_path, told, "mi210")["lost"]
+    (said,) = lost_of(recorded(tmp_path, told, "mi210"))
     assert said == "Pair 0-1: 1 link from 0 to 1, 0 links back, in the driver."
 
 
@@ -211,7 +218,7 @@ def test_what_the_operating_system_says_is_compared_too(tmp_path):
         {"index": index, "cores": [*near], "memory_bytes": 1} for index, near in cores.items()
     ]
     found = recorded(tmp_path, told)
-    assert found["differences"] == [
+    assert differences_of(found) == [
         "NUMA domain 1: the cores 16-31 in mi250x, 16-30 on node node1.",
         "NUMA domain 2: the cores 32-47 in mi250x, no such domain on node node1.",
         "NUMA domain 5: not in mi250x, the cores 64-79 on node node1.",
@@ -228,7 +235,7 @@ def test_numa_balancing_alone_is_a_setting(tmp_path):
         "message": "Node node1 has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), "
         "which moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0).",
     }
-    assert found["differences"] is None and not found["complete"]
+    assert differences_of(found) is None and not found["complete"]
 
 
 def test_other_domains_alone_are_a_setting_of_the_firmware(tmp_path):
@@ -267,7 +274,7 @@ def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, monkey
         monkeypatch.setenv("SLURM_GPUS_ON_NODE", granted)
         found = recorded(tmp_path, devices(4))
         assert found["outcome"]["status"] == "good", "the hardware lacks them"
-        assert len(found["differences"]) == 1
+        assert len(differences_of(found)) == 1
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "4")
     found = recorded(tmp_path, devices(4))
     assert found["outcome"]["message"].startswith("SLURM_GPUS_ON_NODE is 4 on node node1")
@@ -290,9 +297,9 @@ def test_a_device_that_something_keeps_from_the_driver_is_not_lost(tmp_path, kep
     told = inventories.composed(load("mi300x"))
     extra = {"address": "0000:f1:00.0", "indices": [], "in_driver": False}
     told["pci_functions"].append(told["pci_functions"][0] | extra | kept_by)
-    assert recorded(tmp_path, told, "mi300x")["differences"] == []
+    assert differences_of(recorded(tmp_path, told, "mi300x")) == []
     told["pci_functions"][-1] |= told["pci_functions"][0] | extra
-    (said,) = recorded(tmp_path, told, "mi300x")["lost"]
+    (said,) = lost_of(recorded(tmp_path, told, "mi300x"))
     assert said == "The driver lacks the device at 0000:f1:00.0, which PCI shows."
 
 
@@ -319,11 +326,11 @@ def test_links_that_the_driver_does_not_tell_are_no_silent_pass(tmp_path):
         f"The links of node node1 are not known to the driver ({why}; driver 60342134), so they "
         "cannot be compared with mi250x."
     )
-    assert found["differences"] is None and not found["complete"]
+    assert differences_of(found) is None and not found["complete"]
     # What differs counts, whatever is missing beside it.
     told["domains"][3]["cores"] = [*range(48, 63)]
     found = recorded(tmp_path, told)
-    (difference,) = found["differences"]
+    (difference,) = differences_of(found)
     assert difference.startswith("NUMA domain 3: ") and said in found["notes"]
 
 
@@ -333,9 +340,9 @@ def test_kinds_tell_enough_where_a_pair_has_one_link(tmp_path):
     for way in told["links"]:
         way["links"] = None
     found = recorded(tmp_path, told, "mi300x")
-    assert (found["outcome"]["message"], found["differences"]) == (None, [])
+    assert (found["outcome"]["message"], differences_of(found)) == (None, [])
     inventories.set_links(told, 2, 5, 0)
-    (difference,) = recorded(tmp_path, told, "mi300x")["lost"]
+    (difference,) = lost_of(recorded(tmp_path, told, "mi300x"))
     assert difference == (
         "Pair 2-5: 1 link in mi300x, a connection of type XGMI over others in the driver."
     )
@@ -352,7 +359,7 @@ def test_domains_that_the_driver_does_not_tell_are_no_silent_pass(tmp_path):
 
 def test_another_vendor_is_one_difference(tmp_path):
     found = recorded(tmp_path, inventories.kept("mi250x") | {"domains": []}, "a100-booster")
-    assert [sentence.split(" in ")[0] for sentence in found["differences"]] == [
+    assert [sentence.split(" in ")[0] for sentence in differences_of(found)] == [
         "The node has 4 nvidia devices"
     ]
 
@@ -381,7 +388,7 @@ def test_all_devices_off_the_driver_are_lost(tmp_path):
     for one in told["pci_functions"]:
         one |= {"indices": [], "in_driver": False}
     found = recorded(tmp_path, told, "mi300x", code=3, says="inventory: no device")
-    assert len(found["lost"]) == 9 and found["outcome"]["status"] == "good"
+    assert len(lost_of(found)) == 9 and found["outcome"]["status"] == "good"
 
 
 def earlier(folder: Path, told, session, *, where="output", model="mi300x", **settings):
@@ -403,27 +410,27 @@ def test_devices_that_an_earlier_session_of_the_host_had_are_missing(tmp_path):
         "The node has 7 devices in the driver, and had 8 in session 20261124T080000-1: without "
         "0000:60:00.0."
     )
-    assert said in found["differences"] and said in found["lost"]
+    assert said in differences_of(found) and said in lost_of(found)
     # A session that found the loss is no new normal, wherever its document is.
     lost = earlier(results, seven, "20261125T080000-1", where="stage", model=None, results=results)
-    assert lost["lost"]
-    assert said in recorded(tmp_path, seven, None, results=results)["lost"]
+    assert lost_of(lost)
+    assert said in lost_of(recorded(tmp_path, seven, None, results=results))
     # Others are no earlier sessions of this host with these devices.
     other = tmp_path / "other"
     earlier(other, another, "20261124T080000-1")
     earlier(other, whole, "20261124T090000-1", code=6)
-    assert recorded(tmp_path, seven, None, results=other)["differences"] == []
-    assert recorded(tmp_path, whole, "mi300x", results=results)["differences"] == []
+    assert differences_of(recorded(tmp_path, seven, None, results=other)) == []
+    assert differences_of(recorded(tmp_path, whole, "mi300x", results=results)) == []
 
 
 def test_a_job_that_was_granted_fewer_devices_misses_none(tmp_path, monkeypatch):
     earlier(tmp_path / "results", inventories.kept("mi250x"), "20261124T080000-1", model=None)
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "4")
     found = recorded(tmp_path, devices(4), None, results=tmp_path / "results")
-    assert found["differences"] == []
+    assert differences_of(found) == []
     monkeypatch.delenv("SLURM_GPUS_ON_NODE")
     told = inventories.hide_device(inventories.kept("mi250x"), 5)
-    assert recorded(tmp_path, told, None, results=tmp_path / "results")["differences"] == []
+    assert differences_of(recorded(tmp_path, told, None, results=tmp_path / "results")) == []
 
 
 def test_partitions_that_were_of_the_same_cards_are_not_missing(tmp_path):
@@ -435,7 +442,7 @@ def test_partitions_that_were_of_the_same_cards_are_not_missing(tmp_path):
     for index in (7, 5, 3, 1):
         inventories.without_device(divided, index)
     found = recorded(tmp_path, divided, None, results=tmp_path / "results")
-    assert (len(found["devices"]), found["differences"]) == (4, [])
+    assert (len(found["devices"]), differences_of(found)) == (4, [])
 
 
 def test_this_machine_describes_itself():
@@ -496,7 +503,7 @@ def test_a_failed_run_leaves_a_document(tmp_path):
     assert result.exit_code == 10 and result.stderr == f"fabricheck: {said}\n"
     found = document.load(output)
     assert found["outcome"] == {"exit_code": 10, "status": "tool", "message": said}
-    assert found["differences"] is None
+    assert differences_of(found) is None
     assert run("nothing", *asked).exit_code == 3
 
 

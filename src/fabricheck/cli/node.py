@@ -108,8 +108,8 @@ def compare_command(
     model = _load(node, overlay, devices)
     report = _report(files, programs)
     outcome = compare(model, report)
-    for sentence in outcome.differences:
-        typer.echo(sentence)
+    for difference in outcome.differences:
+        typer.echo(difference.sentence)
     for note in outcome.notes:
         typer.echo(f"note: {note}", err=True)
     compared = ", ".join(outcome.compared)

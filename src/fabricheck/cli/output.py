@@ -94,8 +94,8 @@ def write_json(value: Any) -> None:
 
 def say_differences(document: ResultDocument) -> None:
     """Print a line for each difference of a document, and its notes as errors."""
-    for sentence in document.get("differences") or ():
-        typer.echo(sentence)
+    for one in document.get("differences") or ():
+        typer.echo(one["sentence"])
     for note in document["notes"]:
         typer.echo(f"note: {note}", err=True)
 

@@ -108,8 +108,7 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
     differences = document.get("differences")
     if differences is not None:
         yield f"  differences from the node model: {len(differences) or 'none'}"
-        for sentence in differences:
-            yield f"    {sentence}"
+        yield from (f"    {one['sentence']}" for one in differences)
     if not document["series"]:
         for line in describe_ranks(document):
             yield f"  {line}"

@@ -875,6 +875,25 @@ class Aftermath(TypedDict):
     absent: Annotated[list[Absent], "what is not known, each with the reason"]
 
 
+class Difference(TypedDict):
+    """A difference between a node and its model."""
+
+    sentence: Annotated[Text, "with the pair, device, NUMA domain or NIC"]
+    devices: Annotated[
+        list[NonNegativeInt], "the pair or the device that differs; empty where it is another part"
+    ]
+    found: Annotated[
+        int | None,
+        "the links of the pair or the NUMA domain of the device, as found; null where another "
+        "property differs",
+    ]
+    lost: Annotated[
+        bool,
+        "whether a device, a link or a NIC is gone that the node model states (published or "
+        "measured), that PCI shows, or that an earlier session of the host had",
+    ]
+
+
 class ResultDocument(TypedDict):
     """The result of one run of one program."""
 
@@ -963,18 +982,9 @@ class ResultDocument(TypedDict):
     ]
     differences: NotRequired[
         Annotated[
-            list[Text] | None,
-            "what differs between the node and its model: one sentence each, with the pair, "
-            "device or NUMA domain. Empty where nothing does; null or absent where nothing "
-            "was compared.",
-        ]
-    ]
-    lost: NotRequired[
-        Annotated[
-            list[Text],
-            "those of `differences` that say that a device, a link or a NIC is gone that "
-            "the node model states (published or measured), that PCI shows, or that an "
-            "earlier session of the host had",
+            list[Difference] | None,
+            "what differs between the node and its model. Empty where nothing does; null or "
+            "absent where nothing was compared.",
         ]
     ]
     nics: NotRequired[

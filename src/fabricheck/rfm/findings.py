@@ -209,7 +209,7 @@ def _differences(document: ResultDocument) -> Sequence[str]:
     if differences is None:
         node = document["host"]["hostname"]
         raise LookupError(f"node {node} was not compared with a node model.")
-    return differences
+    return [one["sentence"] for one in differences]
 
 
 def _differs(check: TopologyCheck | NicCheck) -> str:

@@ -286,7 +286,9 @@ def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
 
 def _differences(side: NodeChecks) -> Mapping[str, list[str]]:
     found = ((row.check, row.document and row.document.get("differences")) for row in side.checks)
-    return {check or "": list(sentences) for check, sentences in found if sentences is not None}
+    return {
+        check or "": [one["sentence"] for one in own] for check, own in found if own is not None
+    }
 
 
 def _unread(letter: str, side: NodeChecks) -> Iterator[str]:

@@ -9,13 +9,12 @@ from itertools import combinations
 from types import MappingProxyType
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.judge.diagnosis.components import Change
-from fabricheck.judge.diagnosis.differences import Place, place
+from fabricheck.judge.diagnosis.components import Change, Place, place_of
 from fabricheck.judge.diagnosis.search import MOST
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import Difference, ResultDocument
 
 #: The cost of a place where the node's tools contradict the prediction.
 _A_PLACE = 20.0
@@ -79,13 +78,13 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
     told = [one for one in map(_of_topology, documents.values()) if one is not None]
     if not told:
         return 0.0
-    places = {place(sentence) for own in told for sentence in own}
+    places = {place_of(one) for own in told for one in own}
     if MOST * len(changed & places) < len(places):
         return _A_PLACE * len(places)
     return _A_PLACE * (len(changed - places) - len(changed & places))
 
 
-def _of_topology(document: ResultDocument) -> list[str] | None:
+def _of_topology(document: ResultDocument) -> list[Difference] | None:
     """Return the differences of a node's topology; those of its NICs tell of no link or device."""
     return None if document["program"]["name"] == "nics" else document.get("differences")
 

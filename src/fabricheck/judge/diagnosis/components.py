@@ -9,9 +9,17 @@ from fnmatch import fnmatchcase, translate
 from itertools import permutations
 
 from fabricheck.core.vocabulary import COLLECTIVES
-from fabricheck.judge.diagnosis.differences import Place
 from fabricheck.judge.diagnosis.transfers import Transfer
 from fabricheck.node import NodeModel
+from fabricheck.results.model import Difference
+
+#: Some devices, and their links or their NUMA domain; None where another property differs.
+Place = tuple[frozenset[int], int | None]
+
+
+def place_of(difference: Difference) -> Place:
+    """Return the place of a difference: the pair and its links, or the device and its domain."""
+    return frozenset(difference["devices"]), difference["found"]
 
 
 @dataclass(frozen=True)

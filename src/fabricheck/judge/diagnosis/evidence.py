@@ -11,8 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
-from fabricheck.judge.diagnosis.components import Change, Component
-from fabricheck.judge.diagnosis.differences import place
+from fabricheck.judge.diagnosis.components import Change, Component, Place
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
@@ -42,7 +41,7 @@ class Miss:
     """A metric that missed its limits, or a difference from the node model.
 
     value, least, most, unit: as in ReFrame; NaN for a difference. series: the indices in the
-    document of the series that decided it. sentence: of a difference.
+    document of the series that decided it. sentence, place: of a difference.
     """
 
     check: str
@@ -53,6 +52,7 @@ class Miss:
     unit: str = ""
     series: tuple[int, ...] = ()
     sentence: str = ""
+    place: Place = (frozenset(), None)
 
     @property
     def name(self) -> str:
@@ -217,8 +217,7 @@ class Explanations:
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            told = place(miss.sentence)
-            return any(told in one.what.places for one in found.named
+            return any(miss.place in one.what.places for one in found.named
                        if isinstance(one.what, Change))  # fmt: skip
         lost = [
             _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
@@ -302,7 +301,7 @@ def _carries_messages(what: Component | Change) -> bool:
 def named_devices(miss: Miss, session: Session) -> frozenset[int]:
     """Return the devices of a missed limit; none where they are not stated."""
     if miss.sentence:
-        return place(miss.sentence)[0]
+        return miss.place[0]
     document = session.documents.get(miss.check)
     if document is None:
         return frozenset()

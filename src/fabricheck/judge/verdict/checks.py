@@ -168,8 +168,9 @@ class Attempt:
         for function in state.lost_functions(document):
             said = f"The device at {function['address']} of node {node} left the bus meanwhile."
             yield self._say("lost", said)
-        for sentence in document.get("lost") or ():
-            yield self._say("lost", sentence)
+        for one in document.get("differences") or ():
+            if one["lost"]:
+                yield self._say("lost", one["sentence"])
 
     @cached_property
     def other_devices(self) -> Finding | None:
@@ -379,9 +380,10 @@ class Attempt:
             rule = self._rule_of(case, name)
             own = [metric_failures.of_metric(reason, name) or ""]
             if rule in ("topology", "nics") and self.document is not None:
-                lost = self.document.get("lost") or ()
                 every = self.document.get("differences")
-                own = own if every is None else [one for one in every if one not in lost]
+                own = (
+                    own if every is None else [one["sentence"] for one in every if not one["lost"]]
+                )
             elif rule != "reference" and not own[0]:
                 own = metric_failures.sentences(reason) or own
             for said in own:

@@ -48,8 +48,8 @@ def as_modelled(observed: Observed) -> None:
     if not found:
         raise NotTestable("the session has no comparison of the node with its model (E13)")
     for document in found:
-        for sentence in document.get("differences") or ():
-            raise NotTestable(f"the node differs from its model: {sentence}")
+        for difference in document.get("differences") or ():
+            raise NotTestable(f"the node differs from its model: {difference['sentence']}")
         if "links" not in _compared(document["notes"]):
             raise NotTestable("the node's tools do not report its links (E13)")
 

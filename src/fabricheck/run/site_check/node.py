@@ -144,7 +144,7 @@ def _as_modelled(
     compared = compare(model, report)
     # Another number of devices was reported already.
     if report.count == len(model.devices):
-        yield from map(missing, compared.differences)
+        yield from (missing(one.sentence) for one in compared.differences)
     if not compared.differences:
         unknown = "" if report.pci else " (their PCI addresses are not reported)"
         yield ok(f"As in {model.name}: {', '.join(compared.compared)}{unknown}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from fabricheck.tools.nics.loopback import loopback, require_installed
 from fabricheck.tools.nics.reading import counters, read_nics
 from fabricheck.tools.outputs.cxi_loopback import Loopback
 from fabricheck.tools.topology.recording import empty, fail, finish
+from fabricheck.tools.topology.reported import Difference
 
 #: Seconds between both readings of the counters, at least.
 INTERVAL_S = 1.0
@@ -135,4 +137,6 @@ def _examine(
     if failure is not None:
         content["notes"] += [f"difference: {one}" for one in differences]
         raise failure
-    content["differences"], content["lost"] = differences, list(outcome.lost)
+    content["differences"] = [
+        asdict(Difference(one, lost=one in outcome.lost)) for one in differences
+    ]

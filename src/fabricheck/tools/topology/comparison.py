@@ -1,4 +1,4 @@
-"""Comparison of what is told of a node with its node model, in sentences.
+"""Comparison of what is told of a node with its node model.
 
 The kind of a fact decides what a difference from it is: a finding where it is published or measured
 of this kind of machine, a note where it is assumed or derived, or where it is of the NUMA domains,
@@ -8,14 +8,20 @@ cores or addresses of another host. What a model has from the driver itself is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.node.loading import OF_DRIVER
 from fabricheck.tools.topology import inventory
-from fabricheck.tools.topology.reported import UNKNOWN_TYPES, Reported, by_pci, links_text
+from fabricheck.tools.topology.reported import (
+    UNKNOWN_TYPES,
+    Difference,
+    Reported,
+    by_pci,
+    links_text,
+)
 
 _BY_NUMBER = "devices were matched by number: {reason}"
 
@@ -30,15 +36,14 @@ _OF_A_HOST = ("domains", "devices.pci")
 class Comparison:
     """The result of a comparison.
 
-    ``differences`` are sentences, one per pair or device, that make it fail. ``lost`` are those of
-    them that say that a device or a link is gone. ``compared`` lists what was compared, ``notes``
-    what could not be, what differs from a fact of no weight, and how the devices were matched.
+    ``differences``, one per pair or device, make it fail. ``compared`` lists what was compared,
+    ``notes`` what could not be, what differs from a fact of no weight, and how the devices were
+    matched.
     """
 
-    differences: tuple[str, ...]
+    differences: tuple[Difference, ...]
     compared: tuple[str, ...]
     notes: tuple[str, ...]
-    lost: tuple[str, ...] = ()
 
 
 def weighs(model: NodeModel, fact: str) -> bool:
@@ -66,16 +71,15 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         shown = f"{report.count} {report.vendor} devices in {report.origin}"
         sentence = f"The node has {n} {model.vendor} devices in {model.name}, {shown}."
         gone = report.vendor == model.vendor and report.count < n
-        return Comparison((sentence,), ("devices",), (), (sentence,) if gone else ())
-    differences: list[str] = []
-    lost: tuple[str, ...] = ()
+        return Comparison((Difference(sentence, lost=gone),), ("devices",), ())
+    differences: list[Difference] = []
     compared = ["devices"]
     facts = ("links", "switch", "domains", "devices.pci")
     notes = [f"not judged: {fact}, which {model.name} has from the driver" for fact in facts
              if of_driver(model, fact)]  # fmt: skip
     report, how = _matched(model, report, differences, notes)
     notes.append(how)
-    of_links: list[str] = []
+    of_links: list[Difference] = []
     if report.links is not None:
         compared.append("links")
         of_links = list(_links(model, report))
@@ -88,14 +92,12 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         notes.append("links are not reported")
     fact = "switch" if model.switch is not None else "links"
     if weighs(model, fact):
-        differences += of_links
-        lost = tuple(of_links) if _is_gone(model, report) else ()
+        gone = _is_gone(model, report)
+        differences += [replace(one, lost=gone) for one in of_links]
     else:
-        unlike = unlike_each_other(report)
-        differences += unlike
-        lost = tuple(unlike)
+        differences += unlike_each_other(report)
         why = "the driver as drafted" if of_driver(model, fact) else "what is assumed"
-        notes += [f"differs from {why}: {sentence}" for sentence in of_links]
+        notes += [f"differs from {why}: {one.sentence}" for one in of_links]
     if report.link_peak_gbs is not None and model.links:
         modelled = max(link.peak_gbs for link in model.links.values())
         if abs(modelled - report.link_peak_gbs) <= 1e-6 * modelled:
@@ -106,7 +108,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
                 f"one link has {modelled:g} GB/s in {model.name}, and {report.link_peak_gbs:g} by "
                 f"the driver in {report.origin}"
             )
-    of_domains: list[str] = []
+    of_domains: list[Difference] = []
     if report.numa is not None and any(domain is not None for domain in report.numa):
         compared.append("NUMA domains")
         of_domains += _numa(model, report)
@@ -116,10 +118,10 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         compared.append("cores")
         of_domains += _cores(model, report)
     by_weight(model, of_domains, differences, notes)
-    return Comparison(tuple(differences), tuple(compared), tuple(notes), lost)
+    return Comparison(tuple(differences), tuple(compared), tuple(notes))
 
 
-def unlike_each_other(report: Reported) -> list[str]:
+def unlike_each_other(report: Reported) -> list[Difference]:
     """Return the links that differ where those of all devices should be alike, on any machine."""
     told = report.description
     if told is None:
@@ -128,14 +130,17 @@ def unlike_each_other(report: Reported) -> list[str]:
 
 
 def by_weight(
-    model: NodeModel, sentences: Iterable[str], differences: list[str], notes: list[str]
+    model: NodeModel,
+    found: Iterable[Difference],
+    differences: list[Difference],
+    notes: list[str],
 ) -> None:
     """Add differences of NUMA domains and cores to the differences, or to the notes."""
     if weighs(model, "domains"):
-        differences += sentences
+        differences += found
     else:
         why = "the driver as drafted" if of_driver(model, "domains") else "another host"
-        notes += [f"differs from {why}: {sentence}" for sentence in sentences]
+        notes += [f"differs from {why}: {one.sentence}" for one in found]
 
 
 def _is_gone(model: NodeModel, report: Reported) -> bool:
@@ -162,7 +167,7 @@ def _is_gone(model: NodeModel, report: Reported) -> bool:
 
 
 def _matched(
-    model: NodeModel, report: Reported, differences: list[str], notes: list[str]
+    model: NodeModel, report: Reported, differences: list[Difference], notes: list[str]
 ) -> tuple[Reported, str]:
     addresses = [device.pci_address for device in model.devices]
     known = [address for address in addresses if address is not None]
@@ -174,44 +179,50 @@ def _matched(
     try:
         return by_pci(report, known) or report, "devices were matched by PCI address"
     except InvalidInputError as error:
-        (differences if weighs(model, "devices.pci") else notes).append(str(error))
+        if weighs(model, "devices.pci"):
+            differences.append(Difference(str(error)))
+        else:
+            notes.append(str(error))
         reason = "their PCI addresses differ from those of the model"
         return report, by_number.format(reason=reason)
 
 
-def _links(model: NodeModel, report: Reported) -> Iterator[str]:
+def _links(model: NodeModel, report: Reported) -> Iterator[Difference]:
     assert report.links is not None
     for a, b in combinations(range(report.count), 2):
         expected, seen = model.link_matrix[a][b], report.links[a][b]
         if expected != seen:
-            yield (
+            sentence = (
                 f"Pair {a}-{b}: {links_text(expected)} in {model.name}, "
                 f"{links_text(seen)} in {report.origin}."
             )
+            yield Difference(sentence, (a, b), seen)
 
 
-def _types(model: NodeModel, report: Reported) -> Iterator[str]:
+def _types(model: NodeModel, report: Reported) -> Iterator[Difference]:
     assert report.link_types is not None
     for a, b in combinations(range(report.count), 2):
         expected, seen = model.link_matrix[a][b], report.link_types[a][b]
         if expected and seen != "XGMI":
-            yield (
+            sentence = (
                 f"Pair {a}-{b}: {links_text(expected)} in {model.name}, "
                 f"a connection of type {seen} in {report.origin}."
             )
+            yield Difference(sentence, (a, b))
 
 
-def _numa(model: NodeModel, report: Reported) -> Iterator[str]:
+def _numa(model: NodeModel, report: Reported) -> Iterator[Difference]:
     assert report.numa is not None
     for device, domain in zip(model.devices, report.numa, strict=True):
         if domain != device.domain:
-            yield (
+            sentence = (
                 f"Device {device.index}: NUMA domain {device.domain} in {model.name}, "
                 f"{'none' if domain is None else domain} in {report.origin}."
             )
+            yield Difference(sentence, (device.index,), domain)
 
 
-def _cores(model: NodeModel, report: Reported) -> Iterator[str]:
+def _cores(model: NodeModel, report: Reported) -> Iterator[Difference]:
     """Compare the affinity; tools also list the second hardware threads, which models leave out."""
     assert report.cpus is not None
     domains = {domain.index: domain for domain in model.domains}
@@ -220,7 +231,8 @@ def _cores(model: NodeModel, report: Reported) -> Iterator[str]:
         if report.numa is not None and report.numa[device.index] != device.domain:
             continue  # the cores of another domain
         if cpus is not None and not own <= set(parse_cores(cpus)):
-            yield (
+            sentence = (
                 f"Device {device.index}: near the cores {format_cores(own)} in {model.name}, "
                 f"{cpus} in {report.origin}."
             )
+            yield Difference(sentence, (device.index,))

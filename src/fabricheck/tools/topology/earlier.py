@@ -29,7 +29,9 @@ def newest_whole(results: Path, content: Mapping[str, Any]) -> tuple[str, Result
     """
     for session in _sessions(results):
         for document in _documents(results, session):
-            if _is_earlier(document, content) and not document.get("lost"):
+            if _is_earlier(document, content) and not any(
+                one["lost"] for one in document.get("differences") or ()
+            ):
                 return session, document
     return None
 

@@ -23,7 +23,7 @@ from fabricheck.node import format_cores
 from fabricheck.results.model import Device, Host, node_name
 from fabricheck.results.other_devices import divides
 from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run
-from fabricheck.tools.topology.reported import Matrix, Reported, links_text, symmetric
+from fabricheck.tools.topology.reported import Difference, Matrix, Reported, links_text, symmetric
 
 #: The program in the folder of an environment's programs.
 PROGRAM = "inventory"
@@ -261,15 +261,19 @@ def reason(content: Mapping[str, Any] | None, fact: str) -> str | None:
     return next((one["why"] for one in absent if one["item"] == item), None)
 
 
-def one_sided(content: Mapping[str, Any], origin: str) -> list[str]:
+def one_sided(content: Mapping[str, Any], origin: str) -> list[Difference]:
     """Return the pairs of which one direction has other links than the other.
 
     Through a switch the links of each direction are those of one device.
     """
     ways = {(way["from"], way["to"]): way for way in content["links"]}
     return [
-        f"Pair {a}-{b}: {count(there, 'link')} from {a} to {b}, {count(back, 'link')} back, in "
-        f"{origin}."
+        Difference(
+            f"Pair {a}-{b}: {count(there, 'link')} from {a} to {b}, {count(back, 'link')} back, in "
+            f"{origin}.",
+            (a, b),
+            lost=True,
+        )
         for a, b in combinations(range(len(content["devices"])), 2)
         if ways[a, b]["kind"] != "nvswitch" and ways[b, a]["kind"] != "nvswitch"
         for there, back in [(ways[a, b]["links"], ways[b, a]["links"])]
@@ -277,7 +281,7 @@ def one_sided(content: Mapping[str, Any], origin: str) -> list[str]:
     ]
 
 
-def unlike(content: Mapping[str, Any], origin: str) -> list[str]:
+def unlike(content: Mapping[str, Any], origin: str) -> list[Difference]:
     """Return the links that differ where those of all devices should be alike.
 
     They should be to a switch, and where nearly all pairs have the same number of links. Maps with
@@ -292,8 +296,12 @@ def unlike(content: Mapping[str, Any], origin: str) -> list[str]:
             by_device[way["from"]] = max(links, by_device.get(way["from"], 0))
         usual = max(by_device.values())
         return [
-            f"Device {device}: {count(links, 'link')} to the switch, and {usual} of other devices, "
-            f"in {origin}."
+            Difference(
+                f"Device {device}: {count(links, 'link')} to the switch, and {usual} of other "
+                f"devices, in {origin}.",
+                (device,),
+                lost=True,
+            )
             for device, links in sorted(by_device.items())
             if links < usual
         ]
@@ -310,6 +318,10 @@ def unlike(content: Mapping[str, Any], origin: str) -> list[str]:
     if len(fewer) + alike != len(direct) or not of_one or 3 * len(fewer) > alike:
         return []
     return [
-        f"Pair {a}-{b}: {links_text(links)}, and {usual} of each other pair, in {origin}."
+        Difference(
+            f"Pair {a}-{b}: {links_text(links)}, and {usual} of each other pair, in {origin}.",
+            (a, b),
+            lost=True,
+        )
         for (a, b), links in fewer.items()
     ]

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -32,7 +33,7 @@ from fabricheck.tools.topology.host import (
     host_differences,
     simulated_host,
 )
-from fabricheck.tools.topology.reported import Reported
+from fabricheck.tools.topology.reported import Difference, Reported
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
@@ -94,16 +95,15 @@ def record(
         }
         report = inventory.reported(told)
         _require_all_devices(node, told, report, content)
-        differences, lost = _on_any_machine(node, told, report, results, content)
+        differences = _on_any_machine(node, told, report, results, content)
         if node is not None:
-            of_model, lost_of_model = _compare(node, report, differences, content)
-            differences, lost = [*of_model, *differences], [*lost_of_model, *lost]
+            differences = [*_compare(node, report, differences, content), *differences]
         setting = balancing_setting(content["host"])
         if setting and not differences and not note_numa_balancing:
             raise PreventedBySetting(setting)
         if setting:
             content["notes"].append(setting)
-        content["differences"], content["lost"] = differences, lost
+        content["differences"] = list(map(asdict, differences))
     except FabricheckError as error:
         fail(content, error)
     return finish(content, started, output)
@@ -153,27 +153,28 @@ def _on_any_machine(
     report: Reported,
     results: Path | None,
     content: dict[str, Any],
-) -> tuple[list[str], list[str]]:
-    """Return the differences that need no node model, and those of them that are losses."""
-    lost = [
+) -> list[Difference]:
+    """Return the differences that need no node model: each is a loss."""
+    sentences = [
         f"The driver lacks the device at {address}, which PCI shows."
         for address in inventory.lost_functions(told)
     ]
     if results is not None:
         hidden = inventory.hidden_functions(told)
-        lost += missing_devices(content, results, hidden, report.origin)
+        sentences += missing_devices(content, results, hidden, report.origin)
     if report.count > 1 and report.count % 2:
         content["notes"].append(f"{report.count} devices are an odd number")
+    lost = [Difference(sentence, lost=True) for sentence in sentences]
     if model is None:
         content["notes"].append("no node model: compared with nothing but itself")
         lost += unlike_each_other(report)
-    return [*lost], lost
+    return lost
 
 
 def _compare(
-    model: NodeModel, report: Reported, found: Sequence[str], content: dict[str, Any]
-) -> tuple[list[str], list[str]]:
-    """Return the differences from the model, and those of them that are losses.
+    model: NodeModel, report: Reported, found: Sequence[Difference], content: dict[str, Any]
+) -> list[Difference]:
+    """Return the differences from the model.
 
     :param found: the differences that need no model.
     :raises InvalidInputError: when nothing differs, and something essential is not reported.
@@ -192,7 +193,7 @@ def _compare(
         *(f"not reported: {what}" for what, known in of_host.items() if not known),
     ]
     differences = [*outcome.differences]
-    by_weight(model, host_differences(model, host), differences, content["notes"])
+    by_weight(model, map(Difference, host_differences(model, host)), differences, content["notes"])
     unknown = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices, that is the only difference: nothing else can be compared.
     if unknown and report.count == len(model.devices) and report.vendor == model.vendor:
@@ -206,14 +207,15 @@ def _compare(
             raise InvalidInputError(said)
         content["notes"].append(said)
     domains = sum(bool(one["cores"]) for one in host["numa_domains"])
-    as_cabled = not outcome.lost and not found and report.links in (None, model.link_matrix)
+    is_gone = bool(found) or any(one.lost for one in outcome.differences)
+    as_cabled = not is_gone and report.links in (None, model.link_matrix)
     if domains not in (0, len(model.domains)) and weighs(model, "domains") and as_cabled:
         raise PreventedBySetting(
             f"Node {host['hostname']} has {count(domains, 'NUMA domain')} with cores, {model.name} "
             f"has {len(model.domains)}: the firmware's setting of NUMA nodes per socket (NPS) "
             "decides it."
         )
-    return differences, [*outcome.lost]
+    return differences
 
 
 def empty(

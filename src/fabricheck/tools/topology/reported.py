@@ -50,6 +50,16 @@ class Reported:
         return tuple(tuple(cell * unit for cell in row) for row in self.links)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What differs between a node and its model; see `fabricheck.results.model.Difference`."""
+
+    sentence: str
+    devices: tuple[int, ...] = ()
+    found: int | None = None
+    lost: bool = False
+
+
 def links_text(links: int) -> str:
     """Return the number of links of a pair as text."""
     return "no direct link" if links == 0 else count(links, "link")
