@@ -5,13 +5,13 @@ import re
 import altair as alt
 import pytest
 from html_page import Page, faults
-from report_sessions import DRAWING, judged, write
 
 import factories
 from fabricheck.report import contents, page
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import drawn
 from fabricheck.results import failures, reading
+from report_sessions import DRAWING, judged, write
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
@@ -134,7 +134,7 @@ def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
     assert text.index("FAIL") < text.index(sentence) < text.index("Figures")
     row = "✗ stream_local copy_worstdevice 1 of node18 GB/sat least 9"
     assert text.index("FAIL") < text.index(row) < text.index("All findings")
-    said = "stream_local copy_worst, measured 8.0000 GB/s, required at least 9.0000."
+    said = "stream_local copy_worst on device 1 of node1: 8.0000 GB/s, required at least 9.0000."
     assert said.replace("_", "\\_") in files["summary.md"]
     assert "-11.1 %" in text and "at least 9" in text
     assert sentence.replace("_", "\\_") in files["summary.md"]

@@ -123,17 +123,7 @@ def _findings(
     for one in told:
         yield 0, 0.0, f"{where}, {one.status}: {one.sentence}"
     for far in found.failed:
-        if any((far.check, far.metric) == (one.check, one.metric) for one in told):
-            continue
-        on = f" on {far.where}" if far.where else ""
-        yield (
-            1, 0.0 if far.margin is None else far.margin,
-            f"{where}, {far.check} {far.metric}{on}: {observed.kind} {short(far.value)} "
-            f"{far.unit}, required {far.bound} {short(far.limit)}.",
-        )  # fmt: skip
+        if not any((far.check, far.metric) == (one.check, one.metric) for one in told):
+            yield 1, far.margin or 0.0, f"{where}, {far.sentence}."
     for slow in found.slow[:1]:
-        yield (
-            2, -slow.percent,
-            f"{where}, {slow.what}, {slow.operation}: {observed.kind} {short(slow.value)} "
-            f"{slow.unit}, {slow.percent:.1f} % behind the median of {slow.members} {slow.among}.",
-        )  # fmt: skip
+        yield 2, -slow.percent, f"{where}, {slow.sentence}."

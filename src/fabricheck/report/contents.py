@@ -9,7 +9,6 @@ from typing import Any
 from altair.utils import schemapi
 
 from fabricheck.core import nodelists
-from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
@@ -101,21 +100,14 @@ class Part:
         if self.observed.overlay:
             yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
-            yield (
-                f"Farthest beyond its limit: {one.check} {one.metric}, measured "
-                f"{number(one.value)} {one.unit}, required {one.bound} {number(one.limit)}."
-            )
+            yield f"Farthest beyond its limit: {one.sentence}."
         yield from self.beside
 
     @property
     def beside(self) -> Iterator[str]:
         """The slowest of each class, and the caveats of the verdict, as sentences."""
         for slow in self.worst.slow[:1]:
-            yield (
-                f"Farthest behind its class: {slow.what}, {slow.operation}, {number(slow.value)} "
-                f"{slow.unit}, {slow.percent:.1f} % behind the median of {slow.members} "
-                f"{slow.among}."
-            )
+            yield f"Farthest behind its class: {slow.sentence}."
         yield from self.verdict.caveats
 
     @property

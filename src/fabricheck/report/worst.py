@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from fabricheck.core.amounts import size
+from fabricheck.core.amounts import number, size
 from fabricheck.judge.peers import LEAST, away
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
@@ -42,6 +42,15 @@ class Metric:
     margin: float | None = None
     where: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """Its value and its nearest limit, as a sentence without its full stop."""
+        on = f" on {self.where}" if self.where else ""
+        return (
+            f"{self.check} {self.metric}{on}: {number(self.value)} {self.unit}, required "
+            f"{self.bound} {number(self.limit)}"
+        )
+
 
 @dataclass(frozen=True)
 class Slow:
@@ -55,6 +64,14 @@ class Slow:
     percent: float
     members: int
     among: str
+
+    @property
+    def sentence(self) -> str:
+        """How far it is behind, as a sentence without its full stop."""
+        return (
+            f"{self.what}, {self.operation}: {number(self.value)} {self.unit}, "
+            f"{self.percent:.1f} % behind the median of {self.members} {self.among}"
+        )
 
 
 @dataclass(frozen=True)
