@@ -394,21 +394,16 @@ def test_processes_that_share_the_nodes_of_a_job_give_the_verdicts_of_one(job, m
         assert on_cores(monkeypatch, cores, job) == (alone, False)
 
 
-@pytest.mark.parametrize("step", ["by", "simulated"])
-def test_what_a_killed_process_was_to_judge_is_judged_here(job, monkeypatch, step):
+def test_what_a_killed_process_was_to_judge_is_judged_here(job, monkeypatch):
     alone, _ = on_cores(monkeypatch, 1, job)
-    own = os.getpid()
+    own, group = os.getpid(), judging.group
 
-    def killed(*told):
+    def killed(sources):
         if os.getpid() != own:
             os._exit(9)
-        return kept(*told)
+        return group(sources)
 
-    kept = getattr(judging.Survey, step)
-    if step == "simulated":
-        kept = kept.func
-        killed = property(killed)
-    monkeypatch.setattr(judging.Survey, step, killed)
+    monkeypatch.setattr(judging, "group", killed)
     assert on_cores(monkeypatch, 2, job) == (alone, True)
 
 

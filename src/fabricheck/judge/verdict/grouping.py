@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,6 +14,9 @@ from fabricheck.results.reading import Results, Source, answered
 from fabricheck.results.session import REPETITION, Case
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
+
+#: The experiment whose checks are of several nodes.
+BETWEEN_NODES = "E17"
 
 #: The name of an unknown node, as for a job that was never placed.
 UNPLACED = "(no node)"
@@ -60,66 +63,32 @@ class NodeResults:
         return list(dict.fromkeys(one.case.where for one in self.attempts if one.case is not None))
 
 
-@dataclass
-class Survey:
-    """Facts of some sources that also affect other nodes.
+def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, None]]:
+    """Return by partition the checks that ran on one node, and those that ran on several.
 
-    clocks: by partition, the clocks of its documents. ran: by partition, the checks that ran there
-    on one node; of_several: those of several nodes.
+    The reports tell it: documents, of which there may be thousands, are not read.
     """
-
-    clocks: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    ran: dict[str, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
-    of_several: dict[str, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
-
-    @classmethod
-    def by(cls, sources: Iterable[Source]) -> Survey:
-        """Read the documents of sources and return their facts."""
-        told = cls()
-        for source in sources:
-            for row in source.checks:
-                if row.case is None:
-                    continue
-                clocks = told.clocks[row.case.where]
-                if row.clock is not None:
-                    clocks.add(row.clock)
-                several = row.node is not None and is_several(row.node)
-                ran = told.of_several if several else told.ran
-                ran[row.case.where] |= {
-                    key(one): None for one in attempts(row.case, row.entry, 0) if not one.skipped
-                }
-        return told
-
-    @classmethod
-    def together(cls, several: Iterable[Survey]) -> Survey:
-        """Return the combined facts of several surveys."""
-        told = cls()
-        for one in several:
-            for where, clocks in one.clocks.items():
-                told.clocks[where] |= clocks
-            for where, ran in one.ran.items():
-                told.ran[where] |= ran
-            for where, ran in one.of_several.items():
-                told.of_several[where] |= ran
-        return told
-
-    @cached_property
-    def simulated(self) -> frozenset[str]:
-        """The partitions that simulate, by the site file or else by all their documents."""
-        return frozenset(where for where, own in self.clocks.items() if _simulates(where, own))
+    found: dict[tuple[str, bool], dict[Key, None]] = defaultdict(dict)
+    for case in (case for source in sources for case in source.cases):
+        several = BETWEEN_NODES in case.experiments or is_several(case.node or "")
+        found[case.where, several] |= {
+            key(one): None for one in attempts(case, None, 0) if not one.skipped
+        }
+    return dict(found)
 
 
-def group(sources: Iterable[Source], simulated: frozenset[str]) -> dict[Subject, NodeResults]:
-    """Return the results of sources by node.
-
-    :param simulated: the partitions that simulate.
-    """
+def group(sources: Sequence[Source]) -> dict[Subject, NodeResults]:
+    """Return the results of sources by node."""
+    clocks: dict[str, set[str]] = defaultdict(set)
+    for row in (row for source in sources for row in source.checks):
+        if row.case is not None and row.clock is not None:
+            clocks[row.case.where].add(row.clock)
     found: dict[Subject, NodeResults] = defaultdict(NodeResults)
     for source in sources:
         start = source.start
         here: dict[Subject, list[Attempt]] = defaultdict(list)
         for row in source.checks:
-            subject = Subject(row.node or _machine(source), _simulation(row, simulated))
+            subject = Subject(row.node or _machine(source), _simulation(row, clocks))
             here[subject] += attempts(row.case, row.entry, start)
         for subject, own in here.items():
             found[subject].by_source.append((source, own))
@@ -150,41 +119,40 @@ def _machine(source: Source) -> str:
     return source.session.hostname
 
 
-def _simulates(where: str, clocks: set[str]) -> bool:
+def _simulates(where: str, clocks: Collection[str]) -> bool:
+    """Whether a partition simulates: by the site file, or else all its documents do."""
     known = partitions.known(where)
-    if known:
-        return "simulated" in known.get("features", ())
-    return clocks == {"simulated"}
+    return "simulated" in known.get("features", ()) if known else set(clocks) == {"simulated"}
 
 
-def _simulation(row: Check, simulated: frozenset[str]) -> str | None:
+def _simulation(row: Check, clocks: Mapping[str, set[str]]) -> str | None:
     """Return the partition that simulates; None for results of the machine.
 
     The clock of a document decides, so a simulated result never counts for a machine.
+
+    :param clocks: by partition, the clocks of the documents.
     """
     where = row.case.where if row.case is not None else ""
     if row.clock is not None:
         return (where or "no partition") if row.clock == "simulated" else None
-    return where if where in simulated else None
+    return where if _simulates(where, clocks.get(where, ())) else None
 
 
 def silent(
     there: Collection[Subject],
     results: Results,
     expected_nodes: Iterable[str],
-    simulated: frozenset[str],
 ) -> list[Subject]:
     """Return the nodes without any result.
 
     :param there: the nodes with a result.
     :param expected_nodes: nodes that must exist besides the requested ones.
-    :param simulated: the partitions that simulate.
     """
     names = {subject.node for subject in there}
     kinds = {subject.simulated for subject in there} or {None}
     partition = next((one.partition for one in results.lists if one.partition is not None), None)
     if partition is not None:
-        kind = partition if partition in simulated or _simulates(partition, set()) else None
+        kind = partition if partition in kinds or _simulates(partition, ()) else None
     else:
         # If anything was measured, the node itself is what is missing.
         kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import multiprocessing
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from pathlib import Path
 
 from fabricheck.core import nodelists
-from fabricheck.core.processes import share_out
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import set_times
 from fabricheck.judge.verdict import (
@@ -23,13 +25,13 @@ from fabricheck.judge.verdict import (
     evidence,
     model,
 )
-from fabricheck.judge.verdict.checks import Checks
+from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
     NodeResults,
     Subject,
-    Survey,
     group,
+    ran,
     silent,
 )
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
@@ -45,6 +47,8 @@ from fabricheck.site.software.record import FOLDER
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.
 _Share = tuple[list[tuple[Subject, evidence.Judged]], Mapping[str, evidence.Run]]
+
+_Work = Callable[[Sequence[Source]], _Share]
 
 #: The fewest nodes per process: starting a process takes as long as judging about four nodes.
 _FEWEST = 8
@@ -65,38 +69,63 @@ def judge(
         for node in part.silent:
             silent_in[node].append(part)
 
+    ran_in = ran(results.sources)
+
     def verdict(
-        subject: Subject, own: NodeResults, survey: Survey, named: Sequence[Finding] = ()
+        subject: Subject, own: NodeResults, named: Sequence[Finding] = ()
     ) -> evidence.Judged:
         silent = silent_in[subject.node]
-        node = _Node(subject, own, results, survey, silent, set_tag, named)
+        node = _Node(subject, own, results, ran_in, silent, set_tag, named)
         return evidence.Judged(node.verdict(), evidence.runs_of(own))
 
-    def of_sources(sources: Sequence[Source]) -> Generator[Survey, Survey, _Share]:
-        survey = yield Survey.by(sources)
-        found = group(sources, survey.simulated)
+    def of_sources(sources: Sequence[Source]) -> _Share:
+        found = group(sources)
         named, in_rounds = evidence.from_rounds(found)
         for node in named:
             found.setdefault(Subject(node), NodeResults(scheduled=True))
         judged = [
-            (one, verdict(one, own, survey, () if one.simulated else named.get(one.node, ())))
+            (one, verdict(one, own, () if one.simulated else named.get(one.node, ())))
             for one, own in found.items()
         ]
         return judged, in_rounds
 
-    survey, made = share_out(_shares(results), of_sources, Survey.together)
+    made = _by_all_cores(of_sources, _shares(results))
     subjects = [subject for judged, _ in made for subject, _ in judged]
     if len({*subjects}) < len(subjects):
         # A folder with results of another node's sources is judged together with these.
-        survey, made = share_out([results.sources], of_sources, Survey.together)
+        made = [of_sources(results.sources)]
     found = [one for judged, _ in made for one in judged]
-    absent = silent([subject for subject, _ in found], results, expected_nodes, survey.simulated)
+    absent = silent([subject for subject, _ in found], results, expected_nodes)
     every = [
         *(one for _, one in found),
-        *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), survey) for one in absent),
+        *(verdict(one, NodeResults(scheduled=one.node != UNPLACED)) for one in absent),
     ]
     in_rounds = {node: run for _, own in made for node, run in own.items()}
     return alike.with_caveats(evidence.decided(every, in_rounds))
+
+
+def _by_all_cores(work: _Work, shares: Sequence[Sequence[Source]]) -> list[_Share]:
+    """Work on each share in a process of its own; in this one on a single share.
+
+    The processes are forked, so that only what they return is pickled.
+    """
+    if len(shares) == 1:
+        return [work(shares[0])]
+    forked = multiprocessing.get_context("fork")
+    try:
+        with ProcessPoolExecutor(len(shares), forked, _inherited.append, ((work, shares),)) as pool:
+            return list(pool.map(_work_on, range(len(shares))))
+    except BrokenProcessPool:  # a process was killed
+        return [work(share) for share in shares]
+
+
+#: In a process of `_by_all_cores`, the work and its shares.
+_inherited: list[tuple[_Work, Sequence[Sequence[Source]]]] = []
+
+
+def _work_on(number: int) -> _Share:
+    work, shares = _inherited[-1]
+    return work(shares[number])
 
 
 def _shares(results: Results) -> list[tuple[Source, ...]]:
@@ -123,13 +152,13 @@ class _Node:
         subject: Subject,
         results: NodeResults,
         of: Results,
-        survey: Survey,
+        ran_in: Mapping[tuple[str, bool], Mapping[Key, None]],
         silent_in: Sequence[Results],
         set_tag: str | None,
         named: Sequence[Finding],
     ) -> None:
         self.subject, self.results, self.of = subject, results, of
-        self.survey, self.silent_in, self.named = survey, silent_in, named
+        self.ran_in, self.silent_in, self.named = ran_in, silent_in, named
         self.several = nodelists.is_several(subject.node)
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(one.choice for one in results.sources)
@@ -275,15 +304,16 @@ class _Node:
         absent = self.checks.absent
         if self.several:
             # Other checks of the set may be of other nodes.
-            ran = [
-                key for where in self.results.partitions for key in self.survey.of_several[where]
-            ]
-            here = {check.split()[0] for _, _, check in ran}
+            here = {
+                check.split()[0]
+                for where in self.results.partitions
+                for _, _, check in self.ran_in.get((where, True), ())
+            }
             yield from dict.fromkeys(one for one in absent if one not in here)
             return
         yield from dict.fromkeys(absent)
         for where in self.results.partitions:
-            for key in self.survey.ran.get(where, ()):
+            for key in self.ran_in.get((where, False), ()):
                 if key not in self.tried and key[2] not in absent:
                     yield key[2]
 
