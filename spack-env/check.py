@@ -17,6 +17,21 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, Set, Tuple
 # The first release of Spack that reads a format of spack.lock, and writes it until the next.
 FORMATS = {4: (0, 17), 5: (0, 21), 6: (1, 0), 7: (1, 2)}
 
+# The externals that are programs, and their possible names in `bin` of the prefix.
+PROGRAMS = {
+    "autoconf": ("autoconf",),
+    "automake": ("automake",),
+    "cmake": ("cmake",),
+    "flex": ("flex",),
+    "gmake": ("gmake", "make"),
+    "libtool": ("libtoolize",),
+    "m4": ("m4",),
+    "perl": ("perl",),
+    "pkg-config": ("pkg-config",),
+    "pkgconf": ("pkgconf", "pkg-config"),
+    "python": ("python3",),
+}
+
 
 class BrokenLock(Exception):
     """A file is not a Spack lock: a sentence that names it."""
@@ -103,13 +118,23 @@ def compiler_paths(described: dict, wanted: Set[str]) -> Iterator[Tuple[str, str
                     yield identity, path
 
 
-def absent(lock: dict, described: dict) -> Iterator[str]:
-    """What a lock takes from this machine and is not there: sentences."""
+def absent_folders(lock: dict, root: str = "") -> Iterator[str]:
+    """Folders that a lock takes from this machine and that are not there: sentences."""
     for name, prefix, _ in sorted(externals(lock), key=str):
-        if prefix and not os.path.isdir(prefix):
+        if prefix and not os.path.isdir(root + prefix):
             yield f"{name} should be in {prefix}, which does not exist on this machine"
+
+
+def absent_programs(lock: dict, described: dict, root: str = "") -> Iterator[str]:
+    """Programs to build with that a lock takes from this machine and that are not there."""
+    for name, prefix, _ in sorted(externals(lock), key=str):
+        paths = [
+            os.path.join(prefix or "/", "bin", one) for one in PROGRAMS.get(name.split("@")[0], ())
+        ]
+        if paths and not any(os.access(root + path, os.X_OK) for path in paths):
+            yield f"{name} should be {' or '.join(paths)}, which is no program on this machine"
     for name, path in compiler_paths(described, compilers(lock)):
-        if not os.access(path, os.X_OK):
+        if not os.access(root + path, os.X_OK):
             yield f"the compiler {name} should be {path}, which is no program on this machine"
 
 
@@ -159,7 +184,8 @@ def asked(arguments: List[str]) -> Tuple[int, List[str]]:
         folder = arguments[1]
         described = packages(folder, spack.util.spack_yaml.load)
         lock = read(os.path.join(folder, "spack.lock"))
-        faults = [*absent(lock, described), *in_the_way(lock, os.environ)]
+        faults = [*absent_folders(lock), *absent_programs(lock, described)]
+        faults += in_the_way(lock, os.environ)
     else:
         code = 5
         gone = changed(read(arguments[1]), read(arguments[2]))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.models import read_model
-from fabricheck.run.site_check import externals
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.partitions import Section
-from fabricheck.site.software import record
+from fabricheck.site.software import record, spack_yaml
 from fabricheck.site.software.lock import Lock
 from fabricheck.tools.runner import last_words
 
@@ -51,7 +52,7 @@ def check(environment: Section, machine: Machine) -> Iterator[Finding]:
             f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
             f"spack-env/install {name}."
         )
-    yield from externals.check(machine, path, found, installed)
+    yield from _of_the_site(machine, path, found, installed)
     yield from _gtl(machine, found, str(extras["runtime"]))
 
 
@@ -94,6 +95,42 @@ def _spack(machine: Machine, name: str, found: Lock | None, installed: bool) -> 
     else:
         made = f"; the lock was made by {found.spack_version}" if found else ""
         yield ok(f"Spack {version} is on the PATH{made}.")
+
+
+def _of_the_site(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterator[Finding]:
+    """Yield what a lock takes from the site and is not there.
+
+    :param path: the lock; the ``spack.yaml`` beside it states where its compilers are.
+    :param installed: whether all is built: a compute node need not have compilers and build tools.
+    """
+    committed = checkout.ROOT / "spack-env" / path.parent.name
+    folder = committed if (committed / "spack.yaml").is_file() else path.parent
+    checker, root = runpy.run_path(str(spack_yaml.CHECKER)), str(machine.root).rstrip("/")
+    try:
+        lock: dict[str, Any] = checker["read"](str(path))
+        lacks = list(checker["absent_folders"](lock, root))
+        if not installed:
+            described = spack_yaml.packages(path.parent)
+            lacks += checker["absent_programs"](lock, described, root)
+            if not list(checker["compiler_paths"](described, checker["compilers"](lock))):
+                lacks.append(f"No compiler of the lock is in {path.with_name('spack.yaml')}")
+        differs = spack_yaml.disagreement(folder, found)
+        if differs:
+            yield missing(differs)
+    except (checker["BrokenLock"], InvalidInputError) as error:
+        yield missing(f"What the lock takes from the site is unknown: {error}")
+        return
+    for says in lacks:
+        yield missing(
+            f"{says}. If the site has other software now, choose its Spack environment of a newer "
+            "date, or change spack.yaml and make the lock anew: spack-env/install --new-lock "
+            f"{path.parent.name}."
+        )
+    if not lacks:
+        tools = "" if installed else ", and its compilers and build tools"
+        yield ok(
+            f"The folders of all {len(found.externals)} externals of the lock are there{tools}."
+        )
 
 
 def _gtl(machine: Machine, found: Lock, runtime: str) -> Iterator[Finding]:
