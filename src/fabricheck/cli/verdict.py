@@ -121,12 +121,13 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    less = ((row.skipped, "skipped"), (row.missing, "missing"))
+    checks = row.checks
+    less = ((len(checks.skipped), "skipped"), (len(checks.missing), "missing"))
     more = "".join(f", {number} {what}" for number, what in less if number)
-    checks = f"{row.passed}/{row.passed + row.failed}{more}"
+    ran = f"{checks.passed}/{checks.passed + checks.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = cut(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
-    return titled(row.node), row.told, row.kind, row.set or "-", checks, time, first
+    return titled(row.node), row.told, row.kind, row.set or "-", ran, time, first
 
 
 def _fits(sentence: str) -> bool:

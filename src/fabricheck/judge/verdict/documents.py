@@ -71,7 +71,10 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
     ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
     statuses = {one.status for one in ordered}
     good: bool = statuses <= {"PASS"}
-    rows = [_row(one, file) for one, file in zip(ordered, file_names(ordered), strict=True)]
+    rows = [
+        Row(**{name: getattr(one, name) for name in Row.model_fields if name != "file"}, file=file)
+        for one, file in zip(ordered, file_names(ordered), strict=True)
+    ]
     networks = [one for one in rows if is_several(one.node)]
     nodes = [one for one in rows if not is_several(one.node)]
     return Verdict(
@@ -86,18 +89,6 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
             *filter(None, [model.provisional_note(p for one in ordered for p in one.provisional)]),
             *(one.note for one in alike.differences(ordered)),
         ],
-    )
-
-
-def _row(one: NodeVerdict, file: str) -> Row:
-    checks = one.checks
-    return Row(
-        **{name: getattr(one, name) for name in Row.model_fields if hasattr(one, name)},
-        file=file,
-        passed=checks.passed,
-        failed=checks.failed,
-        skipped=len(checks.skipped),
-        missing=len(checks.missing),
     )
 
 

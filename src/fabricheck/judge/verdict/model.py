@@ -164,6 +164,7 @@ class _Status(StrictModel):
     """What the status does not cover."""
     diagnosis: Diagnosis | None = None
     """What explains the misses; null where there is none."""
+    checks: Checks
     drain: Drain | None = None
     """What speaks for draining the node; null where it did not fail, and of several nodes, which do
     not show whose fault it is. Scripts go by `live`."""
@@ -193,7 +194,6 @@ class NodeVerdict(_Status):
     form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
     partitions: list[str]
     start: Moment | None
-    checks: Checks
     devices: list[Device]
     versions: Versions
     sessions: list[RanIn]
@@ -218,10 +218,6 @@ class Row(_Status):
 
     file: str
     """The file of the node's own document, beside this one."""
-    passed: int
-    failed: int
-    skipped: int
-    missing: int
 
 
 class Verdict(StrictModel):
