@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import factories
-from fabricheck.report.figures import host, scaling, sections
+from fabricheck.report.figures import host, sections
 from figure_runs import GIB, MIB, copies, drawn, partition, peer, values
 
 PINNED = {64 << 10: 5.0, MIB: 20.0, GIB: 28.0}
@@ -109,7 +109,7 @@ def concurrent(*sets: tuple[tuple[int, ...], float]) -> dict[str, list[dict[str,
 
 def test_sums_have_their_percentage_of_all_links() -> None:
     sets = (((0,), 51.0), ((0, 1), 52.0), ((0, 4), 100.0), (tuple(range(8)), 200.0))
-    found = drawn(scaling.figures, partition(concurrent(*sets)))
+    found = drawn(host.figures, partition(concurrent(*sets)))
     two = found["host-two-devices"]
     percent = {row["series"]: row["percent_of_peak"] for row in two.rows if row["n"]}
     assert percent == {
@@ -125,13 +125,13 @@ def test_sums_have_their_percentage_of_all_links() -> None:
 
 
 def test_without_a_node_model_there_is_no_percentage() -> None:
-    found = drawn(scaling.figures, partition(concurrent(((0,), 30.0), ((0, 1), 45.0)), node=None))
+    found = drawn(host.figures, partition(concurrent(((0,), 30.0), ((0, 1), 45.0)), node=None))
     assert list(found) == ["host-scaling"]
     assert {row["percent_of_peak"] for row in found["host-scaling"].rows} == {None}
 
 
 def test_one_set_is_no_scaling() -> None:
-    assert not drawn(scaling.figures, partition(concurrent(((0,), 30.0))))
+    assert not drawn(host.figures, partition(concurrent(((0,), 30.0))))
 
 
 @pytest.mark.parametrize("clock", ["simulated", "measured"])

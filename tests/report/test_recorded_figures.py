@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fabricheck.report.figure import WIDTH, Figure
-from fabricheck.report.figures import curves, host, placement, scaling, stream
+from fabricheck.report.figures import curves, host, placement, stream
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import Observed, observe
 
 FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 DRAWERS = (
-    host.figures, scaling.figures, curves.peers, placement.figures, stream.figures,
+    host.figures, curves.peers, placement.figures, stream.figures,
     curves.collectives,
 )  # fmt: skip
 

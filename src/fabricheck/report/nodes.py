@@ -46,25 +46,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Total:
-    """The number of measured, or simulated, nodes or networks in total and for each status.
-
-    counts: a status, its number, and the names of its nodes; nodes with PASS are not named.
-    """
-
-    simulated: bool
-    networks: bool
-    rows: int
-    counts: tuple[tuple[str, int, str], ...]
-
-    @property
-    def what(self) -> str:
-        """The number of subjects: ``3 nodes``, ``3 simulated nodes``, ``1 network``."""
-        noun = "network" if self.networks else "node"
-        return count(self.rows, f"simulated {noun}" if self.simulated else noun)
-
-
-@dataclass(frozen=True)
 class Nodes:
     """All nodes, the worst first; their metrics, those with outliers first."""
 
@@ -73,16 +54,22 @@ class Nodes:
     figures: tuple[Figure, ...]
 
     @property
-    def totals(self) -> Iterator[Total]:
-        """The totals of nodes, then of networks; of machines, then of simulations."""
-        for networks, simulated in product((False, True), repeat=2):
+    def totals(self) -> Iterator[tuple[str, list[tuple[str, int, str]]]]:
+        """How many nodes, then networks, of machines, then of simulations, have each status.
+
+        Yields ``3 simulated nodes``, and each status with its number and the names of its nodes;
+        nodes with PASS are not named.
+        """
+        for noun, simulated in product(("node", "network"), (False, True)):
             rows = [
-                row.verdict for row in self.rows
+                row.verdict
+                for row in self.rows
                 if bool(row.verdict.simulated) == simulated
-                and is_several(row.verdict.node) == networks
-            ]  # fmt: skip
+                and is_several(row.verdict.node) == (noun == "network")
+            ]
             if rows:
-                yield Total(simulated, networks, len(rows), tuple(_counts(rows)))
+                what = count(len(rows), f"simulated {noun}" if simulated else noun)
+                yield what, list(_counts(rows))
 
     @property
     def silent(self) -> list[str]:

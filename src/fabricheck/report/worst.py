@@ -75,38 +75,13 @@ class Slow:
 
 
 @dataclass(frozen=True)
-class Noise:
-    """The noisy series of a check: their number, and the widest interval in % of the median.
-
-    harmless: how many of them fail no check: those small enough for the caches, and shares whose
-    sum is the result.
-    """
-
-    check: str
-    series: int
-    harmless: int
-    widest: float | None
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """A series with wrong data, and the place of the first difference."""
-
-    check: str
-    what: str
-    errors: int
-    first: str
-
-
-@dataclass(frozen=True)
 class Worst:
     """The worst findings of a partition, each list the worst first; kept: metrics within limits."""
 
     failed: tuple[Metric, ...]
     kept: tuple[Metric, ...]
     slow: tuple[Slow, ...]
-    noisy: tuple[Noise, ...]
-    wrong: tuple[Wrong, ...]
+    noisy: tuple[str, ...]
 
     @property
     def nearest(self) -> tuple[Metric, ...]:
@@ -134,7 +109,6 @@ def of(observed: Observed) -> Worst:
         kept=tuple(kept),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
-        wrong=tuple(_wrong(observed)),
     )
 
 
@@ -260,7 +234,8 @@ def of_whom(point: Series) -> str:
     return f"devices {', '.join(map(str, point.devices))}{where}"
 
 
-def _noisy(observed: Observed) -> Iterator[Noise]:
+def _noisy(observed: Observed) -> Iterator[str]:
+    """Yield for each check its noisy series, and the widest interval, as a sentence."""
     checks: dict[str, list[Series]] = {}
     for one in observed.series:
         if one.noisy:
@@ -269,17 +244,9 @@ def _noisy(observed: Observed) -> Iterator[Noise]:
         widths = [one.measured["relative_half_width"] for one in points]
         known = [100 * width for width in widths if width is not None]
         harmless = sum(not is_too_noisy(one.measured) for one in points)
-        yield Noise(name, len(points), harmless, max(known, default=None))
-
-
-def _wrong(observed: Observed) -> Iterator[Wrong]:
-    for one in observed.series:
-        if not one.errors:
-            continue
-        first = one.measured["verification"]["first_mismatch"]
-        where = "unknown" if first is None else (
-            f"device {first['device']}, byte {first['offset_bytes']}: expected "
-            f"{first['expected']}, found {first['found']}"
-        )  # fmt: skip
-        what = f"{one.operation}, {of_whom(one)}, {size(one.bytes)}"
-        yield Wrong(one.of.title, what, one.errors, where)
+        of_them = (
+            f", {harmless} of them of sizes that fit the caches or shares whose sum is the result, "
+            "where noise fails nothing"
+        )
+        widest = f"; the widest interval is the median ± {max(known):.1f} %" if known else ""
+        yield f"{name}: {len(points)} series{of_them if harmless else ''}{widest}"

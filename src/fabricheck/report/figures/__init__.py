@@ -15,7 +15,6 @@ from fabricheck.report.figures import (
     node,
     peers,
     placement,
-    scaling,
     stream,
 )
 from fabricheck.report.figures.expected import fitted
@@ -25,7 +24,7 @@ from fabricheck.results.observed import Observed
 SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
     "The node": (node.figures, matrices.hops),
     "A device's own memory": (stream.figures,),
-    "Between host and device": (host.figures, scaling.figures),
+    "Between host and device": (host.figures,),
     "Host memory by NUMA domain": (matrices.host_memory,),
     "Placement of ranks": (placement.figures,),
     "Between devices": (matrices.figures, peers.figures, curves.peers),
