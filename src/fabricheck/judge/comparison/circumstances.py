@@ -82,7 +82,7 @@ def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
 def _facts(documents: Sequence[ResultDocument]) -> dict[_Fact, set[str]]:
     found: dict[_Fact, set[str]] = {}
     for document in documents:
-        for fact, value in (*_of_document(document), *_of_state(document)):
+        for fact, value in _of_document(document):
             found.setdefault(fact, set()).add(value)
     return found
 
@@ -101,6 +101,7 @@ def _of_document(document: ResultDocument) -> Iterator[tuple[_Fact, str]]:
             yield _Fact("NUMA domain", device["index"]), str(device["numa_domain"])
         if device["unique_id"] is not None:
             yield _Fact("unique ids"), device["unique_id"]
+    yield from _of_state(document)
     name = program["name"]
     for what, version in document["versions"].items():
         # Documents of topology from before `inventory` have no runtime, and nics have none.
