@@ -29,7 +29,7 @@ class Component:
     name: in sentences. resources: patterns of its resources; all become slower by the same factor.
     devices: those that it belongs to or connects; empty for a component that all share. parts: the
     number of like components that it represents. loose: whether the loose slacks of transfers
-    apply.
+    apply. is_latency: whether it is slower by taking longer, not by less bandwidth.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Component:
     devices: tuple[int, ...] = ()
     parts: int = 1
     loose: bool = False
+    is_latency: bool = False
 
     def has(self, resource: str) -> bool:
         """Whether a resource belongs to the component."""
@@ -92,16 +93,19 @@ def _of_devices(node: NodeModel) -> Iterator[Component]:
             (f"messages from device {device.index}", f"{messages} {d}-*"),
             (f"messages to device {device.index}", f"{messages} *-{d}"),
             (f"rank on device {device.index}", f"rank on {d}"),
-            (f"latency of copies from device {device.index}",
-             f"latency of copies {device.index}-*"),
-            (f"latency of messages of device {device.index}",
-             f"latency of messages {device.index}-*", f"latency of messages *-{device.index}"),
             (f"links of device {device.index}", f"link {device.index}-*",
              f"link *-{device.index}"),
             (f"device {device.index}", f"memory of {d}", f"*{d}", f"*{d}-*", f"*of {d} *",
              f"link {device.index}-*", f"link *-{device.index}"),
         ):  # fmt: skip
             yield Component(name, tuple(resources), own)
+        for name, *resources in (
+            (f"latency of copies from device {device.index}",
+             f"latency of copies {device.index}-*"),
+            (f"latency of messages of device {device.index}",
+             f"latency of messages {device.index}-*", f"latency of messages *-{device.index}"),
+        ):  # fmt: skip
+            yield Component(name, tuple(resources), own, is_latency=True)
     for package in node.packages:
         if 1 < len(package) < len(node.devices):
             named = ", ".join(map(str, package))
@@ -123,6 +127,7 @@ def _of_pairs(node: NodeModel) -> Iterator[Component]:
             yield Component(
                 f"latency of link {a}-{b}",
                 (f"latency of link {a}-{b}", f"latency of link {b}-{a}"), (a, b),
+                is_latency=True,
             )  # fmt: skip
     else:
         for device in range(len(node.devices)):
@@ -141,8 +146,9 @@ def _of_pairs(node: NodeModel) -> Iterator[Component]:
             f"kernels of device {a} at device {b}",
             (f"accesses of kernels of device{a} to device{b}",), pair,
         )  # fmt: skip
-        yield Component(f"latency of copies {a}-{b}", (f"latency of copies {a}-{b}",), pair)
-        yield Component(f"latency of messages {a}-{b}", (f"latency of messages {a}-{b}",), pair)
+        for what in ("copies", "messages"):
+            name = f"latency of {what} {a}-{b}"
+            yield Component(name, (name,), pair, is_latency=True)
         if a < b:
             for what, name in (("copies", "copy engines"), ("messages", "messages")):
                 both = tuple(
@@ -178,14 +184,15 @@ def _of_all(node: NodeModel) -> Iterator[Component]:
         ("pageable copies of all devices", "pageable copies *"),
         ("page migration of all devices", "page migration of *"),
         ("messages of all devices", "copy engine of messages *"),
-        ("latency of all copies", "latency of copies *"),
-        ("latency of all messages", "latency of messages *"),
         *((f"{operation} of {library}", f"{operation} of {engine}")
           for engine, library in (("mpi", "MPI"), ("rccl", "RCCL"))
           for operation in ("collectives", *COLLECTIVES)),
     )  # fmt: skip
     for name, *resources in every:
         yield Component(name, tuple(resources), (), count)
+    for what in ("copies", "messages"):
+        name, resource = f"latency of all {what}", f"latency of {what} *"
+        yield Component(name, (resource,), (), count, is_latency=True)
 
 
 def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:

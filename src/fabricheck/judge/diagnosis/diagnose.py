@@ -96,6 +96,7 @@ class _Diagnosed:
             component=own.what.name,
             equals=[one.name for one in equals],
             loss_percent=_loss(own),
+            longer=isinstance(own.what, Component) and own.what.is_latency,
             devices=list(own.what.devices),
             explains=sum(one < len(self.session.misses) for one in explained),
             odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
@@ -171,7 +172,7 @@ def _touched(
 def _loss(own: Named) -> float | None:
     if isinstance(own.what, Change):
         return None
-    if own.what.name.startswith("latency"):
+    if own.what.is_latency:
         return round(100 * (math.exp(-own.log) - 1), 1)
     return round(100 * (1 - math.exp(own.log)), 1)
 

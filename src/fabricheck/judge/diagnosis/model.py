@@ -20,6 +20,8 @@ class Degraded(StrictModel):
     loss_percent: float | None
     """By how many percent it is below its bandwidth, or, of a latency, how much longer that is;
     null where it is not a matter of degree, as of a link that is gone."""
+    longer: bool = False
+    """Whether it is a latency, and longer by that many percent."""
     devices: list[int]
     """The devices that it is of or joins."""
     explains: int = Field(ge=0)
@@ -45,7 +47,7 @@ class Degraded(StrictModel):
         """The loss of bandwidth, or the increase of a latency; empty without a degree."""
         if self.loss_percent is None:
             return ""
-        if "latency" in self.component:
+        if self.longer:
             return f"{self.loss_percent:.3g} % longer"
         return f"{self.loss_percent:.2g} %"
 
@@ -78,6 +80,6 @@ class Diagnosis(StrictModel):
 def _told(one: Degraded) -> str:
     names = [one.component, *one.equals]
     name = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-    down = "" if one.loss.endswith("longer") else "down by "
+    down = "" if one.longer else "down by "
     told = f"{name} {down}{one.loss}" if one.loss else name
     return f"{told} ({one.causes[0]})" if one.causes else told
