@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from html_page import Page, faults
-from report_sessions import drawer
 from typer.testing import CliRunner
 
 import factories
@@ -15,6 +14,7 @@ from fabricheck.cli import app
 from fabricheck.papers.claims import CLAIMS
 from fabricheck.report import figures
 from full_disk import files_of_at_most
+from report_sessions import drawer
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -76,7 +76,7 @@ def _older(document):
     ("text", "said"),
     [
         (_newer, "newer fabricheck"),
-        (_older, "'notes' is a required property"),
+        (_older, '"notes" is a required property'),
         (lambda document: json.dumps(document)[:500], "cut off"),
         (lambda document: "<b>\x1b no JSON", "is not JSON"),
         (lambda document: "", "is empty"),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from fabricheck.core.amounts import size
-from fabricheck.core.errors import FabricheckError
 from fabricheck.core.nodelists import folded
-from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import RUNTIME_LABELS
 from fabricheck.node.cores import format_cores
 from fabricheck.results.model import Device, ResultDocument
@@ -50,16 +46,15 @@ def of_sessions(results: Results) -> list[Fact]:
         ]
     if session is None:
         return []
-    info = _info(session)
-    facts = [
+    return [
         Fact("session", f"{session.id}, {session.uuid}"),
         Fact("host of ReFrame", session.hostname),
         Fact("start", _time(session.start)),
         Fact("end", f"{_time(session.end)}, after {session.end - session.start:.0f} s"),
         Fact("report", str(session.report)),
+        Fact("ReFrame", session.reframe or "unknown"),
+        Fact("command", session.command or "unknown"),
     ]
-    named = (("version", "ReFrame"), ("cmdline", "command"), ("workdir", "working folder"))
-    return [*facts, *(Fact(name, str(info[key])) for key, name in named if info.get(key))]
 
 
 def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
@@ -79,15 +74,6 @@ def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
                 kept += sorted(str(one) for one in files if one.name != record.FILE)
                 break
     return list(says), kept
-
-
-def _info(session: Session) -> dict[str, Any]:
-    """Return further fields of the report; the session itself was read earlier."""
-    try:
-        info = json.loads(read_text(session.report))["session_info"]
-    except (FabricheckError, ValueError, KeyError, TypeError):
-        return {}
-    return info if isinstance(info, dict) else {}
 
 
 def _time(seconds: float) -> str:
