@@ -15,7 +15,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.node import load
 from fabricheck.papers.fidelity import compare, plan_path, read_plan, runs
-from fabricheck.papers.fidelity.planfile import Read
+from fabricheck.papers.fidelity.plan import Read
 from fabricheck.papers.fidelity.runs import value_of
 from fabricheck.papers.fidelity.table import evaluate
 from fabricheck.references.published import at
@@ -230,12 +230,6 @@ def test_a_slower_node_is_not_within(found, node, documents):
             series["median"] *= 0.9
     share = evaluate(node, found.plan, slower).share(latency=False)
     assert (share.n, share.within) == (97, 80 - 13)  # 14 pairs have device 0; 0-2 is fitted
-
-
-def test_a_matrix_needs_its_records(changed, node, documents):
-    path = changed(lambda c: c["matrices"].append({"title": "x", "records": "x-{from}{to}"}))
-    with pytest.raises(InvalidInputError, match=r"the matrix 'x-.*' needs x-01, which is not"):
-        evaluate(node, read_plan(path, node), documents)
 
 
 @pytest.mark.parametrize(

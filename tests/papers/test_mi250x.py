@@ -160,22 +160,6 @@ def test_the_page_of_the_documentation_is_what_is_made_now(found):
     )
 
 
-def test_the_matrices_stand_side_by_side(made, programs):
-    done = CliRunner().invoke(
-        app, ["fidelity", "mi250x", "--programs", str(programs), "--matrices"]
-    )
-    assert done.exit_code == 0, done.output
-    assert done.stdout == render.matrices_text(made)
-    bandwidth, latency = done.stdout.strip().split("\n\n")
-    for text, published, simulated in ((bandwidth, "50.30", "49.83"), (latency, "10.74", "10.74")):
-        lines = text.split("\n")
-        assert len(lines) == 3 + 8
-        assert lines[1].split() == ["published", "simulated"]
-        row = lines[3].split()
-        assert len(row) == 1 + 8 + 8
-        assert (row[0], row[1], row[2], row[9], row[10]) == ("0", "-", published, "-", simulated)
-
-
 def test_the_command_writes_the_page(made, programs, tmp_path):
     page = tmp_path / "page.md"
     line = ["fidelity", "mi250x", "--programs", str(programs), "--write", str(page)]

@@ -7,7 +7,7 @@ import pytest
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import load
 from fabricheck.papers.fidelity import read_plan
-from fabricheck.papers.fidelity.planfile import ProgramRun, Read
+from fabricheck.papers.fidelity.plan import ProgramRun, Read
 from fabricheck.papers.fidelity.runs import command, value_of
 from fabricheck.papers.fidelity.table import evaluate
 

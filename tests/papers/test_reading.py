@@ -7,7 +7,7 @@ import pytest
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load
 from fabricheck.papers.fidelity import compare, read_plan
-from fabricheck.papers.fidelity.planfile import Read
+from fabricheck.papers.fidelity.plan import Read
 from fabricheck.papers.fidelity.runs import value_of
 from fabricheck.papers.fidelity.table import evaluate
 from fabricheck.tools.runner import ProgramFailed

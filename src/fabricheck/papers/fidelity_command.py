@@ -26,9 +26,6 @@ def fidelity(
     write: Annotated[
         Path | None, typer.Option("--write", help="Write the documentation page to this file.")
     ] = None,
-    matrices: Annotated[
-        bool, typer.Option("--matrices", help="Print only the matrices of pairs.")
-    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Simulate a node and compare it with published values of real nodes.
@@ -42,7 +39,5 @@ def fidelity(
         typer.echo(f"wrote {write}", err=True)
     if json:
         write_json(render.as_json(found))
-    elif matrices:
-        typer.echo(render.matrices_text(found), nl=False)
     elif write is None:
         typer.echo(render.text(found), nl=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
 
-from fabricheck.papers.fidelity.table import AIM, Fidelity, Judged, Matrix, Row, Share, Table
+from fabricheck.core import show
+from fabricheck.papers.fidelity.table import AIM, Fidelity, Judged, Row, Share, Table
 
 _UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
 
@@ -37,7 +39,6 @@ def page(found: Fidelity) -> str:
         "reason for it, and nothing was fitted to it.",
         "",
         *summary(found),
-        *_matrices(found),
         *tables(found),
     ]
     return "\n".join(out).rstrip("\n") + "\n"
@@ -48,17 +49,12 @@ def text(found: Fidelity) -> str:
     return "\n".join([*summary(found), *tables(found)]).rstrip("\n") + "\n"
 
 
-def matrices_text(found: Fidelity) -> str:
-    """Return the matrices, published and simulated side by side."""
-    return "\n\n".join("\n".join(_matrix(matrix)) for matrix in found.matrices) + "\n"
-
-
 def summary(found: Fidelity) -> list[str]:
     """Return the summary as lines of Markdown."""
     n_fitted = sum(len(table.rows) for table in found.fitted)
     out = ["## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""]
-    rows = [["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]]
-    notes = []
+    columns = ["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]
+    rows, notes = [], []
     for aim in found.plan.file.aims or (None,):
         for latency, what in ((False, "bandwidths"), (True, "latencies")):
             name = what if aim is None else f"{what} of {aim}"
@@ -87,7 +83,7 @@ def summary(found: Fidelity) -> list[str]:
         "- The records are not as many independent predictions: places that are alike in the "
         "model, such as pairs of one link class, have one simulated value."
     )
-    return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
+    return [*out, *show.markdown(columns, rows, right=columns[1:5]), "", *notes, ""]
 
 
 def _notes(name: str, share: Share, both: Share) -> list[str]:
@@ -125,7 +121,8 @@ def _section(table: Table, good: str, bad: str) -> list[str]:
     out += [f"Published: {place}." for place in _places(table)]
     if table.remark:
         out.append(f"Remark: {table.remark}.")
-    rows = [["record", "unit", "published", "simulated", "deviation", "verdict"]]
+    columns = ["record", "unit", "published", "simulated", "deviation", "verdict"]
+    rows = []
     for row in table.rows:
         verdict = "not run" if row.simulated is None else good if row.within else f"**{bad}**"
         rows.append(
@@ -138,7 +135,7 @@ def _section(table: Table, good: str, bad: str) -> list[str]:
                 verdict,
             ]
         )
-    return [*out, "", *_table(rows, left={0, 1, 5}), ""]
+    return [*out, "", *show.markdown(columns, rows, right=columns[2:5]), ""]
 
 
 def _places(table: Table) -> list[str]:
@@ -181,7 +178,8 @@ def _percent(part: float) -> str:
 def _statements(statements: Sequence[Judged]) -> list[str]:
     if not statements:
         return []
-    rows = [["statement", "records", "published", "simulated", "n", "fitted", "verdict"]]
+    columns = ["statement", "records", "published", "simulated", "n", "fitted", "verdict"]
+    rows = []
     for judged in statements:
         low, high = (f"{round(value, 2) + 0.0:.2f}" for value in (judged.low, judged.high))
         unit = "" if judged.unit == "ratio" else f" {_UNITS[judged.unit]}"
@@ -202,7 +200,7 @@ def _statements(statements: Sequence[Judged]) -> list[str]:
         "Published in ranges and round numbers. n: simulated values compared; fitted: how many of",
         "them a parameter was fitted to.",
         "",
-        *_table(rows, left={0, 1, 2, 3, 6}),
+        *show.markdown(columns, rows, right=("n", "fitted")),
         "",
     ]
 
@@ -212,48 +210,6 @@ def _left_out(found: Fidelity) -> list[str]:
     if not left:
         return []
     return ["## Left out", "", *(f"- {name}: {reason}." for name, reason in left.items()), ""]
-
-
-def _matrices(found: Fidelity) -> list[str]:
-    out = ["## Figure 6 of the paper", ""] if found.matrices else []
-    for matrix in found.matrices:
-        out += ["```text", *_matrix(matrix), "```", ""]
-    return out
-
-
-def _matrix(matrix: Matrix) -> list[str]:
-    devices = sorted({device for place in matrix.published for device in place})
-    width = 6 * len(devices)
-    out = [
-        f"{matrix.title}; row: source, column: destination",
-        f"  {'published':<{width}}   {'simulated':<{width}}".rstrip(),
-        "  " + "   ".join("".join(f"{device:6d}" for device in devices) for _ in range(2)),
-    ]
-    for source in devices:
-        halves = []
-        for values in (matrix.published, matrix.simulated):
-            row = (values.get((source, to)) for to in devices)
-            halves.append("".join("     -" if one is None else f"{one:6.2f}" for one in row))
-        out.append(f"{source:2d}" + "   ".join(halves))
-    return out
-
-
-def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
-    """Return a Markdown table that is also readable as text."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = (
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        return f"| {' | '.join(cells)} |"
-
-    rule = (
-        "-" * (width + 2) if i in left else "-" * (width + 1) + ":"
-        for i, width in enumerate(widths)
-    )
-    return [line(rows[0]), f"|{'|'.join(rule)}|", *map(line, rows[1:])]
 
 
 def as_json(found: Fidelity) -> dict[str, Any]:
@@ -271,21 +227,22 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         **shares(),
         "aims": {aim: shares(aim) for aim in found.plan.file.aims},
         "rows": [
-            _row_json(row, kind) for kind, tables in kinds for table in tables for row in table.rows
-        ],
-        "statements": [
             {
-                "title": judged.title,
-                "records": list(judged.records),
-                "published": judged.published,
-                "simulated": [judged.low, judged.high],
-                "unit": judged.unit,
-                "n": judged.n,
-                "fitted": judged.fitted,
-                "holds": judged.holds,
+                "record": row.record.id,
+                "kind": kind,
+                "system": row.record.system,
+                "where": row.record.place,
+                "unit": row.record.unit,
+                "published": row.record.value,
+                "simulated": row.simulated,
+                "deviation": row.deviation,
+                "within": row.within,
             }
-            for judged in found.statements
+            for kind, tables in kinds
+            for table in tables
+            for row in table.rows
         ],
+        "statements": [asdict(judged) for judged in found.statements],
         "left_out": found.plan.file.left_out,
     }
 
@@ -299,18 +256,4 @@ def _share_json(share: Share) -> dict[str, Any]:
         "aim": AIM,
         "distinct_simulated": share.distinct,
         "worst": [row.record.id for row in share.worst],
-    }
-
-
-def _row_json(row: Row, kind: str) -> dict[str, Any]:
-    return {
-        "record": row.record.id,
-        "kind": kind,
-        "system": row.record.system,
-        "where": row.record.place,
-        "unit": row.record.unit,
-        "published": row.record.value,
-        "simulated": row.simulated,
-        "deviation": row.deviation,
-        "within": row.within,
     }

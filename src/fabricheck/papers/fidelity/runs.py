@@ -13,8 +13,7 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
-from fabricheck.papers.fidelity.plan import Place
-from fabricheck.papers.fidelity.planfile import PlanFile, ProgramRun, Read
+from fabricheck.papers.fidelity.plan import Place, PlanFile, ProgramRun, Read
 from fabricheck.results import document
 from fabricheck.tools import runner
 from fabricheck.tools.runner import ProgramFailed

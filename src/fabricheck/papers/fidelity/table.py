@@ -13,13 +13,14 @@ from fabricheck.papers.fidelity.plan import (
     Group,
     Place,
     Plan,
+    Read,
+    Statement,
+    Tolerance,
     lost_records,
-    matrix_records,
     places_of,
     plan_path,
     read_plan,
 )
-from fabricheck.papers.fidelity.planfile import MatrixOf, Read, Statement, Tolerance
 from fabricheck.papers.fidelity.runs import OWN_PROGRAMS, Documents, run_all, value_of
 from fabricheck.references.published import Record
 
@@ -95,15 +96,6 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A published matrix and the simulated one, by ordered pair."""
-
-    title: str
-    published: dict[Place, float]
-    simulated: dict[Place, float]
-
-
-@dataclass(frozen=True)
 class Fidelity:
     """The whole comparison of a node."""
 
@@ -113,7 +105,6 @@ class Fidelity:
     predicted: tuple[Table, ...]
     beside: tuple[Table, ...]
     statements: tuple[Judged, ...]
-    matrices: tuple[Matrix, ...]
 
     def share(self, *, latency: bool, beside: bool = False, aim: str | None = None) -> Share:
         """Return how many predicted bandwidths or latencies are reproduced.
@@ -166,15 +157,13 @@ def evaluate(node: NodeModel, plan: Plan, documents: Documents) -> Fidelity:
     def tables(groups: Iterable[Group], *, fitted: bool = False) -> tuple[Table, ...]:
         return tuple(_table(group, node, documents, tolerance, fitted) for group in groups)
 
-    fitted, predicted = tables(plan.fitted, fitted=True), tables(plan.predicted)
     return Fidelity(
         node,
         plan,
-        fitted,
-        predicted,
+        tables(plan.fitted, fitted=True),
+        tables(plan.predicted),
         tables(plan.beside),
         tuple(_judged(statement, node, plan, documents) for statement in plan.file.statements),
-        tuple(_matrix(wanted, node, plan, fitted + predicted) for wanted in plan.file.matrices),
     )
 
 
@@ -283,19 +272,3 @@ def _count_fitted(statement: Statement, node: NodeModel, plan: Plan) -> int:
 def _printed(value: float, record: Record) -> float:
     """Round a value to the last printed digit of a record."""
     return round(round(value / record.step) * record.step, 9)
-
-
-def _matrix(wanted: MatrixOf, node: NodeModel, plan: Plan, tables: tuple[Table, ...]) -> Matrix:
-    rows = {row.record.id: row for table in tables for row in table.rows}
-    names = matrix_records(wanted.records, node)
-    missing = sorted(set(names.values()) - set(rows))
-    if missing:
-        raise InvalidInputError(
-            f"{plan.path}: the matrix '{wanted.records}' needs {missing[0]}, which is not compared."
-        )
-    simulated = {place: rows[name].simulated for place, name in names.items()}
-    return Matrix(
-        wanted.title,
-        {place: rows[name].record.value for place, name in names.items()},
-        {place: value for place, value in simulated.items() if value is not None},
-    )
