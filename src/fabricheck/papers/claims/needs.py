@@ -62,68 +62,97 @@ def large(points: Sequence[Series], what: str, experiment: str) -> Sequence[Seri
     return found
 
 
-def _only(model: NodeModel, holds: bool, kind: str) -> NodeModel:
-    """Return a model of the required kind.
+def nodes(
+    holds: Callable[[NodeModel], object],
+    kind: Callable[[NodeModel], str],
+    base: Callable[[Observed], NodeModel] = node,
+) -> Callable[[Observed], NodeModel]:
+    """Return a precondition on the node model.
 
     :param kind: the required kind and the model's, in a sentence.
+    :param base: a precondition that it must meet, too.
     """
-    if not holds:
-        raise NotTestable(f"it applies to {kind}")
-    return model
+
+    def require(observed: Observed) -> NodeModel:
+        model = base(observed)
+        if not holds(model):
+            raise NotTestable(f"it applies to {kind(model)}")
+        return model
+
+    return require
 
 
-def packages_of_two(observed: Observed) -> NodeModel:
-    """Require a node with two devices per package, as MI250X has."""
-    model = node(observed)
-    holds = all(len(package) == 2 for package in model.packages)
-    return _only(model, holds, f"packages with two devices; {model.name} has none")
+def _attached(model: NodeModel) -> list[tuple[int, ...]]:
+    """Return the devices near each NUMA domain that has some."""
+    return [domain.devices for domain in model.domains if domain.devices]
 
 
-def eight_devices(observed: Observed) -> NodeModel:
-    """Require eight devices, two per package, as on the node of Hugging Face's page."""
-    model = packages_of_two(observed)
-    has = len(model.devices)
-    return _only(model, has == EIGHT, f"{EIGHT} devices; {model.name} has {has}")
-
-
-def tiers(observed: Observed) -> NodeModel:
-    """Require direct links of one, two and four, as MI250X has."""
-    model = packages_of_two(observed)
-    holds = {link.count for link in model.links.values()} == {1, 2, 4}
-    return _only(model, holds, f"single, dual and quad links; {model.name} has others")
-
-
-def own_domains(observed: Observed) -> NodeModel:
-    """Require packages of two devices, each with its own NUMA domain, as MI250X has."""
-    model = packages_of_two(observed)
-    attached = [domain.devices for domain in model.domains if domain.devices]
-    holds = all(devices in model.packages for devices in attached)
-    kind = f"packages with a NUMA domain each; on {model.name} several share one"
-    return _only(model, holds, kind)
-
-
-def shared_domains(observed: Observed) -> NodeModel:
-    """Require packages of two devices, several near each of several NUMA domains."""
-    model = packages_of_two(observed)
-    attached = [domain.devices for domain in model.domains if domain.devices]
-    return _only(
-        model,
-        len(attached) >= 2 and all(len(devices) > 2 for devices in attached),
+#: Two devices per package, as MI250X has.
+packages_of_two = nodes(
+    lambda model: all(len(package) == 2 for package in model.packages),
+    lambda model: f"packages with two devices; {model.name} has none",
+)
+#: Eight devices, two per package, as on the node of Hugging Face's page.
+eight_devices = nodes(
+    lambda model: len(model.devices) == EIGHT,
+    lambda model: f"{EIGHT} devices; {model.name} has {len(model.devices)}",
+    packages_of_two,
+)
+#: Direct links of one, two and four, as MI250X has.
+tiers = nodes(
+    lambda model: {link.count for link in model.links.values()} == {1, 2, 4},
+    lambda model: f"single, dual and quad links; {model.name} has others",
+    packages_of_two,
+)
+#: Packages of two devices, each with its own NUMA domain, as MI250X has.
+own_domains = nodes(
+    lambda model: all(devices in model.packages for devices in _attached(model)),
+    lambda model: f"packages with a NUMA domain each; on {model.name} several share one",
+    packages_of_two,
+)
+#: Packages of two devices, several near each of several NUMA domains.
+shared_domains = nodes(
+    lambda model: (
+        len(_attached(model)) >= 2 and all(len(devices) > 2 for devices in _attached(model))
+    ),
+    lambda model: (
         f"two sockets with several packages each; {model.name} is attached to its NUMA domains "
-        "differently",
-    )
-
-
-def one_domain_of_several(observed: Observed) -> NodeModel:
-    """Require a whole node with all devices near one of several NUMA domains, as Leonardo's."""
-    model = node(observed)
-    attached = sum(bool(domain.devices) for domain in model.domains)
-    return _only(
-        model,
-        not model.part_of and attached == 1 and len(model.domains) >= 2,
-        f"nodes whose devices are all near one of several NUMA domains; those of {model.name} "
-        "are not",
-    )
+        "differently"
+    ),
+    packages_of_two,
+)
+#: A whole node with all devices near one of several NUMA domains, as Leonardo's.
+one_domain_of_several = nodes(
+    lambda model: not model.part_of and len(_attached(model)) == 1 and len(model.domains) >= 2,
+    lambda model: (
+        "nodes whose devices are all near one of several NUMA domains; those of "
+        f"{model.name} are not"
+    ),
+)
+#: Packages of two devices connected to the host by Infinity Fabric, not by PCIe.
+fabric_to_host = nodes(
+    lambda model: "Infinity Fabric" in model.host_link_type,
+    lambda model: f"Infinity Fabric to the host; {model.name} has {model.host_link_type}",
+    packages_of_two,
+)
+#: Devices of which each pair has the same direct link, as A100.
+linked_alike = nodes(
+    lambda model: len(model.link_classes) == 1 and next(iter(model.link_classes)).direct,
+    lambda model: (
+        f"devices that are all linked alike; {model.name} has "
+        + (f"pairs of {len(model.link_classes)} kinds" if model.link_classes else "one device")
+    ),
+)
+#: AMD's devices of which some are linked and others are not, as MI210.
+bridges = nodes(
+    lambda model: (
+        model.vendor == "amd" and {kind.links > 0 for kind in model.link_classes} == {True, False}
+    ),
+    lambda model: (
+        "AMD's devices of which some are linked and others are not; those of "
+        f"{model.name} ({model.device_model}) differ"
+    ),
+)
 
 
 def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
@@ -131,38 +160,7 @@ def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
 
     :param device: the device's name in a sentence.
     """
-
-    def requested(observed: Observed) -> NodeModel:
-        model = node(observed)
-        kind = f"{device}; {model.name} has {model.device_model}"
-        return _only(model, model.architecture == wanted, kind)
-
-    return requested
-
-
-def fabric_to_host(observed: Observed) -> NodeModel:
-    """Require packages of two devices connected to the host by Infinity Fabric, not by PCIe."""
-    model = packages_of_two(observed)
-    holds = "Infinity Fabric" in model.host_link_type
-    kind = f"Infinity Fabric to the host; {model.name} has {model.host_link_type}"
-    return _only(model, holds, kind)
-
-
-def linked_alike(observed: Observed) -> NodeModel:
-    """Require devices of which each pair has the same direct link, as A100."""
-    model = node(observed)
-    classes = list(model.link_classes)
-    has = f"pairs of {len(classes)} kinds" if classes else "one device"
-    holds = len(classes) == 1 and classes[0].direct
-    return _only(model, holds, f"devices that are all linked alike; {model.name} has {has}")
-
-
-def bridges(observed: Observed) -> NodeModel:
-    """Require AMD's devices of which some are linked and others are not, as MI210."""
-    model = node(observed)
-    _only(model, model.vendor == "amd", f"AMD's devices; {model.name} has {model.device_model}")
-    return _only(
-        model,
-        {kind.links > 0 for kind in model.link_classes} == {True, False},
-        f"devices of which some are linked and others are not; those of {model.name} differ",
+    return nodes(
+        lambda model: model.architecture == wanted,
+        lambda model: f"{device}; {model.name} has {model.device_model}",
     )

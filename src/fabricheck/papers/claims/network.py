@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fabricheck.core.amounts import about
 from fabricheck.core.vocabulary import OF_HOST, Transport
 from fabricheck.node import NodeModel
@@ -19,18 +21,15 @@ LARGE = 1 << 20
 _OF_LUMI = "the simulated network is made of LUMI's values"
 
 
-def _with_nics(observed: Observed) -> NodeModel:
-    """Require a node model that states the NICs."""
-    model = needs.node(observed)
-    if not model.nics:
-        raise NotTestable(f"{model.name} states no NICs")
-    return model
+def _with_nics(base: Callable[[Observed], NodeModel]) -> Callable[[Observed], NodeModel]:
+    """Return a precondition: a node model that states the NICs."""
+    return needs.nodes(
+        lambda model: model.nics, lambda model: f"nodes with NICs; {model.name} states none", base
+    )
 
 
-def _mi250x_with_nics(observed: Observed) -> NodeModel:
-    """Require the devices of Crusher and LUMI, and their NICs."""
-    needs.architecture("gfx90a", "MI250X")(observed)
-    return _with_nics(observed)
+_ANY_NICS = _with_nics(needs.node)
+_MI250X_NICS = _with_nics(needs.architecture("gfx90a", "MI250X"))
 
 
 def _transport(point: Series) -> Transport | None:
@@ -147,7 +146,7 @@ CLAIMS = (
         where="3_osu_internode/osu_bw_analysis.md, aggregate bandwidth; its text says 96 to 98 %",
         rule="the median over ordered pairs of ranks on devices of what messages of 1 MiB or more "
         "reach of the peak of the NIC beside the sender is in that range, 1 point either way",
-        requires=_with_nics,
+        requires=_ANY_NICS,
         judge=level(
             (
                 _messages("bandwidth").part_of(NIC),
@@ -169,7 +168,7 @@ CLAIMS = (
         where="3_osu_internode/osu_bibw_analysis.md, comparison with osu_bw",
         rule="the median over ordered pairs of ranks on devices is in that range, 3 % either way, "
         "by which the means of the document's two libraries differ",
-        requires=_mi250x_with_nics,
+        requires=_MI250X_NICS,
         judge=ratio(
             _messages("bandwidth-both"),
             _messages("bandwidth"),
@@ -187,7 +186,7 @@ CLAIMS = (
         where="checks/microbenchmarks/mpi/osu_check.py, osu_mbw_mr",
         rule="the slowest ordered pair of nodes has 95 % of the sum of the NICs' peaks, 2 points "
         "either way; LUMI has eight ranks a node, and accepts 1 % either way",
-        requires=_mi250x_with_nics,
+        requires=_MI250X_NICS,
         judge=level(
             (
                 _messages("bandwidth", "sum").part_of(ALL_NICS).whole("least"),
@@ -205,7 +204,7 @@ CLAIMS = (
         where="README.md, table of peak bandwidth across nodes, Crusher",
         rule="the median over directions of all NICs at once, both ways where the session has it, "
         "is from devices not below that from host memory by more than 2 %",
-        requires=_mi250x_with_nics,
+        requires=_MI250X_NICS,
         judge=ratio(_node_rates(host=False), _node_rates(host=True), at_least(1.0, part=0.02)),
         experiments=("E17",),
         records=(
@@ -222,7 +221,7 @@ CLAIMS = (
         where="from a summary of the paper, not compared with the paper itself",
         rule="the medians of the latencies between devices of two or three distances differ by "
         "less than 30 % of the shortest",
-        requires=_mi250x_with_nics,
+        requires=_MI250X_NICS,
         judge=ratio(
             _LATENCIES.whole("greatest"),
             _LATENCIES.whole("least"),
@@ -239,7 +238,7 @@ CLAIMS = (
         where="software/communication/openmpi.md, without the CXI hook",
         rule="no messages that went by the kernel's network stack, as counters show, are above "
         "12.5 % of the peak of a NIC, 1.5 points allowed; published are 5.1 to 12.5 %",
-        requires=_with_nics,
+        requires=_ANY_NICS,
         judge=level(
             (
                 _BY_TCP.part_of(NIC).whole("greatest"),
@@ -262,7 +261,7 @@ CLAIMS = (
         where="software/communication/openmpi.md, without the CXI hook",
         rule="all messages that went by the kernel's network stack, as counters show, and whose "
         "data was compared had right data",
-        requires=_with_nics,
+        requires=_ANY_NICS,
         judge=absent(
             f"{_BY_KERNEL} and whose data was compared",
             "E17",
