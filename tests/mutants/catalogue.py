@@ -241,7 +241,7 @@ OTHERS = (
            "farther = before - after if lower else after - before", "farther = before - after",
            ("calibration/test_nothing_loosened.py",)),
     Mutant("medians alone decide a claim", "papers/claims/kinds.py",
-           "if a.low <= times * b.high", "if a.value <= times * b.value",
+           "slow = one.low <= least if sure", "slow = one.value <= least if sure",
            ("papers/test_claim_rules.py",)),
     Mutant("the number of a switch is taken for that of its group", "judge/fabric/samples.py",
            "if near[0] == far[0]", "if near[1] == far[1]", ("fabric/test_attribution.py",)),

@@ -21,7 +21,7 @@ class Value:
     """A series' median with the ends of its interval, or what was computed from other values.
 
     A value without an interval, and most computed ones, have themselves as both ends. point: its
-    series, parts: the values that it was computed from.
+    series. parts: the values that it was computed from. name: what it is among those of another.
     """
 
     value: float
@@ -30,6 +30,7 @@ class Value:
     unit: str
     point: Series | None = None
     parts: tuple[Value, ...] = ()
+    name: str = ""
 
     @property
     def series(self) -> tuple[Series, ...]:
@@ -39,11 +40,19 @@ class Value:
         return tuple(series for part in self.parts for series in part.series)
 
     def numbers(self, what: str) -> list[Number]:
-        """Return it as a number of a finding, and the one value that it was computed from."""
+        """Return it as a number of a finding, and the one or two that it was computed from."""
         if self.point is not None:
             return [number(what, self.point)]
+        parts = self.parts if len(self.parts) <= 2 else ()
         own = computed(what, self.value, self.unit, *self.series)
-        return [own, *(self.parts[0].numbers(what) if len(self.parts) == 1 else ())]
+        return [own, *(one for part in parts for one in part.numbers(part.name or what))]
+
+    def __str__(self) -> str:
+        """Return it for a sentence, without its unit."""
+        text = about(int(self.value)) if self.unit == "B" else f"{round(self.value, 3) + 0.0:.4g}"
+        if any(part.name for part in self.parts):
+            text += f" ({' over '.join(map(str, self.parts))})"
+        return text
 
 
 #: Values by their subject: a device, an ordered pair, a rank, a size or the like.
@@ -105,13 +114,51 @@ class Group:
     each: str = "device"
     statistic: str = "median"
 
-    def whole(self, statistic: str) -> Group:
-        """Return the group of one value, a statistic of this one."""
+    def whole(self, statistic: str | None = None) -> Group:
+        """Return the group of one value, a statistic of this one; by default what stands for it."""
+        chosen = statistic or self.statistic
+        if chosen == "each":
+            return self
 
         def choose(observed: Observed) -> Values:
-            return {WHOLE: STATISTICS[statistic](self.choose(observed).values())}
+            return {WHOLE: STATISTICS[chosen](self.choose(observed).values())}
 
-        return Group(f"the {statistic} of {self.name}", choose, WHOLE, "each")
+        return Group(f"the {chosen} of {self.name}", choose, WHOLE, "each")
+
+    def shared(self, other: Group) -> Group:
+        """Return the values of the subjects that another group has, too."""
+
+        def choose(observed: Observed) -> Values:
+            return {key: one for key, (one, _) in pairs(observed, self, other).items()}
+
+        return replace(self, choose=choose)
+
+    def exact(self) -> Group:
+        """Return the group of its values without their intervals."""
+
+        def choose(observed: Observed) -> Values:
+            values = self.choose(observed)
+            return {key: replace(one, low=one.value, high=one.value) for key, one in values.items()}
+
+        return replace(self, choose=choose)
+
+    def over(self, other: Group, *, change: bool = False) -> Group:
+        """Return the group of its values over those of another one, by subject.
+
+        :param change: as the change from the other one, in percent.
+        """
+
+        def quotient(a: Value, b: Value) -> Value:
+            ratios = (a.value / b.value, a.low / b.high, a.high / b.low)
+            value, low, high = (100 * (one - 1) if change else one for one in ratios)
+            parts = (replace(a, name=self.name), replace(b, name=other.name))
+            return Value(value, low, high, "percent" if change else "ratio", parts=parts)
+
+        def choose(observed: Observed) -> Values:
+            return {key: quotient(*pair) for key, pair in pairs(observed, self, other).items()}
+
+        each = other.each if self.each == WHOLE else self.each
+        return Group(f"{self.name} over {other.name}", choose, each, "each")
 
     def where(
         self, keep: Callable[[NodeModel, Any], bool], name: str | None = None, experiment: str = ""
@@ -145,26 +192,27 @@ class Group:
 
         return replace(self, name=f"{self.name}, of {peak.name}", choose=choose)
 
-    def standing(self, values: Values) -> list[Value]:
+    def standing(self, values: Values) -> Values:
         """Return the value that stands for all of them, or each."""
         if self.statistic == "each":
-            return list(values.values())
-        return [STATISTICS[self.statistic](values.values())]
+            return values
+        return {self.statistic: STATISTICS[self.statistic](values.values())}
 
     def text(self, values: Values) -> str:
         """Return the values as the end of a sentence."""
-        standing = self.standing(values)
-        unit = {"percent": " %", "ratio": ""}.get(standing[0].unit, f" {standing[0].unit}")
-        ends = [STATISTICS[name](values.values()) for name in ("least", "greatest")]
-        texts = [f"{self.named(key)} {digits(one)}" for key, one in values.items()]
+        unit = next(iter(self.standing(values).values())).unit
+        unit = {"percent": " %", "ratio": "", "B": ""}.get(unit, f" {unit}")
         many = f"{count(len(values), self.each)}, "
+        texts = [f"{self.named(key)} {one}" for key, one in values.items()]
         if len(values) == 1:
             ((key, only),) = values.items()
-            texts, many = [digits(only)], "" if key == WHOLE else f"{self.each} {self.named(key)}, "
+            texts, many = [str(only)], "" if key == WHOLE else f"{self.each} {self.named(key)}, "
         elif len(values) > _LISTED:
-            texts = [" to ".join(dict.fromkeys(map(digits, ends)))]
+            ends = [STATISTICS[name](values.values()) for name in ("least", "greatest")]
+            texts = [" to ".join(dict.fromkeys(map(str, ends)))]
         if len(values) > 1 and self.statistic != "each":
-            texts = [f"{digits(standing[0])}{unit}, the {self.statistic} of {', '.join(texts)}"]
+            standing = self.standing(values)[self.statistic]
+            texts = [f"{standing}{unit}, the {self.statistic} of {', '.join(texts)}"]
         return f"{self.name}: {', '.join(texts)}{unit} ({many}{measured_by(values)})"
 
     def named(self, subject: Any) -> str:
@@ -186,7 +234,7 @@ class Group:
         ]
         if len(values) == 1 or self.statistic == "each":
             return each
-        (standing,) = self.standing(values)
+        standing = self.standing(values)[self.statistic]
         return [*standing.numbers(f"{self.name}, {self.statistic}"), *each]
 
 
@@ -263,6 +311,21 @@ def measured_by(values: Values) -> str:
     return f"{' and '.join(sorted({one.program for one in points}))}, {' to '.join(texts)}"
 
 
-def digits(value: Value) -> str:
-    """Return a value for a sentence, without its unit."""
-    return f"{round(value.value, 3) + 0.0:.4g}"
+def pairs(observed: Observed, one: Group, other: Group) -> dict[Any, tuple[Value, Value]]:
+    """Return both values of each subject that two groups have.
+
+    A group of one value stands beside each of the other.
+
+    :raises NotTestable: when they have none in common, or other ranks.
+    """
+    ones, others = one.choose(observed), other.choose(observed)
+    if WHOLE in others:
+        return {key: (each, others[WHOLE]) for key, each in ones.items()}
+    if WHOLE in ones:
+        return {key: (ones[WHOLE], each) for key, each in others.items()}
+    if one.each == "rank" and ones.keys() != others.keys():
+        raise NotTestable(f"{one.name} and {other.name} have different numbers of ranks (E6)")
+    common = {key: (ones[key], others[key]) for key in ones if key in others}
+    if not common:
+        raise NotTestable(f"the session has no {one.each} with both {one.name} and {other.name}")
+    return common

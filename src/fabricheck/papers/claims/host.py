@@ -18,6 +18,7 @@ from fabricheck.papers.claims.groups import (
     combined,
     curves,
     measured,
+    pairs,
     series,
 )
 from fabricheck.papers.claims.kinds import (
@@ -26,9 +27,7 @@ from fabricheck.papers.claims.kinds import (
     at_least,
     both,
     equal,
-    in_pairs,
     level,
-    matching,
     mean_of,
     order,
     quotient,
@@ -88,8 +87,8 @@ def _there_and_back(to: Value, back: Value) -> Value:
 
 
 def _round_trips(observed: Observed) -> Values:
-    pairs = in_pairs(*matching(observed, _PAGEABLE_TO, _PAGEABLE_BACK))
-    return {device: _there_and_back(*pair) for device, pair in pairs.items()}
+    both_ways = pairs(observed, _PAGEABLE_TO, _PAGEABLE_BACK)
+    return {device: _there_and_back(*pair) for device, pair in both_ways.items()}
 
 
 PAGEABLE = Group("copies of pageable memory there and back", _round_trips)

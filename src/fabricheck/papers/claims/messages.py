@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 from fabricheck.core.amounts import about
 from fabricheck.node import LinkClass
@@ -288,13 +289,20 @@ CLAIMS = (
         "of 1 GiB, the document's size, where the session has it; smaller ones lack more, which "
         "then decides nothing",
         requires=needs.tiers,
-        judge=ratio(
-            messages(engine=False, size=PAPER),
-            accesses("read"),
-            Limits("paper-mpi-vs-direct-low", "paper-mpi-vs-direct-high", points=2.0),
-            of="median",
-            less=True,
+        judge=level(
+            (
+                replace(
+                    messages(engine=False, size=PAPER).over(accesses("read"), change=True),
+                    statistic="median",
+                ),
+                Limits(
+                    lambda: -value("paper-mpi-vs-direct-high"),
+                    lambda: -value("paper-mpi-vs-direct-low"),
+                    points=2.0,
+                ),
+            ),
             size=PAPER,
+            held=False,
         ),
         experiments=("E8", "E9"),
         records=("paper-mpi-vs-direct-low", "paper-mpi-vs-direct-high"),

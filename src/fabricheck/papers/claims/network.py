@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fabricheck.core.amounts import about
 from fabricheck.core.vocabulary import OF_HOST, Transport
@@ -169,11 +170,13 @@ CLAIMS = (
         rule="the median over ordered pairs of ranks on devices is in that range, 3 % either way, "
         "by which the means of the document's two libraries differ",
         requires=_MI250X_NICS,
-        judge=ratio(
-            _messages("bandwidth-both"),
-            _messages("bandwidth"),
-            Limits("thesis-lumi-bibw-ratio-low", "thesis-lumi-bibw-ratio-high", part=0.03),
-            of="median",
+        judge=level(
+            (
+                replace(
+                    _messages("bandwidth-both").over(_messages("bandwidth")), statistic="median"
+                ),
+                Limits("thesis-lumi-bibw-ratio-low", "thesis-lumi-bibw-ratio-high", part=0.03),
+            )
         ),
         experiments=("E17",),
         records=("thesis-lumi-bibw-ratio-low", "thesis-lumi-bibw-ratio-high"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from fabricheck.papers.claims import needs
-from fabricheck.papers.claims.groups import Group, Values, by_subject, combined
+from fabricheck.papers.claims.groups import Group, Values, by_subject, combined, pairs
 from fabricheck.papers.claims.host import PAGEABLE as ALONE
 from fabricheck.papers.claims.kinds import (
     Judge,
@@ -14,9 +14,7 @@ from fabricheck.papers.claims.kinds import (
     at_most,
     both,
     equal,
-    in_pairs,
     level,
-    matching,
     mean_of,
     order,
     quotient,
@@ -112,10 +110,10 @@ HALF_ROTATED = _ranks("half_rotated", "with their memory on other packages' doma
 
 
 def _losses(observed: Observed) -> Values:
-    pairs = in_pairs(*matching(observed, HALF_RANKS, HALF_ROTATED))
+    both_placements = pairs(observed, HALF_RANKS, HALF_ROTATED)
     return {
         rank: combined(100 * (1 - wrong.high / right.low), "percent", (right, wrong))
-        for rank, (right, wrong) in pairs.items()
+        for rank, (right, wrong) in both_placements.items()
     }
 
 
@@ -245,7 +243,7 @@ CLAIMS = (
         requires=needs.own_domains,
         judge=both(
             order(RANKS, IN_ORDER),
-            ratio(RANKS, IN_ORDER, Limits(_gain(min), _gain(max), part=TENTH), of="each"),
+            level((RANKS.over(IN_ORDER).exact(), Limits(_gain(min), _gain(max), part=TENTH))),
         ),
         experiments=("E6",),
         records=(*RIGHT, *WRONG),
@@ -278,7 +276,7 @@ CLAIMS = (
         rule="every rank is within 3 % of a device alone (E2, there and back): published are 0.1 "
         "%, and another program measures the device alone",
         requires=needs.own_domains,
-        judge=ratio(HALF_RANKS, ALONE.whole("median"), Limits(1.0, part=0.03), of="each"),
+        judge=level((HALF_RANKS.over(ALONE.whole()).exact(), Limits(1.0, part=0.03))),
         experiments=("E2", "E6"),
         records=("epicure-lumi-single-full", *HALF),
     ),
@@ -306,8 +304,11 @@ CLAIMS = (
         rule="the largest loss of a rank is the published 12.7 %, 5 points either way: single "
         "copies spread by several percent",
         requires=needs.own_domains,
-        judge=ratio(
-            HALF_ROTATED, HALF_RANKS, Limits(_small_drop, points=5.0), of="greatest", less=True
+        judge=level(
+            (
+                HALF_ROTATED.over(HALF_RANKS, change=True).exact().whole("least"),
+                Limits(lambda: -_small_drop(), points=5.0),
+            )
         ),
         experiments=("E6",),
         records=(*HALF, *HALF_WRONG),
