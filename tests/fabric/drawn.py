@@ -21,7 +21,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fabricheck.judge.fabric.choosing import LOW_PAIR, choose
+from fabric.choosing import LOW_PAIR, choose
 from fabricheck.judge.fabric.rounds import Measured, Nic, Node, NodePair, Round
 from fabricheck.judge.fabric.samples import samples_of
 from fabricheck.node.fabric import Place
@@ -175,7 +175,12 @@ class System:
             rounds = [self.measure(2, its, faults) for its in disjoint(pairs)]
             again += rounds
             pairs = [(its.one, its.other) for one in rounds for its in one.pairs if is_low(its)]
-        return replace(first, rounds=[*first.rounds, *again])
+        return replace(
+            first,
+            rounds=[*first.rounds, *again],
+            suspects=chosen.suspects,
+            low_pairs=chosen.low_pairs,
+        )
 
     def again(self, suspects: list[int], proven: frozenset[int]) -> list[list[tuple[int, int]]]:
         """Return the rounds of suspects with proven partners; the other proven ones meet too."""

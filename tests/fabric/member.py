@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import factories
-from fabricheck.judge.fabric.rounds import Measured, NodePair, Round
+from fabricheck.judge.fabric.rounds import ALL, Measured, NodePair, Round
 
 _RATES = ("out", "back", "together_out", "together_back")
 
@@ -27,7 +27,10 @@ def document(measured: Measured, **changes: Any) -> dict[str, Any]:
         "bytes": 4 << 20, "messages": 8, "repetitions": 3, "memory": "host-pageable",
         "planned": sum(one.phase == 1 for one in measured.rounds), "bytes_checked": 1,
         "nodes": nodes, "rounds": [_round(one) for one in measured.rounds],
-        "suspects": [], "low_pairs": [], "left_out": [], "failed": [], "wrong": [],
+        "suspects": [{"node": node, "nic": None if nic == ALL else nic}
+                     for node, nic in measured.suspects],
+        "low_pairs": [list(pair) for pair in measured.low_pairs],
+        "left_out": [], "failed": [], "wrong": [],
     }  # fmt: skip
     program = {**factories.document()["program"], "name": "fabric"}
     content = factories.document(program=program, series=[], ranks=ranks, rounds=rounds, **changes)

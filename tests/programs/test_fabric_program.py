@@ -9,11 +9,11 @@ import subprocess
 
 import pytest
 
+from fabric.choosing import choose
 from fabricheck.cli import app
 from fabricheck.judge.fabric.attributing import attribute
-from fabricheck.judge.fabric.choosing import choose
-from fabricheck.judge.fabric.rounds import measured_of
-from fabricheck.judge.fabric.samples import ALL, samples_of
+from fabricheck.judge.fabric.rounds import ALL, measured_of
+from fabricheck.judge.fabric.samples import samples_of
 
 QUICK = ("--buffers", "host", "--size", "16KiB", "--window", "2", "--repetitions", "1",
          "--round-trips", "2", "--again", "3")  # fmt: skip

@@ -120,7 +120,7 @@ def test_without_a_place_or_a_diagnosis_nothing_is_marked():
     ("found", "told"),
     [
         (one("link 0-6", loss=None), ""),
-        (one("latency of link 0-6", loss=250.0), "250 % longer"),
+        (one("latency of link 0-6", loss=250.0, longer=True), "250 % longer"),
         (one("HBM of device 3", loss=30.4), "30 %"),
     ],
 )

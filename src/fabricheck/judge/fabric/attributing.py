@@ -15,11 +15,9 @@ from dataclasses import dataclass, replace
 from fabricheck.core.show import MOST_SENTENCES, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, quantile
 from fabricheck.core.text import count
-from fabricheck.judge.fabric import choosing
-from fabricheck.judge.fabric.choosing import LOW_PAIR
 from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, fit
-from fabricheck.judge.fabric.rounds import End, Measured
-from fabricheck.judge.fabric.samples import ALL, Samples, low_positions, median, samples_of
+from fabricheck.judge.fabric.rounds import ALL, End, Measured
+from fabricheck.judge.fabric.samples import Samples, low_positions, median, samples_of
 
 #: The fewest nodes of an attribution: with three partners the median is that of good ones when one
 #: is bad.
@@ -67,6 +65,9 @@ _LEAST_OF_GROUPS = 0.05
 #: The fewest pairs of nodes that tell about two groups.
 _FEWEST_OF_GROUPS = 4
 
+
+#: A pair is low from this part of what its NICs have with others on.
+_LOW_PAIR = 0.9
 
 #: The fewest rounds of a pair that is said to be low: what else uses the network may hit a pair
 #: twice.
@@ -197,11 +198,10 @@ def attribute(measured: Measured) -> Attribution:
     apart, together = samples_of(measured)
     if not apart.logs:
         return replace(found, open=(*measured.incomplete, "No rate was measured."))
-    chosen = choosing.choose(len(measured.nodes), measured.rounds, apart, together)
-    suspected = {node for node, _ in chosen.suspects}
-    low = frozenset(chosen.low_pairs)
+    suspected = {node for node, _ in measured.suspects}
+    low = frozenset(measured.low_pairs)
     of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
-    suspects = tuple(_end_name(measured, *end) for end in chosen.suspects)
+    suspects = tuple(_end_name(measured, *end) for end in measured.suspects)
     found = replace(found, open=(), spread=of_nics.spread, suspects=suspects)
     found, at_fault = _with_names(found, measured, of_nics, of_nodes)
     found = _with_pairs(found, measured, of_nics, apart, at_fault)
@@ -468,7 +468,7 @@ def _with_pairs(
         for pair in round_.pairs
     ]
     limit = max(
-        -math.log(LOW_PAIR),
+        -math.log(_LOW_PAIR),
         quantile(len(fitted.rests), len(fitted.rests), FALSE) * fitted.noise,
     )
     times: dict[tuple[int, int], int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fabricheck.core.show import MOST_SENTENCES, first_of
 from fabricheck.core.text import count
@@ -17,6 +17,9 @@ from fabricheck.results.model import (
     RoundsMember,
     WrongMessage,
 )
+
+#: The position of an end that is a node with all of its NICs at once.
+ALL = -1
 
 #: A node and the position of a NIC of it.
 End = tuple[int, int]
@@ -69,12 +72,15 @@ class Round:
 class Measured:
     """The nodes of a launch and its rounds, in order.
 
+    ``suspects``, the lowest first, and ``low_pairs`` are what phase 2 measures again.
     ``incomplete`` are the sentences on what is missing: nodes that were left out, pairs that
     failed, rounds that were not reached.
     """
 
     nodes: Sequence[Node]
     rounds: Sequence[Round]
+    suspects: tuple[End, ...] = ()
+    low_pairs: tuple[tuple[int, int], ...] = ()
     incomplete: tuple[str, ...] = ()
 
 
@@ -90,7 +96,14 @@ def measured_of(document: ResultDocument) -> Measured:
     elsewhere = _elsewhere(rounds, document)
     measured = Measured(nodes, [_round(one, elsewhere) for one in rounds["rounds"]])
     missing = [*elsewhere.values(), *_missing(rounds, document, measured, elsewhere)]
-    return Measured(nodes, measured.rounds, tuple(first_of(missing, 2 * MOST_SENTENCES)))
+    return replace(
+        measured,
+        suspects=tuple(
+            (one["node"], ALL if one["nic"] is None else one["nic"]) for one in rounds["suspects"]
+        ),
+        low_pairs=tuple((one, other) for one, other in rounds["low_pairs"]),
+        incomplete=tuple(first_of(missing, 2 * MOST_SENTENCES)),
+    )
 
 
 def _nics(node: NodeOfRounds) -> tuple[Nic, ...]:

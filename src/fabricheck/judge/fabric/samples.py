@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
-from fabricheck.judge.fabric.rounds import Measured, Nic
-
-#: The position of an end that is a node with all of its NICs at once.
-ALL = -1
+from fabricheck.judge.fabric.rounds import ALL, Measured, Nic
 
 #: Distances as numbers, so that the farthest is the largest; the last is an unknown one.
 _SAME_SWITCH, _SAME_GROUP, _OTHER_GROUP, _UNKNOWN = range(4)
@@ -213,16 +210,3 @@ def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int,
             if log - middle < -least:
                 found[position] = min(log - middle, found.get(position, 0.0))
     return sorted(found.items())
-
-
-def phase_one(samples: Samples) -> tuple[Sequence[list[float]], Sequence[list[float]]]:
-    """Return the values of phase 1 of each end, by sending and receiving."""
-    sends: list[list[float]] = [[] for _ in samples.ends]
-    receives: list[list[float]] = [[] for _ in samples.ends]
-    for sender, receiver, phase, log in zip(
-        samples.senders, samples.receivers, samples.phases, samples.logs, strict=True
-    ):
-        if phase == 1:
-            sends[sender].append(log)
-            receives[receiver].append(log)
-    return sends, receives

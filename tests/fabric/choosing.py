@@ -1,4 +1,4 @@
-"""Which ends and pairs phase 2 measures again: the rule of the program ``fabric``, in Python.
+"""Which ends and pairs phase 2 measures again: the rule of the program ``fabric``, to draw systems.
 
 Of phase 1, the logarithm of each rate over the median of its class (distance and NIC position; a
 class of fewer than 24 rates, those of one of its nodes not counted, is part of the largest of its
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabricheck.judge.fabric.rounds import NodePair, Round
-from fabricheck.judge.fabric.samples import Samples, median, phase_one
+from fabricheck.judge.fabric.samples import Samples, median
 
 #: The least part below the others of a suspect.
 LEAST = -math.log(1 - 0.015)
@@ -118,3 +118,16 @@ def _low_pairs(
 
 def _key(pair: NodePair) -> tuple[int, int]:
     return min(pair.one, pair.other), max(pair.one, pair.other)
+
+
+def phase_one(samples: Samples) -> tuple[Sequence[list[float]], Sequence[list[float]]]:
+    """Return the values of phase 1 of each end, by sending and receiving."""
+    sends: list[list[float]] = [[] for _ in samples.ends]
+    receives: list[list[float]] = [[] for _ in samples.ends]
+    for sender, receiver, phase, log in zip(
+        samples.senders, samples.receivers, samples.phases, samples.logs, strict=True
+    ):
+        if phase == 1:
+            sends[sender].append(log)
+            receives[receiver].append(log)
+    return sends, receives
