@@ -8,9 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from fabricheck.beside.beside_amd import BESIDE_AMD
 from fabricheck.beside.beside_nvidia import BESIDE_NVIDIA
-from fabricheck.beside.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, HOST
-from fabricheck.beside.comparisons import COMPARISONS
+from fabricheck.beside.cases import (
+    ARRAY_BYTES,
+    BABELSTREAM_BYTES,
+    CHASE_BYTES,
+    HOST,
+    Comparison,
+)
 from fabricheck.beside.outputs import (
     PlacedValues,
     babelstream,
@@ -21,6 +27,9 @@ from fabricheck.beside.outputs import (
 )
 
 _Named = TypeVar("_Named")
+
+#: The comparisons by the runtime of our programs, as their documents name it.
+COMPARISONS: dict[str, tuple[Comparison, ...]] = {"cuda": BESIDE_NVIDIA, "rocm": BESIDE_AMD}
 
 #: The testcases of nvbandwidth that the comparisons need, each once, in order.
 TESTCASES: tuple[str, ...] = tuple(

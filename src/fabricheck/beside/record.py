@@ -12,8 +12,7 @@ from typing import Literal, cast
 
 from fabricheck.beside import launches
 from fabricheck.beside import manifest as manifests
-from fabricheck.beside.comparisons import COMPARISONS
-from fabricheck.beside.launches import TOOLS, Command
+from fabricheck.beside.launches import COMPARISONS, TOOLS, Command
 from fabricheck.beside.manifest import Failure, LaunchRecord, Manifest
 from fabricheck.beside.table import OurOutput, devices_of, read_printed
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError

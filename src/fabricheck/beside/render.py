@@ -8,10 +8,13 @@ from fabricheck.beside.cases import ARRAY_BYTES
 from fabricheck.beside.launches import TOOLS
 from fabricheck.beside.manifest import Manifest
 from fabricheck.beside.table import ONE_ROUND, Campaign, Row, Values
-from fabricheck.core import amounts
+from fabricheck.core import amounts, show
 
 #: The part of a page with the tables, see `fabricheck.core.page_block`.
 BLOCK = "fabricheck beside table"
+
+#: The columns after those of the values.
+_JUDGED = ("ratio", "target", "verdict", "note")
 
 #: The introduction above the tables.
 _LEGEND = f"""\
@@ -50,9 +53,9 @@ def _campaign(one: Campaign) -> Iterator[str]:
     for name, why in manifest.left_out.items():
         yield f"- {name} is left out: {why}."
     yield ""
-    yield from _table(
-        one.rows, [t for t, tool in TOOLS.items() if manifest.runtime in tool.runtimes]
-    )
+    tools = [name for name, tool in TOOLS.items() if manifest.runtime in tool.runtimes]
+    columns = ["case", "unit", "fabricheck", *(TOOLS[name].title for name in tools), *_JUDGED]
+    yield from show.markdown(columns, (_cells(row, tools) for row in one.rows))
     yield ""
     judged = [row for row in one.rows if row.comparison.target is not None]
     counted: list[str | None] = [row.verdict for row in judged]
@@ -94,23 +97,6 @@ def _failures(one: Campaign) -> Iterator[str]:
         yield "Failures:"
         yield ""
         yield from (f"- {failure.sentence}" for failure in one.manifest.failures)
-
-
-def _table(rows: Sequence[Row], tools: Sequence[str]) -> Iterator[str]:
-    heads = [
-        "case",
-        "unit",
-        "fabricheck",
-        *(TOOLS[tool].title for tool in tools),
-        "ratio",
-        "target",
-        "verdict",
-        "note",
-    ]
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'|'.join(['---'] * len(heads))}|"
-    for row in rows:
-        yield f"| {' | '.join(_cells(row, tools))} |"
 
 
 def _cells(row: Row, tools: Sequence[str]) -> Iterator[str]:

@@ -10,8 +10,7 @@ from typing import Literal
 
 from fabricheck.beside import manifest as manifests
 from fabricheck.beside.cases import ARRAY_BYTES, CHASE_BYTES, Cell, Comparison, Ours
-from fabricheck.beside.comparisons import COMPARISONS
-from fabricheck.beside.launches import TOOLS
+from fabricheck.beside.launches import COMPARISONS, TOOLS
 from fabricheck.beside.manifest import Device, Manifest
 from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import statistics

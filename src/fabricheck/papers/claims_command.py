@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.papers.claims import CLAIMS, Claim, Verdict, evaluate
-from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.claims.model import NOT_TESTABLE, Claims
 from fabricheck.results.observed import Observed, observe
 
 #: The sentence gets the rest of the line.
@@ -23,7 +22,7 @@ COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11)
 
 
 @commands.command("claims")
-def claims(
+def claims_command(
     what: Annotated[
         str,
         typer.Argument(
@@ -51,19 +50,19 @@ def claims(
     results = choose(what, on)
     entries = entries_of(results)
     found = [
-        (observed, list(evaluate(CLAIMS, observed)))
+        (observed, Claims(tuple(evaluate(CLAIMS, observed))))
         for observed in observe(None, entries)
         if observed.documents or observed.cases
     ]
     if as_json:
         problems = [problem for entry in entries for problem in entry.problems]
-        rows = [_json(observed, one) for observed, verdicts in found for one in verdicts]
+        rows = [_json(observed, one) for observed, claims in found for one in claims.verdicts]
         output.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
     else:
         console = output.console()
         console.print(heading(results))
-        for observed, verdicts in found:
-            _show(observed, verdicts, show_all)
+        for observed, claims in found:
+            _show(observed, claims, show_all)
     code = say_problems(results, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -90,20 +89,21 @@ def _place(claim: Claim) -> str:
     return f"{documents()[claim.document].short}, {claim.where}"
 
 
-def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
+def _show(observed: Observed, claims: Claims, show_all: bool) -> None:
     console = output.console()
     console.print(f"\n{_name(observed)}")
     rows = [
         (one.claim.id, _place(one.claim), _outcome(one), _why(one))
-        for one in verdicts
+        for one in claims.verdicts
         if show_all or one.outcome != NOT_TESTABLE
     ]
     if rows:
         output.print_table(COLUMNS, rows, widths=WIDTHS)
     if not show_all:
-        for reason, ids in _by_reason(verdicts):
-            console.print(output.plain(f"Not testable here, because {reason}: {', '.join(ids)}."))
-    console.print(output.plain(_count(observed, verdicts)))
+        for reason, verdicts in claims.not_testable.items():
+            ids = ", ".join(one.claim.id for one in verdicts)
+            console.print(output.plain(f"Not testable here, because {reason}: {ids}."))
+    console.print(output.plain(f"{_kind(observed).capitalize()}: {claims.says}."))
 
 
 def _name(observed: Observed) -> str:
@@ -135,31 +135,6 @@ def _why(one: Verdict) -> str:
     if one.noisy:
         said.append("One of its series is noisy.")
     return " ".join(said)
-
-
-def _by_reason(verdicts: list[Verdict]) -> Iterator[tuple[str, list[str]]]:
-    groups: dict[str, list[str]] = {}
-    for one in verdicts:
-        if one.outcome == NOT_TESTABLE:
-            groups.setdefault(one.finding.because.rstrip("."), []).append(one.claim.id)
-    yield from groups.items()
-
-
-def _count(observed: Observed, verdicts: list[Verdict]) -> str:
-    count = {
-        outcome: sum(one.outcome == outcome for one in verdicts)
-        for outcome in (REPRODUCED, REFUTED, NOT_TESTABLE)
-    }
-    construction = sum(one.by_construction for one in verdicts)
-    no_evidence = (
-        f" ({construction} by construction, fitted or built in: no evidence)"
-        if construction
-        else ""
-    )
-    return (
-        f"{len(verdicts)} claims, {_kind(observed)}: {count[REPRODUCED]} reproduced{no_evidence}, "
-        f"{count[REFUTED]} not reproduced, {count[NOT_TESTABLE]} not testable here."
-    )
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from fabricheck.papers import document_figures
 from fabricheck.papers.claims import CLAIMS, Verdict, evaluate, fitted_keys
-from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.papers.claims.model import Claims
 from fabricheck.papers.document_figures import Counterpart
 from fabricheck.report.contents import Contents
 from fabricheck.report.figure import defect
@@ -21,48 +18,6 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 #: The most claims that a figure names.
 _MOST = 4
-
-
-@dataclass(frozen=True)
-class Claims:
-    """The outcome of every claim on the results of a partition.
-
-    defects: a sentence for each claim whose rule failed by a defect of the suite.
-    """
-
-    verdicts: tuple[Verdict, ...]
-    defects: tuple[str, ...] = ()
-
-    @cached_property
-    def judged(self) -> list[Verdict]:
-        """The judged claims: claims that do not hold first, claims that are no evidence last."""
-        found = [one for one in self.verdicts if one.outcome != NOT_TESTABLE]
-        return sorted(found, key=lambda one: (one.outcome == REPRODUCED, one.by_construction))
-
-    @cached_property
-    def not_testable(self) -> dict[str, list[Verdict]]:
-        """The claims that this partition cannot test, by reason."""
-        found: dict[str, list[Verdict]] = {}
-        for one in self.verdicts:
-            if one.outcome == NOT_TESTABLE:
-                found.setdefault(one.finding.because, []).append(one)
-        return found
-
-    @property
-    def by_construction(self) -> int:
-        """The number of claims that hold on a simulated node by construction: no evidence."""
-        return sum(one.by_construction for one in self.verdicts)
-
-    @property
-    def says(self) -> str:
-        """The counts in words."""
-        count = Counter(one.outcome for one in self.verdicts)
-        made = self.by_construction
-        by_construction = f", {made} agree by construction" if made else ""
-        return (
-            f"{count[REPRODUCED] - made} reproduced{by_construction}, {count[REFUTED]} not "
-            f"reproduced, {count[NOT_TESTABLE]} not testable here, of {len(self.verdicts)} claims"
-        )
 
 
 def of(observed: Observed) -> Claims:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from fabricheck.results.observed import Observed
@@ -115,6 +117,48 @@ class Verdict:
     def by_construction(self) -> bool:
         """Whether the claim is reproduced by a fitted or built-in value, which is not evidence."""
         return self.outcome == REPRODUCED and not self.independent
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The outcome of every claim on the results of a partition.
+
+    defects: a sentence for each claim whose rule failed by a defect of the suite.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    defects: tuple[str, ...] = ()
+
+    @cached_property
+    def judged(self) -> list[Verdict]:
+        """The judged claims: claims that do not hold first, claims that are no evidence last."""
+        found = [one for one in self.verdicts if one.outcome != NOT_TESTABLE]
+        return sorted(found, key=lambda one: (one.outcome == REPRODUCED, one.by_construction))
+
+    @cached_property
+    def not_testable(self) -> dict[str, list[Verdict]]:
+        """The claims that this partition cannot test, by reason."""
+        found: dict[str, list[Verdict]] = {}
+        for one in self.verdicts:
+            if one.outcome == NOT_TESTABLE:
+                found.setdefault(one.finding.because.rstrip("."), []).append(one)
+        return found
+
+    @property
+    def by_construction(self) -> int:
+        """The number of claims that hold on a simulated node by construction: no evidence."""
+        return sum(one.by_construction for one in self.verdicts)
+
+    @property
+    def says(self) -> str:
+        """The counts in words."""
+        count = Counter(one.outcome for one in self.verdicts)
+        made = self.by_construction
+        by_construction = f", {made} agree by construction" if made else ""
+        return (
+            f"{count[REPRODUCED] - made} reproduced{by_construction}, {count[REFUTED]} not "
+            f"reproduced, {count[NOT_TESTABLE]} not testable here, of {len(self.verdicts)} claims"
+        )
 
 
 def number(what: str, point: Series) -> Number:
