@@ -81,7 +81,7 @@ def test_the_larger_floor_of_both_sides_counts():
 
 def test_a_repetition_without_an_interval_leaves_the_value_without_one():
     enough, few = value(two_sessions.spread(50)), value([50.0])
-    both = judging.together([enough, few])
+    both = judging.joined([enough, few])
     assert enough.interval is not None and both.interval is None
     assert judge(both, enough).judgement == "undetermined"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.judge.verdict.checks import Attempt, together
+from fabricheck.judge.verdict.checks import Attempt, joint_outcome
 from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
 from fabricheck.results.run_report import Judged
@@ -53,7 +53,10 @@ def attempts(kinds):
 def status(checks):
     """Return the status of a node with some checks, each a list of kinds of attempts."""
     return worst(
-        found.status for one in checks if one for found in together("check", attempts(one)).reasons
+        found.status
+        for one in checks
+        if one
+        for found in joint_outcome("check", attempts(one)).reasons
     )
 
 

@@ -156,7 +156,7 @@ def noise_of_name(name: str, experiment: str | None, unit: str) -> str:
     return "devices"
 
 
-def together(values: Sequence[Estimate]) -> Estimate:
+def joined(values: Sequence[Estimate]) -> Estimate:
     """Return the value of a repeated check: the median of its repetitions."""
     first = values[0]
     if len(values) == 1:

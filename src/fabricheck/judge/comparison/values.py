@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fabricheck.core.vocabulary import ENGINE_SWITCHES
-from fabricheck.judge.comparison.judging import SIMULATED_FLOOR, Estimate, estimate_of, together
+from fabricheck.judge.comparison.judging import SIMULATED_FLOOR, Estimate, estimate_of, joined
 from fabricheck.judge.comparison.pairing import NodeChecks
 from fabricheck.results import table
 from fabricheck.results.table import Check, Metric, Series
@@ -192,7 +192,7 @@ def estimates(side: NodeChecks) -> dict[Key, Estimate]:
         # A document with two measurements of one key counts as a repeated check.
         for key, value in (*series, *_metrics(row, series)):
             several.setdefault(key, []).append(value)
-    return {key: together(found) for key, found in several.items()}
+    return {key: joined(found) for key, found in several.items()}
 
 
 def _metrics(

@@ -16,7 +16,7 @@ from fabricheck.results.session import Case
 _MOST_CHECKS = 3
 
 
-def of_state(attempts: Iterable[Attempt]) -> Iterator[str]:
+def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
     """Yield one sentence for each cause that no reason of the checks states."""
     found: dict[tuple[object, ...], list[tuple[str, state.Cause]]] = {}
     checks: dict[str, None] = {}
@@ -50,7 +50,7 @@ def missed(result: str | None) -> bool:
     return result is not None and result not in ("pass", "xfail")
 
 
-def of(
+def result_caveats(
     cases: Sequence[Case],
     documents: Sequence[ResultDocument],
     checks: int,

@@ -423,7 +423,7 @@ def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
 
 
 @dataclass(frozen=True)
-class Tried:
+class CheckOutcome:
     """All attempts of one check on one node, in the order of their start, and their joint result.
 
     reasons: why they did not pass. notes: what must be known after a pass.
@@ -440,9 +440,9 @@ class Tried:
         return all(attempt.skipped for attempt in self.attempts)
 
 
-def together(
+def joint_outcome(
     check: str, attempts: Sequence[Attempt], other_devices: Mapping[float, Finding] | None = None
-) -> Tried:
+) -> CheckOutcome:
     """Return the joint result of several attempts of a check on one node.
 
     Passes do not excuse what failed since the last one twice in the same way.
@@ -484,7 +484,7 @@ def together(
         else one
         for one in reasons
     ]
-    return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
+    return CheckOutcome(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
 
 
 def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
@@ -520,7 +520,7 @@ class Checks:
     recorded: by ``system:partition`` the checks that its sessions could select.
     """
 
-    tried: Mapping[Key, Tried]
+    outcomes: Mapping[Key, CheckOutcome]
     choice: Choice
     recorded: Mapping[str, PartitionChecks]
 
@@ -538,23 +538,25 @@ class Checks:
             found[key(attempt)].append(attempt)
             if attempt.other_devices is not None and attempt.other_devices.rule.name == "setting":
                 others[key(attempt)[0]][attempt.began] = attempt.other_devices
-        tried = {each: together(each[2], own, others.get(each[0])) for each, own in found.items()}
-        return cls(tried, choice, recorded)
+        outcomes = {
+            each: joint_outcome(each[2], own, others.get(each[0])) for each, own in found.items()
+        }
+        return cls(outcomes, choice, recorded)
 
     @property
     def partitions(self) -> list[str]:
         """The partitions, in the order of the cases."""
-        return list(dict.fromkeys(where for where, _, _ in self.tried if where))
+        return list(dict.fromkeys(where for where, _, _ in self.outcomes if where))
 
     @property
-    def skipped(self) -> list[Tried]:
+    def skipped(self) -> list[CheckOutcome]:
         """The checks that did not run."""
-        return [one for one in self.tried.values() if one.skipped]
+        return [one for one in self.outcomes.values() if one.skipped]
 
     @property
     def absent(self) -> list[str]:
         """The chosen checks that their sessions could select and that are missing."""
-        here = {(where, check.split()[0]) for where, _, check in self.tried}
+        here = {(where, check.split()[0]) for where, _, check in self.outcomes}
         return [
             check
             for where in self.partitions
@@ -565,11 +567,11 @@ class Checks:
 
     def reasons(self) -> Iterator[Finding]:
         """Yield the reasons against PASS, except missing checks."""
-        for (where, _, _), one in self.tried.items():
+        for (where, _, _), one in self.outcomes.items():
             for reason in one.reasons:
                 yield replace(reason, partition=where) if reason.check and where else reason
         yield from self._lost()
-        if all(one.skipped for one in self.tried.values()):
+        if all(one.skipped for one in self.outcomes.values()):
             yield finding("nothing-passed", "No check passed or failed.")
 
     def _lost(self) -> Iterator[Finding]:
@@ -598,9 +600,9 @@ def missing(names: Sequence[str], where: str) -> Finding:
     return finding("missing", said)
 
 
-def why_skipped(tried: Tried) -> str:
+def why_skipped(outcome: CheckOutcome) -> str:
     """Return why a check was skipped, from its experiment; reports do not state the reason."""
-    case = tried.attempts[0].case
+    case = outcome.attempts[0].case
     for experiment in coverage.experiments():
         if case is not None and experiment.id in case.experiments and experiment.skipped:
             return experiment.skipped

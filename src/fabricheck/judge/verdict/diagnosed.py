@@ -23,13 +23,13 @@ OF_MISSES = frozenset(
 )
 
 
-def of(checks: Checks) -> Diagnosis | None:
+def node_diagnosis(checks: Checks) -> Diagnosis | None:
     """Return the diagnosis of a node; None if nothing was missed.
 
     Several partitions measure the same hardware; the one with the most misses is diagnosed.
     """
     by_partition: dict[str, list[Attempt]] = {}
-    for (where, _, _), one in checks.tried.items():
+    for (where, _, _), one in checks.outcomes.items():
         by_partition.setdefault(where, []).append(one.attempts[-1])
     every = (one for own in by_partition.values() for each in own for one in each.findings)
     if not any(one.rule.name in OF_MISSES for one in every):

@@ -165,15 +165,15 @@ class _Node:
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         recorded = {where: own for one in results.sources for where, own in one.recorded.items()}
         self.checks = Checks.of(results.attempts, self.choice, recorded)
-        self.tried = self.checks.tried
+        self.outcomes = self.checks.outcomes
         self.documents = [one.document for one in results.attempts if one.document is not None]
 
     def verdict(self) -> model.NodeVerdict:
         """Return the verdict."""
         missing = list(self._missing())
-        of_checks = self.checks.reasons() if self.tried else ()
+        of_checks = self.checks.reasons() if self.outcomes else ()
         # Within a status, the cause that ended the session comes before the checks that it ended.
-        diagnosis = diagnosed.of(self.checks)
+        diagnosis = diagnosed.node_diagnosis(self.checks)
         reasons = in_order([*self._of_node(missing), *of_checks])
         reasons = diagnosed.with_diagnosis(reasons, diagnosis)
         start, duration = _times(self.results)
@@ -187,7 +187,7 @@ class _Node:
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
-            set=_label(self.choice) if self.tried else "",
+            set=_label(self.choice) if self.outcomes else "",
             start=start,
             duration_s=duration,
             reasons=[
@@ -199,8 +199,8 @@ class _Node:
             caveats=list(self._caveats(len(skipped), missing)),
             diagnosis=diagnosis,
             checks=model.Checks(
-                passed=sum(not one.skipped and not one.reasons for one in self.tried.values()),
-                failed=sum(bool(one.reasons) for one in self.tried.values()),
+                passed=sum(not one.skipped and not one.reasons for one in self.outcomes.values()),
+                failed=sum(bool(one.reasons) for one in self.outcomes.values()),
                 skipped=[
                     model.SkippedCheck(check=one.check, why=checks.why_skipped(one))
                     for one in skipped
@@ -231,10 +231,10 @@ class _Node:
             return []
         missed = [
             where
-            for (where, _, _), one in self.tried.items()
+            for (where, _, _), one in self.outcomes.items()
             if any(reason.status == "PERF-FAIL" for reason in one.reasons)
         ]
-        rules = {reason.rule.name for one in self.tried.values() for reason in one.reasons}
+        rules = {reason.rule.name for one in self.outcomes.values() for reason in one.reasons}
         missed = list(dict.fromkeys(missed))
         return model.provisional_partitions(status, self.results.partitions, missed, rules)
 
@@ -314,25 +314,25 @@ class _Node:
         yield from dict.fromkeys(absent)
         for where in self.results.partitions:
             for key in self.ran_in.get((where, False), ()):
-                if key not in self.tried and key[2] not in absent:
+                if key not in self.outcomes and key[2] not in absent:
                     yield key[2]
 
     def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
         cases = [one.case for one in self.results.attempts if one.case is not None]
-        if self.tried:
-            yield from caveats.of(cases, self.documents, len(self.tried), skipped)
+        if self.outcomes:
+            yield from caveats.result_caveats(cases, self.documents, len(self.outcomes), skipped)
         if self.subject.simulated is not None and not self.documents:
             yield "It is of a simulated node and says nothing about a machine."
-        if self.choice.set is None and self.tried and not missing:
+        if self.choice.set is None and self.outcomes and not missing:
             label = _label(self.choice)
             yield f"No selected set is known ({label}), so missing checks are unknown."
         yield from self.checks.unknown()
-        yield from caveats.of_state(self.results.attempts)
+        yield from caveats.state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.session else ():
                 if time.over and time.where in self.results.partitions:
                     yield time.sentence
-        for one in self.tried.values():
+        for one in self.outcomes.values():
             yield from one.notes
 
 
