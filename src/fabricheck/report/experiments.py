@@ -11,7 +11,6 @@ from fabricheck.references.stated import REDUCED
 from fabricheck.report import rests_on
 from fabricheck.report.rests_on import Reference
 from fabricheck.report.worst import of_whom
-from fabricheck.results import table
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -77,13 +76,10 @@ class Row:
         If the metric has none and rules limit the experiment (percentages, such as those of devices
         that are alike), their number.
         """
-        judged = self.shown.of.judged if self.shown and self.shown.limits else None
-        if judged is None or judged.reference is None:
+        if self.shown is None or not self.shown.limits:
             return count(self.limited, "rule") if self.limited else ""
-        least, most = (
-            None if part is None else f"{judged.reference * (1 + part):.4g}"
-            for part in (judged.lower, judged.upper)
-        )
+        judged = self.shown.of.judged
+        least, most = (None if one is None else f"{one:.4g}" for one in (judged.least, judged.most))
         if least is not None and most is not None:
             return f"exactly {least}" if least == most else f"{least} to {most}"
         return f"at least {least}" if least is not None else f"at most {most}" if most else ""
@@ -102,7 +98,10 @@ def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> t
     :param references: those of the partition, if already known.
     """
     by_experiment: dict[str, list[tuple[Reference, list[Series]]]] = {}
-    made_of = _made_of(observed)
+    made_of: dict[tuple[str, str], list[Series]] = {}
+    for point in observed.points:
+        for metric in observed.metrics_of(point):
+            made_of.setdefault((point.of.title, metric.metric), []).append(point)
     tags = {case.name: case.experiments for case in observed.cases}
     for one in rests_on.of(observed) if references is None else references:
         series = made_of.get((one.of.check, one.of.metric), [])
@@ -116,18 +115,6 @@ def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> t
         _row(name, title, by_experiment.get(name, []), name in ran)
         for name, title in EXPERIMENTS.items()
     )
-
-
-def _made_of(observed: Observed) -> dict[tuple[str, str], list[Series]]:
-    points = {(id(point.document), point.index): point for point in observed.points}
-    found = {}
-    for entry in observed.entries:
-        check = table.check_row(None, entry.case, entry)
-        for metric in table.metrics(check):
-            keys = [(id(entry.document), index) for index in metric.series or ()]
-            name = entry.case.name if entry.case else ""
-            found[name, metric.metric] = [points[key] for key in keys if key in points]
-    return found
 
 
 def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], ran: bool) -> Row:

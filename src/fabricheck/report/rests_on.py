@@ -35,10 +35,12 @@ class Reference:
         """The limits as text; empty if the reference has none."""
         judged = self.of.judged
         said = []
-        for part, word in ((judged.lower, "at least"), (judged.upper, "at most")):
-            if part is not None and judged.reference is not None:
+        for limit, part, word in (
+            (judged.least, judged.lower, "at least"), (judged.most, judged.upper, "at most"),
+        ):  # fmt: skip
+            if limit is not None:
                 percent = f" ({100 * part:+.3g} %)" if part else ""
-                said.append(f"{word} {judged.reference * (1 + part):.5g}{percent}")
+                said.append(f"{word} {limit:.5g}{percent}")
         return " and ".join(said)
 
 
