@@ -154,7 +154,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
         ("Misses explained", "2 of 4"),
         ("Odds", "1e6"),
         ("Or one of these, which explain as much", "copies to device 5"),
-        ("Measurements for it", "; ".join(supporting[:6]) + "; ..."),
+        ("Measurements for it", "; ".join(supporting[:6]) + " and 2 more"),
         ("Measurements against it", "p2p_engine engine 4-5"),
         ("Causes", "throttled <hot>"),
         ("To tell it from these", "reframe -c reframe_checks -r -n '^p2p_engine$'"),

@@ -14,7 +14,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
-from fabricheck.core.text import count
+from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined
 from fabricheck.results.entry import Entry, read_entry
@@ -136,11 +136,11 @@ def choose(name: str, on: Sequence[str] | None = None) -> Results:
 def heading(found: Results) -> str:
     """Return the heading of results: a session with its counts, or the title of anything else."""
     if found.archive is not None:
-        return f"{_capital(found.title)}: {_in_archive(found)}"
+        return f"{capitalized(found.title)}: {_in_archive(found)}"
     if found.session is None:
         killed = found.job is None and any(one.killed for one in found.sources)
         alone = killed and found.name != UNREPORTED
-        lines = [_capital(found.title) + (f", {_KILLED}" if alone else "")]
+        lines = [capitalized(found.title) + (f", {_KILLED}" if alone else "")]
         if found.name == UNREPORTED:
             lines += [
                 f"  {len(one.killed.paths)} of {one.name}; alone: `fabricheck results show "
@@ -159,10 +159,6 @@ def heading(found: Results) -> str:
     if session.skipped:
         said += f", {session.skipped} skipped"
     return "\n".join([said, *record.sentences(session.outputs, session.start, session.end)])
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _in_archive(found: Results) -> str:

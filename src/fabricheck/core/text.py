@@ -20,6 +20,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def capitalized(text: str) -> str:
+    """Return a text with its first letter as at the start of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def count(number: int, word: str) -> str:
     """Format a number with its noun, in the plural where needed."""
     return f"{number} {word}{'' if number == 1 else 's'}"

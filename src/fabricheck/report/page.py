@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import fabricheck
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.show import listed
 from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.rules import FAILED
@@ -73,7 +74,7 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         attached={os.path.relpath(one, at): one for one in attached.files(found.results)},
         devices=environment.devices,
         state_columns=states.COLUMNS,
-        few=_few,
+        few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=rests_on.sources,
         documents=documents(),
         most=MOST_AT_A_GLANCE,
@@ -83,12 +84,6 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         reference_kinds=REFERENCE_KINDS,
         version=fabricheck.__version__,
     )  # fmt: skip
-
-
-def _few(names: Sequence[str]) -> str:
-    """Return the first of some names."""
-    shown = names[:_MOST_NAMES]
-    return "; ".join([*shown, *(["..."] if len(names) > len(shown) else [])]) or "none"
 
 
 def folder(results: Results) -> Path:

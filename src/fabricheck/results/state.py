@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol, TypeVar, cast
 
-from fabricheck.core.text import count
+from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import Throttle
 from fabricheck.results.model import (
     BusyProcess,
@@ -128,7 +128,7 @@ class Cause(Protocol):
 def sentence(cause: Cause) -> str:
     """Return a cause as a sentence."""
     clause = cause.clause()
-    return f"{clause[:1].upper()}{clause[1:]}."
+    return f"{capitalized(clause)}."
 
 
 def joined(said: str, causes: Iterable[Cause]) -> str:

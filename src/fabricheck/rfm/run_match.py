@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fabricheck.core.text import capitalized
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import is_from_tool, is_too_noisy, kernel_variant
@@ -137,7 +138,7 @@ def verification_faults(document: ResultDocument, series: Series) -> Iterator[st
                 f", first at offset {first['offset_bytes']} of {holder}: expected "
                 f"{first['expected']}, found {first['found']}"
             )
-        what = _sentence_start(described(document, series))
+        what = capitalized(described(document, series))
         yield f"{what} left {verification['errors']} wrong words{detail}."
 
 
@@ -146,7 +147,7 @@ def clock_faults(document: ResultDocument) -> Iterator[str]:
     late = state.busy_host(document)
     for series in _clocks_apart(document):
         if late is None or not _host_longer(series):
-            what = _sentence_start(described(document, series))
+            what = capitalized(described(document, series))
             yield f"{what}: {_both_clocks(series)}, so one of them is wrong."
 
 
@@ -159,12 +160,12 @@ def clock_remarks(document: ResultDocument) -> Iterator[str]:
     for series in document["series"]:
         clock = series["host_clock"]
         if clock and series["role"] == "sum" and _apart(clock["ratio"]) > CLOCKS_DIFFER:
-            what = _sentence_start(described(document, series))
+            what = capitalized(described(document, series))
             yield f"{what}: {_both_clocks(series)}."
     late = state.busy_host(document)
     for series in _clocks_apart(document) if late is not None else ():
         if late is not None and _host_longer(series):
-            what = _sentence_start(described(document, series))
+            what = capitalized(described(document, series))
             yield f"{what}: {_both_clocks(series)}: the host was late, as {late.clause()}."
 
 
@@ -273,7 +274,7 @@ def _series_faults(document: ResultDocument, series: Series, requested: Requeste
         for one in found[option]:
             if one not in allowed:
                 yield (
-                    f"{_sentence_start(described(document, series))} is {one}, but the check ran "
+                    f"{capitalized(described(document, series))} is {one}, but the check ran "
                     f"{requested.program} with {option} {wanted}."
                 )
 
@@ -292,9 +293,9 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
         fewest = max(fewest, option)
     if len(series["samples"]) < fewest:
         number = len(series["samples"])
-        yield f"{_sentence_start(what)} has {number} sample(s); at least {fewest} are required."
+        yield f"{capitalized(what)} has {number} sample(s); at least {fewest} are required."
     if is_too_noisy(series) and document["outcome"]["status"] == "good":
-        yield f"{_sentence_start(what)} is noisy, but the outcome is good."
+        yield f"{capitalized(what)} is noisy, but the outcome is good."
 
 
 def _least_checked(series: Series, simulated: bool) -> int:
@@ -306,7 +307,3 @@ def _least_checked(series: Series, simulated: bool) -> int:
 
 def _apart(ratio: float) -> float:
     return max(ratio, 1 / ratio) if ratio > 0 else float("inf")
-
-
-def _sentence_start(text: str) -> str:
-    return text[:1].upper() + text[1:]

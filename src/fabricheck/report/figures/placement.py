@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
 
 from fabricheck.core.amounts import about
+from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
@@ -149,7 +150,7 @@ def _odd_name(row: Row, rows: Sequence[Row]) -> str:
 
 def _told(label: str, rows: Sequence[Row]) -> str:
     values = [row["value"] for row in rows]
-    text = f"{words.begun(label)}: {len(rows)} ranks, median "
+    text = f"{capitalized(label)}: {len(rows)} ranks, median "
     text += words.amount(median_low(values))
     if max(values) > 1.005 * min(values):
         text += f", {words.amount(min(values), '')} to {words.amount(max(values))}"
@@ -205,7 +206,7 @@ def _curve(observed: Observed, points: Sequence[Series]) -> Figure:
         observed.kind,
         rows,
         drawn=slowest,
-        intro=f"{words.begun(whose)}, placement {place}. ",
+        intro=f"{capitalized(whose)}, placement {place}. ",
         note=" The published values are of one rank alone." if len(mine) < len(rows) else "",
         unit=f"GB/s, {whose}",
         known=("pinned", "pageable"),

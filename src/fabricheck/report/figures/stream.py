@@ -8,6 +8,7 @@ from statistics import median_low
 import altair as alt
 
 from fabricheck.core.amounts import about
+from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import charts, words
@@ -164,7 +165,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
             continue
         values = {row["devices"]: row["value"] for row in mine}
         told.append(
-            f"{words.begun(name)}: median {words.amount(median_low(values.values()))}"
+            f"{capitalized(name)}: median {words.amount(median_low(values.values()))}"
             f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
             f"{words.amount(max(values.values()))}"
         )

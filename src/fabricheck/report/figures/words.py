@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from fabricheck.core.amounts import about
+from fabricheck.core.text import capitalized
 from fabricheck.report.figures.rows import Row, own
 
 #: The fraction of its greatest value at which a curve counts as saturated.
@@ -21,11 +22,6 @@ def amount(value: float, unit: str = "GB/s") -> str:
     return f"{text} {unit}".rstrip()
 
 
-def begun(text: str) -> str:
-    """Return a text with its first letter as at the start of a sentence."""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def listed(parts: Iterable[str]) -> str:
     """Return words as a list: a, b and c; empty for none."""
     *most, last = list(parts) or [""]
@@ -39,7 +35,7 @@ def of_curve(rows: Sequence[Row]) -> str:
     """
     label, last, best = rows[0]["series"], rows[-1], max(row["value"] for row in rows)
     full = next(row for row in rows if row["value"] >= SATURATED * best)
-    text = f"{begun(label)}: {amount(last['value'], last['unit'])} at {about(last['bytes'])}"
+    text = f"{capitalized(label)}: {amount(last['value'], last['unit'])} at {about(last['bytes'])}"
     if best > 1.1 * last["value"]:
         at = next(row for row in rows if row["value"] == best)
         text += f", at most {amount(best)} at {about(at['bytes'])}"
