@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import inventories
-from fabricheck.node import NodeModel, format_cores, load
+from fabricheck.node import NodeModel, load
 from fabricheck.run.site_check import Machine
 from fabricheck.site.partitions import Target
 
@@ -46,28 +46,20 @@ class Tree:
         """Return the machine that the tree is."""
         return Machine(self.root, self.environ, cores, compute)
 
-    def devices(self, count: int = 8, version: int = 90010) -> None:
+    def devices(self, count: int = 8) -> None:
         """Let the kernel's driver have so many AMD devices, behind the node's four processors."""
         for index in range(4 + count):
-            properties = f"simd_count {440 * (index >= 4)}\ngfx_target_version {version}\n"
-            self.put(f"/sys/class/kfd/kfd/topology/nodes/{index}/properties", properties)
+            number = f"{index * (index >= 4)}\n"
+            self.put(f"/sys/class/kfd/kfd/topology/nodes/{index}/gpu_id", number)
 
-    def inventory(self, node: NodeModel = NODE) -> None:
+    def inventory(self, node: NodeModel = NODE, **changes: object) -> None:
         """Let the drivers tell what a node model has."""
-        inventories.programs(self.programs, inventories.composed(node))
+        inventories.programs(self.programs, inventories.composed(node, **changes))
 
     @property
     def programs(self) -> Path:
         """The folder of the environment's programs."""
         return self.bin.parent / "programs"
-
-    def host(self, balancing: int = 0, domains: int = 4) -> None:
-        """Let the system have the domains of the node model."""
-        self.put("/proc/sys/kernel/numa_balancing", f"{balancing}\n")
-        for domain in NODE.domains[:domains]:
-            folder = f"/sys/devices/system/node/node{domain.index}"
-            self.put(f"{folder}/cpulist", f"{format_cores(domain.cores)}\n")
-            self.put(f"{folder}/meminfo", f"Node {domain.index} MemTotal: 1024 kB\n")
 
 
 def target(environment: dict | None = None, **partition) -> Target:

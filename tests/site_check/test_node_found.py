@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import platform
 
 import pytest
 from site_trees import NODE, USABLE, Tree, environment_of, said, target
 from typer.testing import CliRunner
 
+import inventories
 from fabricheck import __version__
 from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
@@ -24,7 +24,6 @@ def tree(tmp_path):
     tree = Tree(tmp_path)
     tree.devices()
     tree.inventory()
-    tree.host()
     return tree
 
 
@@ -79,7 +78,7 @@ def test_another_number_and_architecture_of_devices(tree):
     assert found[1].startswith("The devices are 8 gfx90a, but lumi:gpu states gfx942: choose")
 
 
-def test_devices_are_counted_by_the_system_where_no_program_is(tree):
+def test_without_the_program_nothing_of_the_node_is_told(tree):
     (tree.programs / "inventory").unlink()
     (sentence,) = lacks(tree)
     assert sentence == (
@@ -94,12 +93,13 @@ def test_cores_that_a_job_lacks(tree):
 
 
 def test_numa_domains_and_balancing(tree):
-    tree.host(balancing=1)
+    tree.inventory(numa_balancing=1)
     (sentence,) = lacks(tree)
-    assert sentence.startswith(f"Node {platform.node()} has NUMA balancing on")
+    assert sentence.startswith("Node node1 has NUMA balancing on")
     assert not lacks(tree, extras={"node": "mi250x", "numa_balancing": "note"})
-    tree.host(domains=0)
-    tree.put("/sys/devices/system/node/node2/cpulist", "0-3\n")
+    domains = inventories.composed(NODE)["domains"]
+    domains[2]["cores"] = [0, 1, 2, 3]
+    tree.inventory(domains=domains)
     assert any(
         one.startswith("NUMA domain 2: the cores 32-47 in mi250x, 0-3") for one in lacks(tree)
     )
@@ -125,13 +125,6 @@ def test_an_nvidia_node(tmp_path):
     assert found[1][1].endswith("as stated (4 sm_80).")
     assert found[-1][0] == "ok"
     assert found[-1][1].startswith("As in a100-booster: devices, links")
-    # Without the program the system counts them, and knows no more.
-    (tree.programs / "inventory").unlink()
-    tree.put("/proc/driver/nvidia/gpus/0000:02:00.0/information")
-    about["devices"] = [{"arch": "sm_80", "num_devices": 2}]
-    found = said(node.check(target(environment, **about | {"extras": {}}), machine))
-    assert [status for status, _ in found] == ["missing", "ok", "missing"]
-    assert found[2][1].startswith("No driver tells the architecture of the devices; ")
 
 
 def test_a_simulated_partition_has_no_node(tree):

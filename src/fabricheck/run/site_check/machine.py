@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from fabricheck.site.clusters import ALLOCATION
-from fabricheck.tools.runner import run
+from fabricheck.tools.runner import run, text_of
 
 Status = Literal["ok", "missing", "not seen"]
 
@@ -70,32 +70,18 @@ class Machine:
             return self.stated, f"as --{'compute' if self.stated else 'login'} states"
         if ALLOCATION in self.environ:
             return True, f"because {ALLOCATION} is set; --login overrides this"
-        if self.amd_devices or self.nvidia_devices:
+        if self.has_devices:
             return True, "because a driver has devices; --login overrides this"
         return False, (
             f"because {ALLOCATION} is not set and no driver has devices; --compute overrides this"
         )
 
     @property
-    def amd_devices(self) -> list[str]:
-        """The architecture of each AMD device according to the kernel driver: ``gfx90a``."""
-        found = []
-        for file in sorted(
-            self.at("/sys/class/kfd/kfd/topology/nodes").glob("*/properties"),
-            key=lambda one: int(one.parent.name) if one.parent.name.isdecimal() else -1,
-        ):
-            words = dict(line.split(maxsplit=1) for line in _lines(file) if " " in line)
-            version = words.get("gfx_target_version", "0")
-            if words.get("simd_count", "0") != "0" and version.isdecimal():
-                # 90010 is gfx90a: major, minor, and the stepping in hexadecimal.
-                major, rest = divmod(int(version), 10000)
-                found.append(f"gfx{major}{rest // 100:x}{rest % 100:x}")
-        return found
-
-    @property
-    def nvidia_devices(self) -> list[str]:
-        """The folders of NVIDIA's driver, one of each device."""
-        return sorted(one.name for one in self.at("/proc/driver/nvidia/gpus").glob("*"))
+    def has_devices(self) -> bool:
+        """Whether AMD's or NVIDIA's driver has a device."""
+        ids = self.at("/sys/class/kfd/kfd/topology/nodes").glob("*/gpu_id")
+        gpus = self.at("/proc/driver/nvidia/gpus").glob("*")
+        return any(text_of(one).strip() not in ("", "0") for one in ids) or any(gpus)
 
     def at(self, path: str | Path) -> Path:
         """Return the location of a system path."""
@@ -117,10 +103,3 @@ class Machine:
         if ended.code is None:
             return None, f"it did not end within {_TIME_LIMIT_S} s"
         return ended.code, ended.out + ended.err
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text(errors="replace").splitlines()
-    except OSError:
-        return []

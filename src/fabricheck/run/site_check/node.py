@@ -13,7 +13,7 @@ from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
 from fabricheck.site.partitions import Target
 from fabricheck.tools.topology import compare, inventory
-from fabricheck.tools.topology.host import balancing_setting, describe_host, host_differences
+from fabricheck.tools.topology.host import balancing_setting, host_differences
 
 #: The time limit of the drivers' answer, in s.
 _TIME_LIMIT_S = 60
@@ -36,27 +36,23 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
     if not machine.is_compute:
         yield from map(unseen, ON_COMPUTE)
         return
-    told: Mapping[str, Any] | None = None
     try:
         told = _inventory(target)
     except FabricheckError as error:
         yield missing(f"The node's drivers could not be asked: {error}")
-    if told is None:
-        found = machine.amd_devices
-        shown = len(found or machine.nvidia_devices)
-    else:
-        found = [one["arch"].split(":")[0] for one in inventory.devices_of(told)]
-        shown = len(found)
-    yield from _devices(target, shown, found)
-    model = _model(target)
-    if model is None:
         return
-    if isinstance(model, str):
-        yield missing(model)
+    yield from _devices(target, told)
+    name = target.partition["extras"].get("node")
+    if not name:
+        return
+    try:
+        model = load(name).part(target.devices)
+    except FabricheckError as error:
+        yield missing(f"The node model of {target.name} cannot be used: {error}")
         return
     yield _cores(model, machine)
-    yield _balancing(target, machine)
-    yield from _as_modelled(model, machine, told)
+    yield _balancing(target, told)
+    yield from _as_modelled(model, told)
 
 
 def _inventory(target: Target) -> Mapping[str, Any]:
@@ -72,38 +68,23 @@ def _inventory(target: Target) -> Mapping[str, Any]:
     return inventory.ask(folder, _TIME_LIMIT_S)
 
 
-def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[Finding]:
-    if count == target.devices:
-        yield ok(f"The node has {count} devices, as {target.name} states.")
+def _devices(target: Target, told: Mapping[str, Any]) -> Iterator[Finding]:
+    found = [one["arch"].split(":")[0] for one in inventory.devices_of(told)]
+    if len(found) == target.devices:
+        yield ok(f"The node has {len(found)} devices, as {target.name} states.")
     else:
         yield missing(
-            f"The node shows {count} devices, but {target.name} states {target.devices}: request "
-            "all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."
+            f"The node shows {len(found)} devices, but {target.name} states {target.devices}: "
+            "request all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."
         )
-    if not architectures:
-        yield missing(
-            "No driver tells the architecture of the devices; "
-            f"{target.name} states {', '.join(sorted(target.architectures))}."
-        )
-        return
-    named = ", ".join(f"{number} {arch}" for arch, number in Counter(architectures).items())
-    if set(architectures) == target.architectures:
+    named = ", ".join(f"{number} {arch}" for arch, number in Counter(found).items())
+    if set(found) == target.architectures:
         yield ok(f"The architecture of the devices is as stated ({named}).")
     else:
         yield missing(
-            f"The devices are {named}, but {target.name} states "
+            f"The devices are {named or 'none'}, but {target.name} states "
             f"{', '.join(sorted(target.architectures))}: choose another partition or node model."
         )
-
-
-def _model(target: Target) -> NodeModel | str | None:
-    name = target.partition["extras"].get("node")
-    if not name:
-        return None
-    try:
-        return load(name).part(target.devices)
-    except FabricheckError as error:
-        return f"The node model of {target.name} cannot be used: {error}"
 
 
 def _cores(model: NodeModel, machine: Machine) -> Finding:
@@ -121,8 +102,8 @@ def _cores(model: NodeModel, machine: Machine) -> Finding:
     return ok(f"This process may use all {len(usable)} cores that {model.name} needs{remark}.")
 
 
-def _balancing(target: Target, machine: Machine) -> Finding:
-    setting = balancing_setting(describe_host(machine.root))
+def _balancing(target: Target, told: Mapping[str, Any]) -> Finding:
+    setting = balancing_setting(inventory.host_of(told))
     if setting is None:
         return ok("NUMA balancing is off.")
     if target.partition["extras"].get("numa_balancing") == "note":
@@ -130,15 +111,12 @@ def _balancing(target: Target, machine: Machine) -> Finding:
     return missing(setting)
 
 
-def _as_modelled(
-    model: NodeModel, machine: Machine, told: Mapping[str, Any] | None
-) -> Iterator[Finding]:
-    host = describe_host(machine.root)
-    differences = host_differences(model, host)
+def _as_modelled(model: NodeModel, told: Mapping[str, Any]) -> Iterator[Finding]:
+    differences = host_differences(model, inventory.host_of(told))
     yield from map(missing, differences)
     if not differences:
         yield ok(f"NUMA domains are those of {model.name}.")
-    if told is None or not told["devices"]:
+    if not told["devices"]:
         return
     report = inventory.reported(told)
     compared = compare(model, report)
