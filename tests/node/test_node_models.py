@@ -285,6 +285,6 @@ def test_models_are_found_outside_the_repository(tmp_path, monkeypatch):
 
 def test_no_folder_of_node_models(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fabricheck.node.loading.ROOT", tmp_path / "a")
+    monkeypatch.setattr("fabricheck.core.checkout.ROOT", tmp_path / "a")
     with pytest.raises(NotFoundError, match="no folder config/nodes"):
         node_directory()

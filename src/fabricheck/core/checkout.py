@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from fabricheck.core.errors import NotFoundError
 from fabricheck.core.vocabulary import UNKNOWN
 
 #: The parts of the checkout that a wheel contains (setup.py): node models, site files, references.
@@ -33,6 +34,36 @@ ORIGIN, _KNOWN_COMMIT = _staged_from(ROOT)
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
 
 _TIME_LIMIT_S = 10
+
+
+def config_folder(kind: str) -> Path:
+    """Return the folder ``config/KIND`` in the working directory, or beside this package.
+
+    :param kind: ``nodes`` or ``fabrics``.
+    :raises NotFoundError: when neither exists.
+    """
+    for root in (Path.cwd(), ROOT):
+        folder = root / "config" / kind
+        if folder.is_dir():
+            return folder
+    raise NotFoundError(f"There is no folder config/{kind} here: change to fabricheck's root.")
+
+
+def config_file(kind: str, name: str, what: str) -> Path:
+    """Return the YAML file of a name in a folder of the configuration.
+
+    :param name: such as ``mi250x``, or the path of a file that ends in ``.yaml`` or ``.yml``.
+    :param what: what the file describes, for errors.
+    :raises NotFoundError: when there is none, listing those that exist.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return Path(name)
+    folder = config_folder(kind)
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(one.stem for one in folder.glob("*.yaml"))) or "none"
+        raise NotFoundError(f"There is no {what} '{name}' in {folder}, which has: {known}.")
+    return path
 
 
 def commit(root: Path = ORIGIN) -> str:

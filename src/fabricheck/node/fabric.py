@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from fabricheck.core import nodelists
-from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidFile, NotFoundError, UsageError
+from fabricheck.core.checkout import config_file
+from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.vocabulary import Distance
 from fabricheck.core.yaml_files import read_mapping
@@ -149,7 +148,7 @@ def load_fabric(name: str) -> Fabric:
     :raises NotFoundError: when there is none, listing those that exist.
     :raises InvalidFile: when the file is unusable: one sentence that names file and key.
     """
-    path = _find(name)
+    path = config_file("fabrics", name, "fabric")
     content, _ = read_mapping(path)
     file = validated(FabricFile, content, path)
     if path.stem != file.name:
@@ -169,16 +168,3 @@ def load_fabric(name: str) -> Fabric:
                 raise InvalidFile(path, f"places.switches[{number}].nodes", reason)
             seen[node] = switch.name
     return Fabric(file.name, file)
-
-
-def _find(name: str) -> Path:
-    if name.endswith((".yaml", ".yml")):
-        return Path(name)
-    for root in (Path.cwd(), ROOT):
-        path = root / "config" / "fabrics" / f"{name}.yaml"
-        if path.is_file():
-            return path
-    known = sorted(one.stem for one in (ROOT / "config" / "fabrics").glob("*.yaml"))
-    raise NotFoundError(
-        f"There is no fabric '{name}' in config/fabrics, which has: {', '.join(known) or 'none'}."
-    )

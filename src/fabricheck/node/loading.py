@@ -7,8 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidFile, NotFoundError
+from fabricheck.core.checkout import config_file, config_folder
+from fabricheck.core.errors import InvalidFile
 from fabricheck.core.models import key_of, validated
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.cores import parse_cores
@@ -31,16 +31,8 @@ OF_DRIVER = "driver"
 
 
 def node_directory() -> Path:
-    """Return the folder of the node models: ``config/nodes`` in the working directory, or beside
-    this package.
-
-    :raises NotFoundError: when neither exists.
-    """
-    for root in (Path.cwd(), ROOT):
-        folder = root / "config" / "nodes"
-        if folder.is_dir():
-            return folder
-    raise NotFoundError("There is no folder config/nodes here: change to fabricheck's root.")
+    """Return the folder of the node models."""
+    return config_folder("nodes")
 
 
 def available() -> tuple[str, ...]:
@@ -48,31 +40,15 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in node_directory().glob("*.yaml")))
 
 
-def find(name: str) -> Path:
-    """Return the file of a node model.
-
-    :param name: such as ``mi250x``, or the path of a file that ends in ``.yaml`` or ``.yml``.
-    :raises NotFoundError: when there is none, listing those that exist.
-    """
-    if name.endswith((".yaml", ".yml")):
-        return Path(name)
-    folder = node_directory()
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(available()) or "none"
-        raise NotFoundError(f"There is no node model '{name}' in {folder}, which has: {known}.")
-    return path
-
-
 def load(name: str, overlay: Path | str | None = None) -> NodeModel:
     """Read a node model, and apply an overlay if one is given.
 
-    :param name: the model's name or file, as in :func:`find`.
+    :param name: the model's name, or the path of a YAML file.
     :param overlay: the file of an overlay.
     :raises NotFoundError: when a file does not exist.
     :raises InvalidFile: when a file is unusable: one sentence that names file and key.
     """
-    path = find(name)
+    path = config_file("nodes", name, "node model")
     content, digest = read_mapping(path)
     node = from_content(content, digest, path)
     if overlay is None:

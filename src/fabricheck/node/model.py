@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import Mover
-from fabricheck.node import parts, paths, placement, subsets
+from fabricheck.node import paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, SimulationSection, Source, TimingSection
 
@@ -138,11 +139,43 @@ class NodeModel:
         return self.host_link_type == SHARED_MEMORY
 
     def part(self, count: int) -> NodeModel:
-        """Return the node with its first devices only, as a machine may show it.
+        """Return the node with its first devices and the cores near them, as a machine may show it.
 
-        :raises UsageError: when the node has no such part; see :func:`fabricheck.node.parts.part`.
+        Cores that are near to other devices only are left out, and a NUMA domain without a core
+        that remains is left out too. All devices are the node itself.
+
+        :raises UsageError: for no device, for more devices than the node has, and for a node whose
+            file does not state that machines show a part of it (key ``parts``).
         """
-        return parts.part(self, count)
+        whole = len(self.devices)
+        if count == whole:
+            return self
+        if not 1 <= count < whole:
+            raise UsageError(f"{self.name} has {whole} devices, and {count} were requested.")
+        if "parts" not in self.facts:
+            raise UsageError(
+                f"{self.name} has {whole} devices, and {count} were requested: {self.file} does "
+                "not state what a machine with some of them shows (key parts)."
+            )
+        near = {core for device in self.devices[:count] for core in device.near_cores}
+        away = {core for device in self.devices[count:] for core in device.near_cores} - near
+        domains = (
+            replace(
+                domain,
+                cores=tuple(core for core in domain.cores if core not in away),
+                reserved=tuple(core for core in domain.reserved if core not in away),
+                devices=tuple(device for device in domain.devices if device < count),
+            )
+            for domain in self.domains
+        )
+        return replace(
+            self,
+            name=f"{PurePath(self.file).stem} ({count} of {self.part_of or whole} devices)",
+            devices=self.devices[:count],
+            domains=tuple(domain for domain in domains if domain.cores),
+            nics=tuple(nic for nic in self.nics if nic.device is not None and nic.device < count),
+            part_of=self.part_of or whole,
+        )
 
     @cached_property
     def identity(self) -> dict[str, Any]:

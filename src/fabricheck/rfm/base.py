@@ -24,12 +24,12 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.amounts import number
+from fabricheck.core.checkout import config_file
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
-from fabricheck.node.loading import find
 from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
 from fabricheck.results import failures, metric_records, settings, state
@@ -65,7 +65,7 @@ AFTERMATH, AFTERMATH_S = "aftermath", 20
 
 
 def _part_of(name: str, count: int) -> NodeModel:
-    path = find(name)
+    path = config_file("nodes", name, "node model")
     return _read_part(path, path.stat().st_mtime_ns, count)
 
 
