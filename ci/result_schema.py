@@ -1,24 +1,34 @@
 #!/usr/bin/env python3
-"""Writes the JSON schema of result documents from their types: ci/result_schema.py [--check].
+"""Writes the JSON schemas of result documents and of verdicts from their types.
 
-With --check nothing is written: ends with 1 if the file is not what the types give.
+    ci/result_schema.py [--check]
+
+With --check nothing is written: ends with 1 if a file is not what the types give.
 """
 
+import ast
+import inspect
 import json
 import sys
 import types
 import typing
+from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import annotated_types
 import yaml
+from pydantic import TypeAdapter
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from fabricheck.results import model  # noqa: E402 - of this checkout
+from fabricheck.judge.diagnosis import model as diagnosis  # noqa: E402 - of this checkout
+from fabricheck.judge.verdict import model as verdict  # noqa: E402
+from fabricheck.results import model  # noqa: E402
 
 SCHEMA = ROOT / "src/fabricheck/results/result-1.schema.json"
+VERDICT = ROOT / "src/fabricheck/judge/verdict/verdict-2.schema.json"
 NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 
@@ -131,16 +141,40 @@ def schema():
     return document | {"$defs": dict(sorted(parts.items()))}
 
 
+def verdict_schema():
+    """Return the schema of both documents of a verdict, with the strings below their fields."""
+    made = TypeAdapter(verdict.Document).json_schema(mode="serialization")
+    described = defaultdict(dict)
+    for module in (verdict, diagnosis):
+        body = ast.parse(inspect.getsource(module)).body
+        for owner in [one for one in body if isinstance(one, ast.ClassDef)]:
+            for base in map(ast.unparse, owner.bases):
+                described[owner.name] |= described[base]
+            for field, said in pairwise(owner.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(said, ast.Expr):
+                    text = inspect.cleandoc(ast.literal_eval(said.value))
+                    described[owner.name][ast.unparse(field.target)] = text
+    for name, definition in made["$defs"].items():
+        for field, text in described[name].items():
+            definition["properties"][field]["description"] = text
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "fabricheck verdict: on one node, or on all nodes of a session",
+        **made,
+    }
+
+
 def main():
-    """Write or compare the file, and return the exit code."""
-    made = json.dumps(schema(), indent=1) + "\n"
-    if sys.argv[1:] == ["--check"]:
-        same = SCHEMA.read_text(encoding="utf-8") == made
-        if not same:
-            print(f"{SCHEMA} is not what its types give: run ci/result_schema.py.", file=sys.stderr)
-        return 0 if same else 1
-    SCHEMA.write_text(made, encoding="utf-8")
-    return 0
+    """Write or compare the files, and return the exit code."""
+    differs = False
+    for path, made in ((SCHEMA, schema()), (VERDICT, verdict_schema())):
+        text = json.dumps(made, indent=1, ensure_ascii=path == SCHEMA) + "\n"
+        if sys.argv[1:] != ["--check"]:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            print(f"{path} is not what its types give: run ci/result_schema.py.", file=sys.stderr)
+            differs = True
+    return int(differs)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,6 @@ from fabricheck.judge.verdict import documents, evidence, model, rules, schedule
 from full_disk import files_of_at_most
 
 
-def test_the_schema_in_the_package_is_that_of_the_types():
-    text = Path(documents.__file__).with_name("verdict-2.schema.json").read_text()
-    assert json.loads(text) == documents.schema()
-
-
 def test_documents_are_read_as_they_were_written(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
     total = documents.whole("run-0", verdicts)
@@ -176,7 +171,8 @@ def two_nodes(tmp_path):
 
 
 def validate(content):
-    jsonschema_rs.Draft202012Validator(documents.schema()).validate(content)
+    schema = Path(documents.__file__).with_name("verdict-2.schema.json").read_text()
+    jsonschema_rs.Draft202012Validator(json.loads(schema)).validate(content)
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "result.md"

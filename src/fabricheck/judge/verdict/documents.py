@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import inspect
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +19,6 @@ from fabricheck.core.nodelists import is_several, natural
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
-from fabricheck.judge.diagnosis import model as diagnosis
 from fabricheck.judge.verdict import alike, model
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, STATUSES
@@ -38,32 +33,6 @@ VERDICTS = "verdicts"
 WHOLE = "verdict.json"
 
 _ADAPTER: TypeAdapter[Document] = TypeAdapter(Document)
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of both documents, with what the source says below each field.
-
-    Pydantic would read the source at each start of a command.
-    """
-    made = _ADAPTER.json_schema(mode="serialization")
-    described: dict[str, dict[str, str]] = defaultdict(dict)
-    for module in (model, diagnosis):
-        body = ast.parse(inspect.getsource(module)).body
-        for owner in [one for one in body if isinstance(one, ast.ClassDef)]:
-            for base in map(ast.unparse, owner.bases):
-                described[owner.name] |= described[base]
-            for field, said in pairwise(owner.body):
-                if isinstance(field, ast.AnnAssign) and isinstance(said, ast.Expr):
-                    text = inspect.cleandoc(ast.literal_eval(said.value))
-                    described[owner.name][ast.unparse(field.target)] = text
-    for name, definition in made["$defs"].items():
-        for field_name, text in described[name].items():
-            definition["properties"][field_name]["description"] = text
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "fabricheck verdict: on one node, or on all nodes of a session",
-        **made,
-    }
 
 
 def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
@@ -157,10 +126,8 @@ def _text(document: NodeVerdict | Verdict) -> str:
 
 
 def as_json(document: NodeVerdict | Verdict) -> Any:
-    """Return a document as JSON types, validated against the schema before it is written."""
-    value = {"form": document.form} | document.model_dump(mode="json")
-    _ADAPTER.validate_json(json.dumps(value), strict=True)
-    return value
+    """Return a document as JSON types, its form first."""
+    return {"form": document.form} | document.model_dump(mode="json")
 
 
 def read(path: Path) -> NodeVerdict | Verdict:

@@ -1,6 +1,6 @@
 """The documents of a verdict as types, shown in docs/result.md and the schema.
 
-The schema in ``verdict-2.schema.json`` is generated from these types; a test compares them.
+The schema in ``verdict-2.schema.json`` is made of these types by ``ci/result_schema.py``.
 """
 
 from __future__ import annotations
