@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from fabricheck.references.dry_run import Told
 from fabricheck.results.document import read_head
 from fabricheck.results.session import PASSED, SKIPPED, Case, Session
 from fabricheck.site import sets
+
+if TYPE_CHECKING:
+    from fabricheck.references.dry_run import Told
 
 #: Results of a case that finished.
 _ENDED = PASSED | SKIPPED | {"fail", "xpass"}

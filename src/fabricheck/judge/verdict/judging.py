@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import multiprocessing
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from pathlib import Path
@@ -111,6 +108,11 @@ def _by_all_cores(work: _Work, shares: Sequence[Sequence[Source]]) -> list[_Shar
     """
     if len(shares) == 1:
         return [work(shares[0])]
+    # A session of one node ends before these are imported.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     forked = multiprocessing.get_context("fork")
     try:
         with ProcessPoolExecutor(len(shares), forked, _inherited.append, ((work, shares),)) as pool:
