@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from datetime import timedelta
@@ -250,17 +249,6 @@ def test_a_node_for_which_there_was_no_process_waits_for_one(a_run, monkeypatch)
     (said,) = (line for line in a_run.said if "no room" in line)
     assert said.startswith("With 2 sessions there is no room for more processes")
     assert said.endswith("from now on, and 2 nodes wait.")
-
-
-def test_a_process_of_somebody_else_that_has_ended_hides_no_session(a_run):
-    with subprocess.Popen(["true"]):
-        (a_run.folder / "node1.does").write_text(GOOD)
-        one = session.NodeSession("node1", a_run.results / "node1", ["reframe"])
-        until = time.monotonic() + 20
-        while not (ended := session.ended({"node1": one})):
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    assert ended == [(one, 0)]
 
 
 def test_sessions_that_cannot_be_staged_read_the_shared_files(a_run, monkeypatch):

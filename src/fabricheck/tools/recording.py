@@ -8,7 +8,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,6 +41,7 @@ from fabricheck.tools.runner import (
     worst,
 )
 from fabricheck.tools.topology.host import describe_host
+from fabricheck.tools.topology.recording import now
 
 #: Libraries that contain an MPI: MPICH and its derivatives, Open MPI, and SimGrid's SMPI.
 #: Cray MPICH's library for devices (mpi_gtl) contains none.
@@ -99,7 +99,7 @@ class _Recording:
         self.plan, self.output, self.limit_s, self.say = plan, output, limit_s, say
         self.folder = output.resolve().parent
         self.began = time.monotonic()
-        self.started = _now()
+        self.started = now()
         self.facts: ResultDocument | None = None
         self.after: Snapshot | None = None
         self.lost: str | None = None  # why there is none
@@ -270,7 +270,7 @@ class _Recording:
             "clock": facts["clock"],
             "node": facts.get("node"),
             "started": self.started,
-            "finished": _now(),
+            "finished": now(),
             "duration_s": time.monotonic() - self.began,
             "host": facts["host"],
             "devices": facts["devices"],
@@ -379,7 +379,3 @@ def _values(found: tuple[Series, ...]) -> str:
         return "verified"
     shown = [found[0], found[-1]] if len(found) > 1 else [found[0]]
     return ", ".join(f"{one['bytes']} B {one['median']:g} {one['unit']}" for one in shown)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

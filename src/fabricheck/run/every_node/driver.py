@@ -228,7 +228,9 @@ class Driver:
 
     def _look(self, spared: Collection[str]) -> None:
         """Record what has ended, and end what has reached its limit."""
-        for one, status in session.ended(self._running):
+        ended = [(one, status) for one in self._running.values()
+                 if (status := one.status) is not None]  # fmt: skip
+        for one, status in ended:
             del self._running[one.node]
             self._next.pop(one.node, None)
             self._note_end(one, status)

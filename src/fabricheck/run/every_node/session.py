@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,11 +106,6 @@ class NodeSession:
         code = self._srun.poll()
         return None if code is None else ending_signals.exit_status(code)
 
-    @property
-    def pid(self) -> int:
-        """The process of its srun."""
-        return self._srun.pid
-
     def has_begun(self) -> bool:
         """Whether it has read its files, so that the next one may load the file system."""
         self._begun = self._begun or _BEGINS in (self.folder / LOG).read_bytes()
@@ -141,38 +136,6 @@ def last_words(folder: Path) -> str:
         lines = log.read().decode(errors="replace").splitlines()
     telling = [line for line in lines if not any(one in line for one in _SAYS_NOTHING)]
     return runner.last_words("\n".join(telling))
-
-
-def ended(running: Mapping[str, NodeSession]) -> list[tuple[NodeSession, int]]:
-    """Return the sessions that have ended, each with its exit status.
-
-    It asks the system for ended processes, so that running ones cost nothing.
-
-    :param running: by node.
-    """
-    by_pid: dict[int, NodeSession] | None = None
-    found: list[tuple[NodeSession, int]] = []
-    while running:
-        try:
-            gone = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            # Who ignores SIGCHLD has no ended children: each is asked.
-            return _polled(running.values())
-        if gone is None:
-            break
-        if by_pid is None:
-            by_pid = {one.pid: one for one in running.values()}
-        one = by_pid.get(gone.si_pid)
-        if one is None or one.status is None:
-            # A process of somebody else, which hides those behind it.
-            return [*found, *_polled(by_pid.values())]
-        found.append((one, one.status))
-        del by_pid[one.pid]
-    return found
-
-
-def _polled(sessions: Iterable[NodeSession]) -> list[tuple[NodeSession, int]]:
-    return [(one, status) for one in sessions if (status := one.status) is not None]
 
 
 @dataclass(frozen=True)
