@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
+from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import contents, nodes, page
 from fabricheck.results import reading, requested_nodes
 from fabricheck.rfm import slurm
@@ -107,11 +108,10 @@ def test_the_nodes_keep_their_pass_and_the_network_is_named_with_its_reason(job,
 def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
     job("--network")
     results = reading.read(["7"])
-    found = nodes.of(results)
-    counts = {one.what: one.counts for one in found.totals}
-    assert counts == {
-        "3 simulated nodes": (("PASS", 3, ""),),
-        "1 simulated network": (("INCOMPLETE", 1, "node[1-3]"),),
+    found = nodes.of(results, judge(results))
+    assert dict(found.totals) == {
+        "3 simulated nodes": [("PASS", 3, "")],
+        "1 simulated network": [("INCOMPLETE", 1, "node[1-3]")],
     }
     summary = page.files(contents.of(results))["summary.md"].replace("\\", "")
     assert "- **network of node[1-3], simulating local:sim: INCOMPLETE**: " in summary
