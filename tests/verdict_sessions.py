@@ -82,7 +82,8 @@ def write(
                 if document["outcome"]["status"] != "running"
                 else "result.json.partial"
             )
-            factories.write(folder / name, document)
+            path = factories.write(folder / name, document)
+            factories.write_metrics(path, case.get("perfvalues") or {})
     runs = [earlier] if earlier else []
     report = factories.session(results, [case for case, _ in cases], number, start, runs)
     content = json.loads(report.read_text())

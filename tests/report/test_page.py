@@ -10,7 +10,7 @@ import factories
 from fabricheck.report import contents, page
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import drawn
-from fabricheck.results import failures, reading
+from fabricheck.results import reading
 from report_sessions import DRAWING, judged, write
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
@@ -121,20 +121,22 @@ def test_as_many_partitions_as_there_are_each_once(results_folder, one_figure):
 
 
 def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
-    sentence = failures.sentence("copy_worst", "device 1 of node1", 8.0, "at least 9", "GB/s", 10.0)
+    sentence = "copy_worst: device 0 of node node1 measured 8 GB/s; at least 9 GB/s is required"
     values = {"local:host:copy_worst": judged(8.0, result="fail")}
-    reason = f"performance error: copy_worst\n{sentence}"
+    reason = "performance error: copy_worst"
     failed = factories.case(result="fail", fail_reason=reason, perfvalues=values)
     factories.session(results_folder, [failed])
     stage = factories.case_folder(results_folder, "stream_local", "stage")
-    factories.write(stage / "result.json")
+    factories.write_metrics(factories.write(stage / "result.json"), values)
     found, files = written()
     text = found.text("main")
     assert "PERF-FAIL" in found.text("h1") and "PERF-FAIL" in found.text("title")
     assert text.index("FAIL") < text.index(sentence) < text.index("Figures")
-    row = "✗ stream_local copy_worstdevice 1 of node18 GB/sat least 9"
+    row = "✗ stream_local copy_worstdevice 0 of node node18 GB/sat least 9"
     assert text.index("FAIL") < text.index(row) < text.index("All findings")
-    said = "stream_local copy_worst on device 1 of node1: 8.0000 GB/s, required at least 9.0000."
+    said = (
+        "stream_local copy_worst on device 0 of node node1: 8.0000 GB/s, required at least 9.0000."
+    )
     assert said.replace("_", "\\_") in files["summary.md"]
     assert "-11.1 %" in text and "at least 9" in text
     assert sentence.replace("_", "\\_") in files["summary.md"]

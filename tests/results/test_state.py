@@ -251,17 +251,17 @@ def test_nothing_is_new_of_a_run_that_was_killed():
     assert not state.uncorrected_errors(built)
 
 
-def test_cause_is_joined_to_a_sentence_once():
+def test_causes_follow_a_sentence():
     hot = device(0, throttle=["power"], clock_mhz=1310)
     causes = state.slowdowns(document([hot, device(1)]))
     base = "Metric x: pair 0-1, devices 0 (0000:41:00.0) and 1 (0000:42:00.0) measured 71 GB/s."
-    both = state.joined(base, causes)
-    assert both == (
+    assert state.with_causes(base, causes) == (
         f"{base[:-1]}; device 0 was throttled by power before and after the measurement "
         "(1,310 of 1,980 MHz)."
     )
-    assert state.joined(both, causes) == both
-    assert state.joined("It is slow.", causes).startswith("It is slow; device 0 (0000:41:00.0) was")
+    full = state.with_causes("It is slow.", causes, addresses=True)
+    assert full.startswith("It is slow; device 0 (0000:41:00.0) was")
+    assert state.with_causes(base, []) == base
 
 
 def test_same_cause_of_two_runs_is_one():

@@ -51,10 +51,9 @@ def test_a_slow_pair_decides():
     figure = best(2).figure(document, {})
     assert figure.value == pytest.approx(50)
     assert where_measured(document, figure.decisive) == "pair 0-1, devices 0 and 1 of node node1"
-    assert best(2).sentence(document) == (
-        "Metric best: devices 0,1, predicted as the best 2, have 75.0 GB/s on average between "
-        "two of them, 50.0 % of the 150.0 GB/s of devices 2,3; pair 0-1, devices 0 and 1 of "
-        "node node1 has the lowest share of its peak: 75.0 of 200 GB/s."
+    assert figure.said == (
+        "75.0 of 200 GB/s, the lowest share of its peak among devices 0,1, predicted as the best "
+        "2; with 75.0 GB/s on average between two they have 50.0 % of devices 2,3"
     )
 
 
@@ -126,9 +125,9 @@ def test_a_healthy_node_passes(simulated):
                 "Node mi250x (simulated) differs from its node model mi250x (differences: 1).",
                 "Node mi250x (simulated): Pair 0-6: 2 links in mi250x, no direct link in the "
                 "simulated node with the overlay 'link 0-6 gone'.",
-                "Metric best_3_of_measured: devices 0,1,6, predicted as the best 3, have",
-                "GB/s of devices 2,3,4; pair 0-6, devices 0 (0000:c1:00.0) and 6 "
-                f"{ON_NODE} has the lowest share of its peak",
+                "among devices 0,1,6, predicted as the best 3; with",
+                f"pair 0-6, devices 0 (0000:c1:00.0) and 6 {ON_NODE} measured",
+                "% of devices 2,3,4; at least 95 % is required.",
             ),
         ),
         (
@@ -148,7 +147,7 @@ def test_a_healthy_node_passes(simulated):
             SELECTED,
             0,
             (
-                "Metric best_2_of_measured: devices 0,1, predicted as the best 2, have",
+                "among devices 0,1, predicted as the best 2; with",
                 f"pair 0-1, devices 0 (0000:c1:00.0) and 1 {ON_NODE}",
             ),
         ),

@@ -140,7 +140,7 @@ def _row(
         says = f"{says} {scheduler.advice(verdict.drain)}"
     own = [
         one for part in parts if is_of(verdict, part)
-        for one in metrics(part.cases) if one.margin is not None
+        for one in metrics(part) if one.margin is not None
     ]  # fmt: skip
     nearest = min(own, key=lambda one: one.margin or 0.0, default=None)
     its = (one for one in behind if is_of(verdict, one[0]))

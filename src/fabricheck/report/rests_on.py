@@ -11,7 +11,6 @@ from fabricheck.references.listing import RULE, Row, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
-from fabricheck.results.session import Case
 from fabricheck.site.partitions import extras
 
 #: The remark on a reference that the reference files no longer contain, or that changed there.
@@ -46,15 +45,16 @@ class Reference:
 
 def of(observed: Observed) -> tuple[Reference, ...]:
     """Return a row for each metric that has a value."""
-    records = {id(entry.case): entry.metrics for entry in observed.entries}
+    records = {entry.case.name: entry.metrics for entry in observed.entries if entry.case}
+    environs = {case.name: case.environ for case in observed.cases}
     found = []
-    for case in observed.cases:
-        for metric in metrics([case]):
-            record = records.get(id(case), {}).get(metric.metric)
-            if record is not None and record.rule is not None:
-                found.append(Reference(metric, RULE, record.rule, ()))
-            else:
-                found.append(Reference(metric, *_origin(observed.where, case, metric)))
+    for metric in metrics(observed):
+        record = records.get(metric.check, {}).get(metric.metric)
+        if record is not None and record.rule is not None:
+            found.append(Reference(metric, RULE, record.rule, ()))
+        else:
+            environ = environs[metric.check]
+            found.append(Reference(metric, *_origin(observed.where, environ, metric)))
     return tuple(found)
 
 
@@ -67,17 +67,17 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
     return list(found.values())
 
 
-def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
+def _origin(where: str, environ: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
     """Return kind, explanation and sources from today's reference files."""
     judged = metric.judged
     try:
         found = stated.of(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name = case.name.split()[0]
+        name = metric.check.split()[0]
         entry = [judged.reference, judged.lower, judged.upper, metric.unit]
         named = extras(where).get("references")
         about = {"unit": metric.unit, "entry": entry}
-        told = Told(name, where, case.environ, {metric.metric: about})
+        told = Told(name, where, environ, {metric.metric: about})
         row: Row = next(rows([told], found, {where: named}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()

@@ -11,12 +11,12 @@ from fabricheck.core.amounts import number, size
 from fabricheck.judge.peers import LEAST, away
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
-from fabricheck.results import failures
+from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
 from fabricheck.results.series import is_too_noisy
-from fabricheck.results.session import Case
 from fabricheck.results.table import Series
+from fabricheck.rfm.metrics import where_measured
 
 #: The most rows of a table; the sections on references and figures have all rows.
 MOST = 10
@@ -101,7 +101,7 @@ class Worst:
 
 def of(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
-    limited = sorted((one for one in metrics(observed.cases) if one.bound), key=_margin)
+    limited = sorted((one for one in metrics(observed) if one.bound), key=_margin)
     failed = [one for one in limited if missed(one.judged.result)]
     kept = _of_each(one for one in limited if one not in failed and one.margin is not None)
     return Worst(
@@ -132,14 +132,22 @@ def _margin(metric: Metric) -> float:
     return 0.0 if metric.margin is None else metric.margin
 
 
-def metrics(cases: Iterable[Case]) -> Iterator[Metric]:
+def metrics(observed: Observed) -> Iterator[Metric]:
     """Yield each metric that has a value."""
-    for case in cases:
+    entries = {id(entry.case): entry for entry in observed.entries}
+    for case in observed.cases:
         for name, (value, unit) in case.values.items():
             if judged := case.judged.get(name):
                 limit = nearest_limit(value, judged) or (math.nan, "", None)
-                where = failures.where_of(case.reason or "", name)
+                where = _where(entries.get(id(case)), name, value) if missed(judged.result) else ""
                 yield Metric(case.name, name, value, unit, judged, *limit, where)
+
+
+def _where(entry: Entry | None, metric: str, value: float) -> str:
+    record = entry.metrics.get(metric) if entry is not None else None
+    if entry is None or entry.document is None or record is None:
+        return ""
+    return where_measured(entry.document, record.decisive(entry.document, value))
 
 
 def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:

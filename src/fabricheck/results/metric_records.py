@@ -26,13 +26,15 @@ class MetricRecord(StrictModel):
     series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
     their medians, by the series' own ``better``, or their ``median``; None where the value is
     computed from them, or is a count; ``peers`` where it is a member in percent of its peers.
-    decided: the series that decided a computed value, as of the member that is behind. rule: the
-    rule that gave its limit, in a sentence; None where a reference gave it.
+    decided: the series that decided a computed value, as of the member that is behind. compared: of
+    a metric that compares measurements, its value with these, in words. rule: the rule that gave
+    its limit, in a sentence; None where a reference gave it.
     """
 
     series: tuple[int, ...]
     reduce: Reduction | Literal["peers"] | None
     decided: tuple[int, ...] = ()
+    compared: str = ""
     rule: str | None = None
 
     def decisive(self, document: ResultDocument, value: float) -> list[Series]:

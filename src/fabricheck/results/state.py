@@ -7,7 +7,7 @@ process or host, and forms a sentence. A document without a state has none.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Protocol, TypeVar, cast
@@ -131,36 +131,13 @@ def sentence(cause: Cause) -> str:
     return f"{capitalized(clause)}."
 
 
-def joined(said: str, causes: Iterable[Cause]) -> str:
+def with_causes(said: str, causes: Iterable[Cause], addresses: bool = False) -> str:
     """Append causes to a sentence: ``... is required; device 6 was throttled ...``.
 
-    A cause that the sentence already has is not repeated, nor is the PCI address of its device.
+    :param addresses: whether devices are named with their PCI address, which the sentence lacks.
     """
-    for cause in causes:
-        if not told(said, cause):
-            full, short = cause.clause(), cause.clause(address=False)
-            known = full != short and _address(full) in said
-            said = f"{said.rstrip('.')}; {short if known else full}."
-    return said
-
-
-def in_front(said: str, causes: Sequence[Cause]) -> str:
-    """Put causes in front of a sentence that does not already end with them."""
-    first = [sentence(one) for one in causes]
-    for cause, own in zip(causes, first, strict=True):
-        said = said.replace(f"; {cause.clause()}", "").replace(own, "").strip()
-    return " ".join([*first, said])
-
-
-def told(said: str, cause: Cause) -> bool:
-    """Whether a sentence contains a cause."""
-    return any(
-        one in said for one in (cause.clause(), cause.clause(address=False), sentence(cause))
-    )
-
-
-def _address(clause: str) -> str:
-    return clause[clause.index("(") : clause.index(")") + 1]
+    clauses = "".join(f"; {one.clause(addresses)}" for one in causes)
+    return f"{said.rstrip('.')}{clauses}." if clauses else said
 
 
 # Causes

@@ -32,10 +32,11 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
-from fabricheck.results import failures, metric_records, settings, state
+from fabricheck.results import metric_records, missed_limits, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
+from fabricheck.results.run_report import Judged
 from fabricheck.rfm import (
     bounds,
     exceptions,
@@ -550,10 +551,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         for name, (value, reference, lower, upper, unit, result) in self._judged().items():
             if result != "fail":
                 continue
-            least, most = sn.reference_bounds(reference, lower, upper)
-            short = least is not None and value < least
-            limit = f"at least {least:g}" if short else f"at most {most:g}"
             figure, where, causes = self._figures[name]
-            said = failures.sentence(name, where, value, limit, unit, reference, figure.said)
-            sentences.append(state.joined(said, causes))
+            judged = Judged(reference, lower, upper, result)
+            said = missed_limits.sentence(name, where, value, unit, judged, figure.said)
+            sentences.append(state.with_causes(said, causes))
         return sentences

@@ -113,6 +113,7 @@ class Figure:
             series=tuple(index[id(one)] for one in self.series),
             reduce=self.metric.reduce if reduced else "peers" if self.metric.of_peers else None,
             decided=() if reduced else tuple(index[id(one)] for one in self.decisive),
+            compared=self.said,
             rule=None if rule is None else rule.why,
         )
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 from fabricheck.node import NodeModel
-from fabricheck.node.best_devices import BestDevices, judge
+from fabricheck.node.best_devices import judge
 from fabricheck.node.paths import Pair
-from fabricheck.results.document import load
-from fabricheck.results.model import ResultDocument, Series
-from fabricheck.rfm.base import RESULT, MeasuringCheck
-from fabricheck.rfm.metrics import Figure, Metric, Population, series_of, where_measured
+from fabricheck.results.model import ResultDocument
+from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.metrics import Figure, Metric, Population, series_of
 
 
 def ordered_pairs(node: NodeModel) -> dict[str, list[Pair]]:
@@ -74,37 +72,19 @@ class BestSet(Metric):
 
         :raises MetricError: as `Metric.figure` does.
         """
-        series = self.by_pair(document)
-        verdict = self.verdict(series)
-        chosen = tuple(series.values())
-        return Figure(self, verdict.percent, chosen, (series[verdict.weakest],))
-
-    def by_pair(self, document: ResultDocument) -> dict[tuple[int, int], Series]:
-        """Return the series of each ordered pair.
-
-        :raises MetricError: as `Metric.figure` does.
-        """
         chosen = series_of(document, self, {}, "GB/s")
-        return {(one["device_set"][0], one["device_set"][1]): one for one in chosen}
-
-    def verdict(self, series: Mapping[tuple[int, int], Series]) -> BestDevices:
-        """Compare the predicted set with all others."""
-        measured = {pair: one["median"] for pair, one in series.items()}
-        return judge(self.node, self.k, measured)
-
-    def sentence(self, document: ResultDocument) -> str:
-        """Name the predicted and the best measured set, and the weakest pair."""
-        series = self.by_pair(document)
-        found = self.verdict(series)
-        weakest = series[found.weakest]
-        predicted, best = (",".join(map(str, chosen)) for chosen in (found.predicted, found.best))
-        return (
-            f"Metric {self}: devices {predicted}, predicted as the best {self.k}, have "
-            f"{found.predicted_gbs:.1f} GB/s on average between two of them, {found.percent:.1f} "
-            f"% of the {found.best_gbs:.1f} GB/s of devices {best}; "
-            f"{where_measured(document, (weakest,))} has the lowest share of its peak: "
-            f"{weakest['median']:.1f} of {found.weakest_peak_gbs:g} GB/s."
+        by_pair = {(one["device_set"][0], one["device_set"][1]): one for one in chosen}
+        measured = {pair: one["median"] for pair, one in by_pair.items()}
+        found = judge(self.node, self.k, measured)
+        weakest = by_pair[found.weakest]
+        predicted, best = (",".join(map(str, devices)) for devices in (found.predicted, found.best))
+        compared = (
+            f"{weakest['median']:.1f} of {found.weakest_peak_gbs:g} GB/s, the lowest share of its "
+            f"peak among devices {predicted}, predicted as the best {self.k}; with "
+            f"{found.predicted_gbs:.1f} GB/s on average between two they have {found.percent:.1f} "
+            f"% of devices {best}"
         )
+        return Figure(self, found.percent, chosen, (weakest,), compared)
 
 
 class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
@@ -140,13 +120,4 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             )
             for k in self.set_sizes
             if k < count
-        ]
-
-    def _failures(self) -> list[str]:
-        document = load(Path(self.stagedir) / RESULT)
-        judged = self._judged()
-        return [
-            metric.sentence(document)
-            for metric in self.expected_metrics()
-            if judged[metric.name][-1] == "fail"
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
-from fabricheck.results import failures as metric_failures
-from fabricheck.results import killed, metric_records, observed, state
+from fabricheck.results import killed, metric_records, missed_limits, observed, state
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
@@ -21,6 +21,7 @@ from fabricheck.results.run_report import Judged
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.rfm.metrics import where_measured
 from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
@@ -161,7 +162,8 @@ class Attempt:
             yield self._say("memory-errors", state.sentence(errors))
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
-                yield self._say("pcie-lanes", state.sentence(narrow))
+                found = self._say("pcie-lanes", state.sentence(narrow))
+                yield replace(found, causes=frozenset([narrow.key]))
         node = node_name(document["host"])
         for line in state.hardware_log(document):
             yield self._say("device-error", f"A log of node {node} names hardware: {line['text']}")
@@ -215,20 +217,30 @@ class Attempt:
         return replace(found, isolates=isolates)
 
     def _measured(
-        self, rule: str, because: str, metric: str | None, devices: state.Devices
+        self,
+        rule: str,
+        because: str,
+        metric: str | None = None,
+        devices: state.Devices = None,
+        others_named: bool = False,
     ) -> Finding:
         """Return a finding on a measured value; other jobs on the node excuse the node.
 
+        :param because: without causes, but for those that ``others_named`` says.
         :param devices: those that take part; None if unknown.
+        :param others_named: whether it names the other jobs.
         """
         if self.document is None:
             return self._say(rule, because, metric)
         others = state.disturbances(self.document, devices)
-        because = state.joined(because, state.slowdowns(self.document, devices))
+        slowdowns = state.slowdowns(self.document, devices)
+        because = state.with_causes(because, slowdowns, addresses=metric is None)
         if others:
             rule = "device-in-use" if isinstance(others[0], state.Use) else "host-busy"
-            because = state.in_front(because, others)
-        return self._say(rule, because, metric)
+        if not others_named:
+            because = " ".join([*map(state.sentence, others), because])
+        causes = frozenset(one.key for one in (*others, *slowdowns))
+        return replace(self._say(rule, because, metric), causes=causes)
 
     def is_far_behind_peers(self, metric: str) -> bool:
         """Whether a metric missed its reference by a member far behind its peers, and the state
@@ -241,13 +253,23 @@ class Attempt:
         watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
         return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
 
-    def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
+    def _statement(self, metric: str, judged: Judged) -> str:
+        """Return the sentence on a missed limit: the place, the value and the limit."""
+        value, unit = self.case.values.get(metric, (math.nan, "")) if self.case else (math.nan, "")
+        record = self.entry.metrics.get(metric) if self.entry is not None else None
+        where = "the check"
+        if self.document is not None:
+            where = where_measured(self.document, self._decisive(metric))
+        compared = record.compared if record is not None else ""
+        return missed_limits.sentence(metric, where, value, unit, judged, compared)
+
+    def _missed_reference(self, metric: str, judged: Judged) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
         series = self._decisive(metric)
         devices = None
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
-        found = self._measured("reference", because, metric, devices)
+        found = self._measured("reference", self._statement(metric, judged), metric, devices)
         found = replace(found, devices=frozenset(devices or ()))
         if found.rule.name != "reference" or not series or self.case is None:
             return found
@@ -273,9 +295,7 @@ class Attempt:
         """Return conditions that may have slowed or disturbed its values and are not findings."""
         causes = state.causes(self.document) if self.document is not None else []
         return [
-            cause
-            for cause in causes
-            if not any(state.told(one.sentence, cause) for one in self.findings)
+            cause for cause in causes if not any(cause.key in one.causes for one in self.findings)
         ]
 
     def _problem(self) -> str | None:
@@ -315,7 +335,7 @@ class Attempt:
         said = self._outcome(document)
         if rule == "too-noisy":
             noisy = [one for one in document["series"] if one["noisy"]]
-            yield self._measured(rule, said, None, state.devices_of(noisy, document))
+            yield self._measured(rule, said, devices=state.devices_of(noisy, document))
         else:
             yield self._say(rule, said)
 
@@ -354,7 +374,7 @@ class Attempt:
             rule, said = self._of_sanity(case, reason)
             if rule == "not-believed" and case.error == DOUBTED:
                 said = said.removeprefix("doubted value error: ")  # The class name in ReFrame.
-                yield self._measured(rule, said, None, None)
+                yield self._measured(rule, said, others_named=True)
             else:
                 yield self._say(rule, said)
         elif case.phase is not None and case.phase not in JUDGING:
@@ -378,20 +398,18 @@ class Attempt:
             yield self._say("no-value", reason)
         for name, judged in failed.items():
             rule = self._rule_of(case, name)
-            own = [metric_failures.of_metric(reason, name) or ""]
-            if rule in ("topology", "nics") and self.document is not None:
-                every = self.document.get("differences")
-                own = (
-                    own if every is None else [one["sentence"] for one in every if not one["lost"]]
-                )
-            elif rule != "reference" and not own[0]:
-                own = metric_failures.sentences(reason) or own
-            for said in own:
-                because = said or _beside_limit(case, name, judged)
-                if rule == "reference":
-                    yield self._missed_reference(because, name, judged)
-                else:
-                    yield self._say(rule, because, name)
+            if rule == "reference":
+                yield self._missed_reference(name, judged)
+                continue
+            differences = self.document.get("differences") if self.document is not None else None
+            if rule in ("topology", "nics") and differences:
+                found = [one["sentence"] for one in differences if not one["lost"]]
+            elif rule in ("topology", "nics", "placement"):
+                found = missed_limits.sentences(reason) or [self._statement(name, judged)]
+            else:
+                found = [self._statement(name, judged)]
+            for sentence in found:
+                yield self._say(rule, sentence, name)
 
     @staticmethod
     def _rule_of(case: Case, metric: str) -> str:
@@ -413,13 +431,6 @@ def _why_aborted(reason: str) -> str:
 
 def _missed(case: Case) -> dict[str, Judged]:
     return {name: one for name, one in case.judged.items() if one.result == "fail"}
-
-
-def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
-    value, unit = case.values.get(metric, (float("nan"), ""))
-    below = judged.least is not None and value < judged.least
-    limit = f"at least {judged.least:g}" if below else f"at most {judged.most}"
-    return f"Metric {metric}: it is {value:g} {unit}; {limit} {unit} is required."
 
 
 @dataclass(frozen=True)

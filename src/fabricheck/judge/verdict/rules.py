@@ -341,7 +341,7 @@ class Finding:
     partition: that of the check; None for the node as a whole.
     status: the status of the rule, or its status beside a pass. isolates: whether it is a fault of
     the node where the same software does not show it elsewhere. devices: those that decided a
-    missed limit; empty where they are unknown.
+    missed limit; empty where they are unknown. causes: the keys of the causes that it names.
     """
 
     rule: Rule
@@ -351,6 +351,7 @@ class Finding:
     status: NodeStatus
     isolates: bool = False
     devices: frozenset[int] = frozenset()
+    causes: frozenset[tuple[object, ...]] = frozenset()
     partition: str | None = None
 
     @property
