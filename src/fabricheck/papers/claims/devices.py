@@ -277,8 +277,8 @@ def _blocks(name: str, *, fewest: bool = False) -> Group:
 
 #: By destination of the copies, the experiments of copy-engine transfers and of kernel copies.
 _TARGETS = {
-    "a peer": {"engine": "E7", "kernel": "E8"},
-    "host memory": {"engine": "E2", "kernel": "E3"},
+    "a peer": ("E7", "E8"),
+    "host memory": ("E2", "E3"),
 }
 
 
@@ -293,9 +293,10 @@ def _kept(way: str) -> Group:
         if observed.simulated:
             raise NotTestable("computing of devices is not simulated")
         found: dict[str, Value] = {}
-        for target, ways in _TARGETS.items():
+        for target, experiments in _TARGETS.items():
             both_ways = {
-                each: _beside(observed, each, experiment) for each, experiment in ways.items()
+                each: _beside(observed, each, experiment)
+                for each, experiment in zip(("engine", "kernel"), experiments, strict=True)
             }
             if all(len(parts) == 2 for parts in both_ways.values()):
                 parts = both_ways[way]
