@@ -54,7 +54,7 @@ class Node:
         self.passes = transfers(self.session.documents, Routes(self.node))
         names = {name for one in self.passes.values() for name in one.slack}
         touching = [one for one in components(self.node, self.passes.values())
-                    if any(one.has(name) for name in names)]  # fmt: skip
+                    if any(one.all_of(names))]  # fmt: skip
         self.kinds: dict[str, list[Component]] = {}
         for one in touching:
             kind = _kind(one)
@@ -68,7 +68,9 @@ class Node:
     def _routes(self, faults: Sequence[Fault]) -> Routes:
         found = Routes(self.node)
         for link in sessions.platform_of(self.node)["links"]:
-            left = math.prod(one.left for one in faults if one.component.has(link["name"]))
+            left = math.prod(
+                one.left for one in faults if any(one.component.all_of([link["name"]]))
+            )
             found.gbs[link["name"]] = link["gbs"] * left
         return found
 
@@ -87,7 +89,7 @@ class Node:
                 part = 1.0
             for fault in faults:
                 virtual = own.gbs is None or fault.component.name.startswith(("rank", "compute"))
-                hit = [one for one in own.slack if fault.component.has(one)]
+                hit = [one for one in own.slack if any(fault.component.all_of([one]))]
                 if virtual and hit and min(own.slack[one] for one in hit) == 0:
                     part = min(part, fault.left)
             if part != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase, translate
+from fnmatch import translate
 from itertools import permutations
 
 from fabricheck.core.vocabulary import COLLECTIVES
@@ -38,14 +38,6 @@ class Component:
     parts: int = 1
     loose: bool = False
     is_latency: bool = False
-
-    def has(self, resource: str) -> bool:
-        """Whether a resource belongs to the component."""
-        return any(fnmatchcase(resource, pattern) for pattern in self.resources)
-
-    def any_of(self, names: Collection[str]) -> bool:
-        """Whether any of some resources belongs to the component."""
-        return any(True for _ in self.all_of(names))
 
     def all_of(self, names: Collection[str]) -> Iterator[str]:
         """Yield the given resources that belong to the component, each once."""

@@ -52,7 +52,7 @@ class _Diagnosed:
                 passing.setdefault(name, []).append(number)
         concerned = {name for number in self.explains.concerned for name in every[number].slack}
         for component in components(self.node, every):
-            if not component.any_of(concerned):
+            if not any(component.all_of(concerned)):
                 continue
             own = list(component.all_of(passing))
             touched = _touched(own, passing, [one.slack for one in every])
@@ -127,8 +127,8 @@ class _Diagnosed:
         ordered = sorted(alone.shifts.items(), key=lambda one: one[1])
         supporting: list[str] = []
         contradicting: list[str] = []
-        for number, _ in ordered:
-            above = self.search.residual(best, number)
+        numbers = [number for number, _ in ordered]
+        for number, above in zip(numbers, self.search.residuals(best, numbers), strict=True):
             into = contradicting if above > CONTRADICTS else supporting
             into.append(_named(keys[number], self.transfers[keys[number]]))
         return _some(supporting), _some(contradicting)

@@ -183,12 +183,10 @@ class Search:
 
         :param found: the likeliest first.
         """
-        agreeing = (one for one in found if not self._contradicted(one))
+        agreeing = (
+            one for one in found if max(self.residuals(one, one.shifts), default=0.0) <= CONTRADICTS
+        )
         return list({id(one): one for one in (*found[:most], *islice(agreeing, most))}.values())
-
-    def _contradicted(self, found: Hypothesis) -> bool:
-        """Whether a set predicts a loss in some evidence that does not show it."""
-        return max(self._residuals(found, found.shifts), default=0.0) > CONTRADICTS
 
     def _without_needless(
         self, best: Hypothesis, tried: list[Hypothesis]
@@ -295,11 +293,8 @@ class Search:
         told = sum(one.what.cost for one in named if isinstance(one.what, Change))
         return self._total(shifts) + told
 
-    def residual(self, found: Hypothesis, number: int) -> float:
+    def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
         """Return by how many standard deviations evidence exceeds the prediction of a set."""
-        return self._residuals(found, [number])[0]
-
-    def _residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
         sums, own = self._sums(found.shifts), []
         for number in numbers:
             group, shift = self._group[number], found.shifts.get(number, 0.0)

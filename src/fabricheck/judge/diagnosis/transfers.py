@@ -225,7 +225,9 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
     for index, series in enumerate(document["series"]):
         if (
             _is_composed(series)
-            or _is_beside(series)
+            # One of its parts has no route: a kernel that computes.
+            or series["role"] == "beside"
+            or series["operation"] == COMPUTE
             # Few blocks do not fill a path, so they do not show how fast it is.
             or kernel_variant(series)
             or series["experiment"] == BETWEEN_NODES
@@ -248,11 +250,6 @@ def _is_composed(series: Series) -> bool:
     """Whether a series consists of others: a sum of shares, or both directions in sequence."""
     both = series["experiment"] == "E6" and series["operation"] == "both"
     return both or series["role"] == "sum"
-
-
-def _is_beside(series: Series) -> bool:
-    """Whether a series has a part without a route: a kernel that computes."""
-    return series["role"] == "beside" or series["operation"] == COMPUTE
 
 
 def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...]:

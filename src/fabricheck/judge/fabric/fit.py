@@ -62,9 +62,9 @@ class Fit:
     far: frozenset[int]
 
 
-def robust_deviation(values: Sequence[float], about: float = 0.0) -> float:
-    """Return the standard deviation that the median absolute deviation of normal values means."""
-    return NORMAL * median([abs(value - about) for value in values]) if values else 0.0
+def robust_deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation of normal values about zero, from the median of their sizes."""
+    return NORMAL * median([abs(value) for value in values]) if values else 0.0
 
 
 def fit(

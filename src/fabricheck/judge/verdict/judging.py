@@ -264,6 +264,9 @@ class _Node:
         for problem in told:
             yield finding("report", problem.sentence)
         requested = self._requested()
+        # On this node, or on a node that it simulates.
+        sessions = [one.session for one in self.results.sources]
+        failed_anywhere = any(one is None or one.failed for one in sessions)
         if not (self.results.attempts or self.named or (told and node == UNPLACED)):
             lacking = f"There is no result of {self.title}"
             yield finding("silent", f"{lacking}{_as_requested(requested)}.")
@@ -271,7 +274,7 @@ class _Node:
             named = self.several or node in requested.said
             said = requested.said if named else f"Node {node}: {requested.said}"
             yield finding("session", said)
-        elif requested is not None and requested.status and not self._failed_anywhere():
+        elif requested is not None and requested.status and not failed_anywhere:
             yield finding(
                 "session",
                 f"The session on {self.title} ended with exit status {requested.status}, but no "
@@ -296,10 +299,6 @@ class _Node:
             if name == self.subject.node or (self.several and nodelists.is_several(name)):
                 return requested
         return None
-
-    def _failed_anywhere(self) -> bool:
-        """Whether a check failed in the sessions, on this node or on a node that it simulates."""
-        return any(one.session is None or one.session.failed for one in self.results.sources)
 
     def _missing(self) -> Iterator[str]:
         # The record has checks by class, the sessions by check name.
