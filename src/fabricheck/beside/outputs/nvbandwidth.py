@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import strict_json
 from fabricheck.core.errors import GarbledOutput, InvalidFile, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
+from fabricheck.core.models import validated
 
 #: In GB/s (1e9 bytes per second), a latency in ns; None without a measurement.
 Matrix = list[list[float | None]]
@@ -26,6 +30,32 @@ _WRONG = "Invalid value when checking the pattern"
 
 #: Values have six digits; their sum is printed in full.
 _SLACK = 1e-5
+
+
+class _Testcase(BaseModel):
+    model_config = ConfigDict(strict=True, defer_build=True)
+
+    name: str
+    status: str
+    error: Any = None
+    bandwidth_description: str = ""
+    bandwidth_matrix: list[list[Any]] = []
+    sum: float | None = None
+
+
+class _Report(BaseModel):
+    model_config = ConfigDict(strict=True, defer_build=True)
+
+    error: Any = None
+    version: str = ""
+    devices: list[str] = Field(default=[], alias="GPU Device list")
+    testcases: list[_Testcase] = []
+
+
+class _Output(BaseModel):
+    model_config = ConfigDict(strict=True, defer_build=True)
+
+    nvbandwidth: _Report
 
 
 def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
@@ -44,105 +74,68 @@ def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
     """
     if _WRONG in text:
         raise WrongDataError(origin, None, "nvbandwidth found wrong data")
-    reader = _Reader(origin)
-    root = reader.root(text)
-    version, devices = reader.text(root, "version"), reader.devices(root)
+    try:
+        report = validated(_Output, strict_json.parse(text, origin), Path(origin)).nvbandwidth
+    except InvalidFile as error:
+        where = f"{error.key}: " if error.key else ""
+        reason = f"it is cut off, or not JSON of nvbandwidth: {where}{error.reason}"
+        raise GarbledOutput(origin, None, reason) from None
+    if report.error is not None:
+        raise GarbledOutput(origin, None, f"nvbandwidth reports: {_in_line(report.error)}")
+    if not report.version or not report.devices:
+        raise GarbledOutput(origin, None, "it states no version, or no devices")
     values: dict[tuple[str | int, ...], float] = {}
-    names = []
-    for entry in reader.entries(root):
-        name, status = (reader.text(entry, key) for key in ("name", "status"))
-        names.append(name)
-        if status == "Waived":
+    for testcase in report.testcases:
+        if testcase.status == "Waived":
             continue
-        if status != "Passed" or "error" in entry:
-            why = entry.get("error", f"its status is {status}")
-            raise reader.garbled(f"the testcase {name} failed ({' '.join(str(why).split())})")
-        for row, cells in enumerate(reader.matrix(entry, name, len(devices))):
+        if testcase.status != "Passed" or testcase.error is not None:
+            why = testcase.error or f"its status is {testcase.status}"
+            reason = f"the testcase {testcase.name} failed ({_in_line(why)})"
+            raise GarbledOutput(origin, None, reason)
+        for row, cells in enumerate(_matrix(testcase, len(report.devices), origin)):
             for column, value in enumerate(cells):
                 if value is not None:
-                    values[name, row, column] = value
+                    values[testcase.name, row, column] = value
+    names = [testcase.name for testcase in report.testcases]
     if names != list(testcases):
-        raise OtherRunError(
-            origin, None, f"its testcases are {_list(names)}, not {_list(testcases)}"
-        )
-    return PlacedValues(values, version, devices)
+        listed = [", ".join(some) or "none" for some in (names, testcases)]
+        raise OtherRunError(origin, None, f"its testcases are {listed[0]}, not {listed[1]}")
+    return PlacedValues(values, report.version, tuple(report.devices))
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"
+def _in_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
-class _Reader:
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
+def _matrix(testcase: _Testcase, devices: int, origin: str) -> Matrix:
+    name, rows = testcase.name, testcase.bandwidth_matrix
+    unit = "(ns)" if "latency" in name else "(GB/s)"
+    if not testcase.bandwidth_description.endswith(unit):
+        reason = f"the description of {name} does not give the unit {unit}"
+        raise GarbledOutput(origin, None, reason)
+    between = name.startswith("device_to_device_")
+    expected = devices if between else 1
+    if between and "_bidirectional_" in name:
+        expected *= PARTS_OF_BOTH
+    if len(rows) != expected or any(len(row) != devices for row in rows):
+        raise GarbledOutput(origin, None, f"the matrix of {name} does not fit {devices} devices")
+    values = [[_value(word, name, origin) for word in row] for row in rows]
+    last = values[-devices:] if between else values
+    if between and any(last[index][index] is not None for index in range(devices)):
+        reason = f"the matrix of {name} has a value between a device and itself"
+        raise GarbledOutput(origin, None, reason)
+    added = sum(value for row in last for value in row if value is not None)
+    if testcase.sum is None or not math.isclose(testcase.sum, added, rel_tol=_SLACK):
+        reason = f"the sum of {name} is {testcase.sum!r}, but its values give {added:g}"
+        raise GarbledOutput(origin, None, reason)
+    return last
 
-    def garbled(self, reason: str) -> GarbledOutput:
-        return GarbledOutput(self.origin, None, reason)
 
-    def root(self, text: str) -> dict[str, Any]:
-        if not text.strip():
-            raise self.garbled("the text is empty, so nvbandwidth did not finish")
-        try:
-            value = strict_json.parse(text, self.origin)
-        except InvalidFile as error:
-            raise self.garbled(
-                f"it is cut off, or not JSON of nvbandwidth: it {error.reason}"
-            ) from None
-        root = value.get("nvbandwidth") if isinstance(value, dict) else None
-        if not isinstance(root, dict):
-            raise self.garbled("it is not JSON of nvbandwidth")
-        if "error" in root:
-            raise self.garbled(f"nvbandwidth reports: {' '.join(str(root['error']).split())}")
-        return root
-
-    def text(self, value: dict[str, Any], key: str) -> str:
-        found = value.get(key)
-        if not isinstance(found, str) or not found:
-            raise self.garbled(f"'{key}' is missing or not a text")
-        return found
-
-    def devices(self, root: dict[str, Any]) -> tuple[str, ...]:
-        found = root.get("GPU Device list")
-        if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
-            raise self.garbled("'GPU Device list' is missing or not a list of texts")
-        return tuple(found)
-
-    def entries(self, root: dict[str, Any]) -> list[dict[str, Any]]:
-        found = root.get("testcases")
-        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
-            raise self.garbled("'testcases' is missing or not a list")
-        return found
-
-    def matrix(self, entry: dict[str, Any], name: str, devices: int) -> Matrix:
-        unit = "(ns)" if "latency" in name else "(GB/s)"
-        if not self.text(entry, "bandwidth_description").endswith(unit):
-            raise self.garbled(f"the description of {name} does not give the unit {unit}")
-        rows = entry.get("bandwidth_matrix")
-        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-            raise self.garbled(f"the testcase {name} has no matrix")
-        between = name.startswith("device_to_device_")
-        expected = devices if between else 1
-        if between and "_bidirectional_" in name:
-            expected *= PARTS_OF_BOTH
-        if len(rows) != expected or any(len(row) != devices for row in rows):
-            raise self.garbled(f"the matrix of {name} does not fit {devices} devices")
-        values = [[self._value(word, name) for word in row] for row in rows]
-        last = values[-devices:] if between else values
-        if between and any(last[index][index] is not None for index in range(devices)):
-            raise self.garbled(f"the matrix of {name} has a value between a device and itself")
-        self._same_sum(entry, name, last)
-        return last
-
-    def _value(self, word: Any, name: str) -> float | None:
-        if word == "N/A":
-            return None
-        number = printed(word) if isinstance(word, str) else None
-        if number is None or number.value <= 0:
-            raise self.garbled(f"the matrix of {name} has {word!r}, which is not a positive value")
-        return number.value
-
-    def _same_sum(self, entry: dict[str, Any], name: str, matrix: Matrix) -> None:
-        told = entry.get("sum")
-        added = sum(value for row in matrix for value in row if value is not None)
-        if not isinstance(told, int | float) or not math.isclose(told, added, rel_tol=_SLACK):
-            raise self.garbled(f"the sum of {name} is {told!r}, but its values give {added:g}")
+def _value(word: Any, name: str, origin: str) -> float | None:
+    if word == "N/A":
+        return None
+    number = printed(word) if isinstance(word, str) else None
+    if number is None or number.value <= 0:
+        reason = f"the matrix of {name} has {word!r}, which is not a positive value"
+        raise GarbledOutput(origin, None, reason)
+    return number.value

@@ -151,11 +151,7 @@ def _matrix(
     kinds: dict[str, list[float]] = {kind: [] for kind in _KINDS}
     for source in names:
         for arrow in arrows:
-            line = reader.take(f"the row '{source} {arrow}'")
-            words = _words(line)
-            if words[:2] != [source, arrow] or len(words) != len(names) + 2:
-                raise line.garbled(f"it is not the row '{source} {arrow}' of {len(names)} devices")
-            rows[arrow] = [_value(line, word, _TWO) for word in words[2:]]
+            line, rows[arrow] = _row(reader, [source, arrow], len(names), _TWO)
         if part == "Bi":
             _require_sums(line, rows)
         place = {"->": ALONE if part == "Uni" else BESIDE, "<->": BOTH}
@@ -236,7 +232,7 @@ def parse_a2a(
     columns: dict[str, list[float]] = {name: [] for name in devices}
     sums = []
     for source in devices:
-        line, cells = _row(reader, source, len(names))
+        line, cells = _row(reader, [source], len(names))
         known = [cell for cell in cells[:-2] if cell is not None]
         _require_sum(line, cells[-2], known)
         sums.append(cells[-2] or 0.0)
@@ -244,7 +240,7 @@ def parse_a2a(
             if cell is not None:
                 values[source, target] = cell
                 columns[target].append(cell)
-    line, cells = _row(reader, "RTotal", len(names) + 1)
+    line, cells = _row(reader, ["RTotal"], len(names) + 1)
     for target, cell in zip(devices, cells, strict=False):
         _require_sum(line, cell, columns[target])
     _require_sum(line, cells[-3], sums)
@@ -268,12 +264,16 @@ def parse_a2a(
     return PlacedValues(values, reader.version, tuple(devices))
 
 
-def _row(reader: _Reader, name: str, cells: int) -> tuple[Line, list[float | None]]:
+def _row(
+    reader: _Reader, head: Sequence[str], cells: int, form: re.Pattern[str] = _THREE
+) -> tuple[Line, list[float | None]]:
+    """Return the next line, which begins with the words of a head, and its values."""
+    name = " ".join(head)
     line = reader.take(f"the row '{name}'")
     words = _words(line)
-    if words[0] != name or len(words) != cells + 1:
+    if words[: len(head)] != [*head] or len(words) != cells + len(head):
         raise line.garbled(f"it is not the row '{name}' with {cells} values")
-    return line, [_value(line, word, _THREE) for word in words[1:]]
+    return line, [_value(line, word, form) for word in words[len(head) :]]
 
 
 def _require_sum(line: Line, told: float | None, parts: Sequence[float]) -> None:
@@ -359,25 +359,21 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
         raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     values: dict[tuple[str | int, ...], float] = {}
     for units in range(1, most + 1):
-        line = reader.take(f"the row of {units} compute units")
-        words = _words(line)
-        if words[0] != str(units) or len(words) != len(names) + 1:
-            raise line.garbled(f"it is not the row of {units} compute units")
-        for name, word in zip(names, words[1:], strict=True):
-            value = _value(line, word, _TWO)
+        line, cells = _row(reader, [str(units)], len(names), _TWO)
+        for name, value in zip(names, cells, strict=True):
             if value is None:
                 raise line.garbled(f"{name} has no value")
             values[units, name] = value
     line = reader.take("the row 'Best'")
-    cells = _BEST_CELL.findall(line.text)
+    best_cells = _BEST_CELL.findall(line.text)
     if _BEST_CELL.sub("", line.text).split() != ["Best"]:
         raise line.garbled("it is not the row 'Best'")
-    if len(cells) != len(names):
-        raise line.garbled(f"it has {len(cells)} values, not {len(names)}")
-    for name, (told, units) in zip(names, cells, strict=True):
+    if len(best_cells) != len(names):
+        raise line.garbled(f"it has {len(best_cells)} values, not {len(names)}")
+    for name, (printed, count) in zip(names, best_cells, strict=True):
         best = max(values[number, name] for number in range(1, most + 1))
-        if float(told) != best or values.get((int(units), name)) != best:
-            raise line.garbled(f"{told} with {units} compute units is not the best of {name}")
+        if float(printed) != best or values.get((int(count), name)) != best:
+            raise line.garbled(f"{printed} with {count} compute units is not the best of {name}")
         values[BEST, name] = best
     reader.end()
     return PlacedValues(values, reader.version)

@@ -11,11 +11,12 @@ from fabricheck.node import NodeModel, best_subsets
 from fabricheck.node.subsets import mean_between
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import accesses, every_pair
-from fabricheck.papers.claims.groups import Values
-from fabricheck.papers.claims.model import Claim, Finding, NotTestable, computed, counted, verdict
+from fabricheck.papers.claims.groups import Group, Values, combined
+from fabricheck.papers.claims.kinds import at_least, equal
+from fabricheck.papers.claims.model import Claim, Finding, NotTestable, counted, verdict
 from fabricheck.papers.claims.published import value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series
+from fabricheck.results.table import Pair
 
 #: The records of the page's rocm-smi table, one for each linked pair.
 TABLE = {
@@ -107,10 +108,6 @@ def _table(observed: Observed) -> Finding:
     )
 
 
-def _inside(values: Values, devices: tuple[int, ...]) -> list[Series]:
-    return [values[pair].series[0] for pair in permutations(devices, 2)]
-
-
 def _text(devices: tuple[int, ...]) -> str:
     return ",".join(map(str, devices))
 
@@ -130,31 +127,22 @@ def _predicted(observed: Observed) -> Finding:
     )
 
 
-def _measured(observed: Observed) -> Finding:
-    node = needs.node(observed)
-    found = every_pair(accesses("write"), "E8").choose(observed)
-    count = len(node.devices)
-    rates = [[0.0 if a == b else found[a, b].value for b in range(count)] for a in range(count)]
-    holds, texts, numbers = True, [], []
-    for named, _ in NAMED:
-        best = best_subsets(rates, len(named[0]), node.name)[0]
-        most = mean_between(rates, best)
-        for chosen in named:
-            mean = mean_between(rates, chosen)
-            holds &= mean >= most * (1 - ALIKE)
-            texts.append(f"{_text(chosen)} {mean:.1f}")
-            numbers.append(
-                computed(f"{_text(chosen)}, mean", mean, "GB/s", *_inside(found, chosen))
-            )
-        texts[-1] += f" (best: {_text(best)} {most:.1f})"
-        numbers.append(
-            computed(f"{_text(best)}, the best measured, mean", most, "GB/s", *_inside(found, best))
-        )
-    return verdict(
-        holds,
-        f"Means of writes by kernel between two devices of a set, in GB/s: {', '.join(texts)}.",
-        *numbers,
-    )
+def _sets(name: str, *, best: bool) -> Group:
+    """Return by named set the mean of writes between two of its devices, or of the best set."""
+
+    def choose(observed: Observed) -> Values:
+        node = needs.node(observed)
+        found = every_pair(accesses("write"), "E8").choose(observed)
+        count = range(len(node.devices))
+        rates = [[0.0 if a == b else found[a, b].value for b in count] for a in count]
+        values = {}
+        for chosen in (chosen for named, _ in NAMED for chosen in named):
+            measured = best_subsets(rates, len(chosen), node.name)[0] if best else chosen
+            inside = [found[pair] for pair in permutations(measured, 2)]
+            values[chosen] = combined(mean_between(rates, measured), "GB/s", inside)
+        return values
+
+    return Group(name, choose, "set")
 
 
 _STATEMENT = (
@@ -211,7 +199,11 @@ CLAIMS = (
         "the best set of its size, less 2 % at most, by which like pairs of the paper differ; "
         "nodes with other links have other sets",
         requires=needs.eight_devices,
-        judge=_measured,
+        judge=equal(
+            _sets("means of writes by kernel between two devices of a set", best=False),
+            _sets("those of the best set of its size", best=True),
+            at_least(1.0, part=ALIKE),
+        ),
         experiments=("E8", "E14"),
         built_in="its bandwidths are those of the links that predict the sets",
     ),
