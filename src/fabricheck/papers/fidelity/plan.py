@@ -46,6 +46,10 @@ class Tolerance(StrictModel):
     latency: Part
     fitted: Part
 
+    def of(self, record: Record) -> float:
+        """Return that of a predicted record."""
+        return self.latency if record.is_latency else self.bandwidth
+
 
 class ProgramRun(StrictModel):
     """One run of a program; ``arguments`` are separated by blanks.
@@ -207,20 +211,35 @@ class PlanFile(StrictModel):
 
 
 @dataclass(frozen=True)
-class Item:
-    """One record to compare, and the devices of its series."""
+class Row:
+    """One record to compare, the devices of its series, and what was simulated for it.
+
+    simulated: in the record's unit, None where nothing is run for it.
+    """
 
     record: Record
     place: Place
     read: Read | None
+    tolerance: float
+    simulated: float | None = None
+
+    @property
+    def deviation(self) -> float | None:
+        """The relative deviation of the simulated value from the published one."""
+        return None if self.simulated is None else self.simulated / self.record.value - 1
+
+    @property
+    def within(self) -> bool:
+        """Whether the deviation is within the tolerance."""
+        return self.deviation is not None and abs(self.deviation) <= self.tolerance
 
 
 @dataclass(frozen=True)
-class Group:
-    """The items of one entry; ``remark`` is why they are not run, or do not count."""
+class Table:
+    """The rows of one entry; ``remark`` is why they are not run, or do not count."""
 
     title: str
-    items: tuple[Item, ...]
+    rows: tuple[Row, ...]
     remark: str | None
 
 
@@ -231,9 +250,9 @@ class Plan:
     path: Path
     file: PlanFile
     records: Published
-    fitted: tuple[Group, ...]
-    predicted: tuple[Group, ...]
-    beside: tuple[Group, ...]
+    fitted: tuple[Table, ...]
+    predicted: tuple[Table, ...]
+    beside: tuple[Table, ...]
 
 
 def plan_path(node: NodeModel) -> Path:
@@ -263,9 +282,9 @@ def read_plan(path: Path, node: NodeModel) -> Plan:
         path,
         file,
         records,
-        fitted=expander.groups(file.fitted, frozenset()),
-        predicted=expander.groups(file.predicted, expander.fitted_ids()),
-        beside=expander.groups(file.beside, expander.fitted_ids()),
+        fitted=expander.tables(file.fitted, frozenset(), file.tolerance.fitted),
+        predicted=expander.tables(file.predicted, expander.fitted_ids()),
+        beside=expander.tables(file.beside, expander.fitted_ids()),
     )
     _check_fitted(plan, node)
     _check_complete(plan, node)
@@ -351,22 +370,25 @@ class _Expander:
     def fitted_ids(self) -> frozenset[str]:
         return frozenset(name for entry in self.file.fitted for name, _ in self._records(entry))
 
-    def groups(self, entries: Iterable[Entry], without: frozenset[str]) -> tuple[Group, ...]:
-        return tuple(self._group(entry, without) for entry in entries)
+    def tables(
+        self, entries: Iterable[Entry], without: frozenset[str], tolerance: float | None = None
+    ) -> tuple[Table, ...]:
+        return tuple(self._table(entry, without, tolerance) for entry in entries)
 
-    def _group(self, entry: Entry, without: frozenset[str]) -> Group:
+    def _table(self, entry: Entry, without: frozenset[str], tolerance: float | None) -> Table:
         if entry.read is not None:
             self.check_run(entry.read)
         pattern = isinstance(entry.records, str)
-        items = []
+        rows = []
         for name, place in self._records(entry):
             if name in without and pattern:
                 continue
             record = self.record(name)
             if entry.read is not None:
                 self._check_units(record, entry.read)
-            items.append(Item(record, place, entry.read))
-        return Group(entry.title, tuple(items), entry.not_run or entry.reason)
+            allowed = tolerance or self.file.tolerance.of(record)
+            rows.append(Row(record, place, entry.read, allowed))
+        return Table(entry.title, tuple(rows), entry.not_run or entry.reason)
 
     def _records(self, entry: Entry) -> list[tuple[str, Place]]:
         if isinstance(entry.records, dict):
@@ -420,8 +442,8 @@ def lost_records(statement: Statement, node: NodeModel, path: Path) -> list[tupl
     return [(of[0].format(rank=rank), of[1].format(rank=rank)) for rank in range(ranks)]
 
 
-def _ids(groups: Iterable[Group]) -> list[str]:
-    return [item.record.id for group in groups for item in group.items]
+def _ids(tables: Iterable[Table]) -> list[str]:
+    return [row.record.id for table in tables for row in table.rows]
 
 
 def _listed(names: Iterable[str]) -> str:

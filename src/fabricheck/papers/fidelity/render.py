@@ -8,7 +8,8 @@ from itertools import takewhile
 from typing import Any
 
 from fabricheck.core import show
-from fabricheck.papers.fidelity.table import AIM, Fidelity, Judged, Row, Share, Table
+from fabricheck.papers.fidelity.plan import Row, Table
+from fabricheck.papers.fidelity.table import AIM, Fidelity, Judged, Share
 
 _UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
 

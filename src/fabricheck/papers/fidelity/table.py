@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import NodeModel
 from fabricheck.papers.fidelity.plan import (
-    Group,
     Place,
     Plan,
     Read,
+    Row,
     Statement,
-    Tolerance,
+    Table,
     lost_records,
     places_of,
     plan_path,
@@ -26,34 +26,6 @@ from fabricheck.references.published import Record
 
 #: The fraction of predicted records that should be reproduced, for bandwidths and latencies.
 AIM = 0.95
-
-
-@dataclass(frozen=True)
-class Row:
-    """One record; ``simulated`` is in the record's unit, ``None`` where nothing is run for it."""
-
-    record: Record
-    simulated: float | None
-    tolerance: float
-
-    @property
-    def deviation(self) -> float | None:
-        """The relative deviation of the simulated value from the published one."""
-        return None if self.simulated is None else self.simulated / self.record.value - 1
-
-    @property
-    def within(self) -> bool:
-        """Whether the deviation is within the tolerance."""
-        return self.deviation is not None and abs(self.deviation) <= self.tolerance
-
-
-@dataclass(frozen=True)
-class Table:
-    """The rows of one entry of the plan."""
-
-    title: str
-    remark: str | None
-    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -152,32 +124,23 @@ def compare(node: NodeModel, programs: Path | None = None, path: Path | None = N
 
 def evaluate(node: NodeModel, plan: Plan, documents: Documents) -> Fidelity:
     """Compare documents, by the name of their run, with published values."""
-    tolerance = plan.file.tolerance
 
-    def tables(groups: Iterable[Group], *, fitted: bool = False) -> tuple[Table, ...]:
-        return tuple(_table(group, node, documents, tolerance, fitted) for group in groups)
+    def simulated(tables: Iterable[Table]) -> tuple[Table, ...]:
+        return tuple(replace(table, rows=tuple(map(_simulated, table.rows))) for table in tables)
+
+    def _simulated(row: Row) -> Row:
+        if row.read is None:
+            return row
+        return replace(row, simulated=value_of(documents, row.read, row.place, node))
 
     return Fidelity(
         node,
         plan,
-        tables(plan.fitted, fitted=True),
-        tables(plan.predicted),
-        tables(plan.beside),
+        simulated(plan.fitted),
+        simulated(plan.predicted),
+        simulated(plan.beside),
         tuple(_judged(statement, node, plan, documents) for statement in plan.file.statements),
     )
-
-
-def _table(
-    group: Group, node: NodeModel, documents: Documents, tolerance: Tolerance, fitted: bool
-) -> Table:
-    rows = []
-    for item in group.items:
-        limit = tolerance.latency if item.record.is_latency else tolerance.bandwidth
-        simulated = None
-        if item.read is not None:
-            simulated = value_of(documents, item.read, item.place, node)
-        rows.append(Row(item.record, simulated, tolerance.fitted if fitted else limit))
-    return Table(group.title, group.remark, tuple(rows))
 
 
 def _values(statement: Statement, node: NodeModel, plan: Plan, documents: Documents) -> list[float]:
@@ -228,8 +191,7 @@ def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[
     records = [plan.records.record(name) for name in statement.records]
     first, last = records[0], records[-1]
     if statement.near is not None:
-        tolerance = plan.file.tolerance
-        limit = tolerance.latency if first.is_latency else tolerance.bandwidth
+        limit = plan.file.tolerance.of(first)
         published = f"about {first.value:g}"
         # A deviation from a published 0 is no fraction; the values themselves are compared.
         holds = all(abs(value - first.value) <= limit * (first.value or 1) for value in values)
@@ -264,7 +226,7 @@ def _count_fitted(statement: Statement, node: NodeModel, plan: Plan) -> int:
     """Return how many places of a statement are read from the same series as a fitted record."""
     if statement.places is None:
         return 0
-    fitted = {(item.read, item.place) for group in plan.fitted for item in group.items}
+    fitted = {(row.read, row.place) for table in plan.fitted for row in table.rows}
     places = places_of(statement.places, node, devices=False, path=plan.path)
     return sum((statement.read, place) in fitted for place in places)
 
