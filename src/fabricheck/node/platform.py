@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fabricheck.core.errors import InvalidFile
-from fabricheck.node.model import Device, Nic, NodeModel
+from fabricheck.node.model import Device, Domain, Nic, NodeModel
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import KnownQuantity, SimulationSection
 
@@ -109,6 +109,15 @@ def _peaks() -> SimulationSection:
 _PEAKS = _peaks()
 
 
+#: Where a transfer begins or ends: in the memory of a device or of a NUMA domain.
+Place = Device | Domain
+
+
+def name_of(place: Place) -> str:
+    """Return the name of a place in a platform."""
+    return f"{'device' if isinstance(place, Device) else 'domain'}{place.index}"
+
+
 class Platform:
     """The links of a node, named as they are asked for, and the routes over them."""
 
@@ -116,6 +125,8 @@ class Platform:
         self.node = node
         self.parameters = parameters
         self.links: dict[str, dict[str, Any]] = {}
+        self.places: Sequence[Place] = (*node.devices, *node.domains)
+        self._domains = {domain.index: domain for domain in node.domains}
 
     @property
     def stated(self) -> bool:
@@ -128,19 +139,19 @@ class Platform:
         kernel = [
             self._kernel(device, place)
             for device in node.devices
-            for place in self._places()
+            for place in self.places
             if self._joined(device, place)
         ]
         copies = [
             self._copy(source, destination)
-            for source in self._places()
-            for destination in self._places()
+            for source in self.places
+            for destination in self.places
             if source != destination and self._copied(source, destination)
         ]
         messages = [
             self._message(source, destination)
-            for source in self._places()
-            for destination in self._places()
+            for source in self.places
+            for destination in self.places
         ]
         for device in node.devices:
             migration = float(parameters.migration_gbs.value) if self.stated else None
@@ -191,23 +202,13 @@ class Platform:
             },
         }
 
-    def _places(self) -> list[str]:
-        devices = [f"device{device.index}" for device in self.node.devices]
-        return devices + [f"domain{domain.index}" for domain in self.node.domains]
+    def _joined(self, device: Device, place: Place) -> bool:
+        return isinstance(place, Domain) or place is device or bool(self._path(device, place))
 
-    def _device(self, place: str) -> Device | None:
-        number = place.removeprefix("device")
-        return self.node.devices[int(number)] if number != place else None
-
-    def _joined(self, device: Device, place: str) -> bool:
-        owner = self._device(place)
-        return owner is None or owner is device or bool(self._path(device, owner))
-
-    def _copied(self, source: str, destination: str) -> bool:
-        a, b = self._device(source), self._device(destination)
-        if a is None and b is None:
-            return False  # no device takes part
-        return a is None or b is None or bool(self._path(a, b))
+    def _copied(self, source: Place, destination: Place) -> bool:
+        if isinstance(source, Device):
+            return self._joined(source, destination)
+        return isinstance(destination, Device)  # else no device takes part
 
     def _path(self, source: Device, destination: Device) -> Path:
         return self.node.widest_path(source.index, destination.index)
@@ -216,25 +217,19 @@ class Platform:
         self.links.setdefault(name, {"gbs": gbs, "each": each})
         return name
 
-    def _memory(self, place: str) -> str:
+    def _memory(self, place: Place) -> str:
         """Return the memory of a place: reads and writes share it."""
-        device = self._device(place)
-        if device is not None:
-            efficiency, of_device = self.parameters.memory_efficiency, device.memory_peak_gbs
-            if of_device is None:
-                reason = "a simulation needs its value, which is unknown"
-                raise InvalidFile(self.node.file, "devices.memory_peak_gbs", reason)
-            return self._link(f"memory of {place}", of_device * float(efficiency.value))
-        index = int(place.removeprefix("domain"))
-        domain = next(domain for domain in self.node.domains if domain.index == index)
-        peak = domain.memory_peak_gbs
-        if peak is None and self.stated:
+        name, peak = f"memory of {name_of(place)}", place.memory_peak_gbs
+        if peak is None and (self.stated or isinstance(place, Device)):
+            key = "devices" if isinstance(place, Device) else "domains"
             reason = "a simulation needs its value, which is unknown"
-            raise InvalidFile(self.node.file, "domains.memory_peak_gbs", reason)
-        if peak is None:
-            own = domain.devices or [one.index for one in self.node.devices]
+            raise InvalidFile(self.node.file, f"{key}.memory_peak_gbs", reason)
+        if isinstance(place, Device) and peak is not None:
+            peak *= float(self.parameters.memory_efficiency.value)
+        elif isinstance(place, Domain) and peak is None:
+            own = place.devices or [one.index for one in self.node.devices]
             peak = sum(2 * self.node.devices[one].host_link_gbs for one in own)
-        return self._link(f"memory of {place}", peak)
+        return self._link(name, peak)
 
     def _fabric(self, path: Path) -> list[str]:
         """Return the links of a path between devices, in its direction."""
@@ -248,67 +243,71 @@ class Platform:
             for a, b in pairwise(path)
         ]
 
-    def _host_links(self, device: Device, domain: str, *, down: bool) -> list[str]:
+    def _host_links(self, device: Device, domain: Domain, *, down: bool) -> list[str]:
         """Return the links between a device and a domain, one way; down is to the device."""
         name = f"host link {'to' if down else 'from'} device{device.index}"
         efficiency = float(self.parameters.host_link_efficiency.value)
         links = [self._link(name, device.host_link_gbs * efficiency)]
-        own = f"domain{device.domain}"
+        own = self._domains[device.domain]
         return links + self._interconnect(*((domain, own) if down else (own, domain)))
 
-    def _interconnect(self, source: str, destination: str) -> list[str]:
+    def _interconnect(self, source: Domain, destination: Domain) -> list[str]:
         """Return the connection of two domains, where the model has one."""
         between = self.parameters.interconnect_gbs
-        if between is None or source == destination:
+        if between is None or source is destination:
             return []
-        return [self._link(f"interconnect {source}-{destination}", float(between.value))]
+        name = f"interconnect {name_of(source)}-{name_of(destination)}"
+        return [self._link(name, float(between.value))]
 
-    def _kernel(self, device: Device, place: str) -> dict[str, Any]:
+    def _kernel(self, device: Device, place: Place) -> dict[str, Any]:
         """Return the links over which a device's kernel reads and writes a memory."""
-        owner = self._device(place)
         memory = self._memory(place)
         read, write = [memory], [memory]
-        if owner is None:
+        if isinstance(place, Domain):
             peak = device.host_link_gbs * float(self.parameters.host_kernel_efficiency.value)
             for links, what, down in ((read, "reads", True), (write, "writes", False)):
                 window = self._link(f"host {what} of kernels of device{device.index}", peak)
                 links += [window, *self._host_links(device, place, down=down)]
-        elif owner is not device:
-            there, back = self._path(device, owner), self._path(owner, device)
+        elif place is not device:
+            there, back = self._path(device, place), self._path(place, device)
             peak = self.node.path_peak_gbs(there) * float(self.parameters.kernel_window.value)
-            window = self._link(f"accesses of kernels of device{device.index} to {place}", peak)
+            name = f"accesses of kernels of device{device.index} to {name_of(place)}"
+            window = self._link(name, peak)
             read += [window, *self._fabric(back)]
             write += [window, *self._fabric(there)]
-        return {"device": device.index, "memory": place, "read": read, "write": write}
+        return {"device": device.index, "memory": name_of(place), "read": read, "write": write}
 
-    def _copy(self, source: str, destination: str) -> dict[str, Any]:
+    def _copy(self, source: Place, destination: Place) -> dict[str, Any]:
         """Return the links and the start time of a copy-engine transfer."""
         parameters = self.parameters
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
         links = [self._memory(source), self._memory(destination)]
         limits: list[str] = []
-        a, b = self._device(source), self._device(destination)
-        if a is not None and b is not None:
-            path = self._path(a, b)
+        route: dict[str, Any] = {"source": name_of(source), "destination": name_of(destination)}
+        more: dict[str, Any] = {}
+        if isinstance(source, Device) and isinstance(destination, Device):
+            path = self._path(source, destination)
             links += self._fabric(path)
             start += hop * (len(path) - 1)
-            if self.node.link_class(a.index, b.index).links > 1:
+            pair = sorted((source.index, destination.index))
+            if self.node.link_class(*pair).links > 1:
                 start += float(parameters.copy_split_us.value)
+            if link := self.node.links.get((pair[0], pair[1])):
+                more = {"parallel": link.count}
         else:
-            device = a or b
-            assert device is not None
-            links += self._host_links(device, source if a is None else destination, down=a is None)
+            down = isinstance(destination, Device)
+            device, domain = (destination, source) if down else (source, destination)
+            assert isinstance(device, Device) and isinstance(domain, Domain)
+            links += self._host_links(device, domain, down=down)
             start += hop
-            limits = self._pageable(device, source if a is None else destination, down=a is None)
-        links += self._engines(a or b, source, destination)
-        route = {"source": source, "destination": destination, "links": links, "start_us": start}
-        if a is not None and b is not None:
-            link = self.node.links.get((min(a.index, b.index), max(a.index, b.index)))
-            return route | ({"parallel": link.count} if link else {})
-        return route | ({"pageable": [*links, *limits]} if limits else {})
+            limits = self._pageable(device, domain, down=down)
+        links += self._engines(source, destination)
+        if limits:
+            more = {"pageable": [*links, *limits]}
+        return route | {"links": links, "start_us": start} | more
 
-    def _pageable(self, device: Device, domain: str, *, down: bool) -> list[str]:
+    def _pageable(self, device: Device, domain: Domain, *, down: bool) -> list[str]:
         """Return the limits of copies of pageable memory: the device's, and that of all copies."""
         parameters = self.parameters
         efficiency = float(parameters.pageable_efficiency.value)
@@ -318,11 +317,11 @@ class Platform:
         if parameters.pageable_host_gbs is None or parameters.pageable_far_cost is None:
             return limits
         ratio = Fraction(parameters.pageable_far_cost.value).limit_denominator(_MOST_TIMES)
-        times = ratio.denominator if domain == f"domain{device.domain}" else ratio.numerator
+        times = ratio.denominator if domain.index == device.domain else ratio.numerator
         total = float(parameters.pageable_host_gbs.value) * ratio.denominator
         return limits + times * [self._link("pageable copies of all devices", total)]
 
-    def _message(self, source: str, destination: str) -> dict[str, Any]:
+    def _message(self, source: Place, destination: Place) -> dict[str, Any]:
         """Return the links of a message of MPI between two ranks, by the memory of their buffers.
 
         Between host buffers it goes through shared memory on the sender's domain: it is read and
@@ -330,75 +329,71 @@ class Platform:
         receives reads it, and one that sends to the host writes it. Devices without a path go
         through the sender's domain, there and on.
         """
-        a, b = self._device(source), self._device(destination)
-        if a is not None and b is not None and not self._joined(a, destination):
-            host = f"domain{a.domain}"
+        route: dict[str, Any] = {"source": name_of(source), "destination": name_of(destination)}
+        if isinstance(source, Device) and not self._joined(source, destination):
+            host = self._domains[source.domain]
             there, on = self._message(source, host), self._message(host, destination)
-            ways = {way: [*there[way], *on[way]] for way in ("by_engine", "by_kernel")}
-            return {"source": source, "destination": destination, **ways}
+            return route | {way: [*there[way], *on[way]] for way in ("by_engine", "by_kernel")}
         ends = [self._memory(source), self._memory(destination)]
-        if b is not None:
-            by_kernel = [*self._kernel(b, source)["read"], ends[1]]
-        elif a is not None:
-            by_kernel = [*self._kernel(a, destination)["write"], ends[0]]
+        if isinstance(destination, Device):
+            by_kernel = [*self._kernel(destination, source)["read"], ends[1]]
+        elif isinstance(source, Device):
+            by_kernel = [*self._kernel(source, destination)["write"], ends[0]]
         else:
             by_kernel = [*ends, *2 * ends[:1], *self._interconnect(source, destination)]
         by_engine = by_kernel
-        if a is not b and (a is not None or b is not None):
+        if source is not destination and self._copied(source, destination):
             links = self._copy(source, destination)["links"]
             by_engine = [self._queue(link, source, destination) for link in links]
-        queue = _QUEUE.format(source, destination)
-        return {
-            "source": source,
-            "destination": destination,
-            "by_engine": by_engine,
-            "by_kernel": by_kernel,
-            **({"queue": queue} if queue in by_engine else {}),
-        }
+        queue = _QUEUE.format(name_of(source), name_of(destination))
+        route |= {"by_engine": by_engine, "by_kernel": by_kernel}
+        return route | ({"queue": queue} if queue in by_engine else {})
 
-    def network_end(self, place: str, nic: Nic, *, out: bool, staged: bool = False) -> list[str]:
+    def network_end(self, place: Place, nic: Nic, *, out: bool, staged: bool = False) -> list[str]:
         """Return the links of the node that a message passes between a memory and a NIC, one way.
 
         A NIC accesses memory itself, through the device that it hangs on. ``staged`` messages of a
         device go through the memory of its domain, over host links.
         """
-        device, memory = self._device(place), self._memory(place)
-        if device is not None and staged:
-            domain = f"domain{device.domain}"
-            host_links = self._host_links(device, domain, down=not out)
+        memory = self._memory(place)
+        if isinstance(place, Device) and staged:
+            domain = self._domains[place.domain]
+            host_links = self._host_links(place, domain, down=not out)
             on = self.network_end(domain, nic, out=out)
             return [memory, *host_links, self._memory(domain), *on]
         if nic.device is None:
-            own = f"domain{nic.domain}"
-            if device is not None:
-                return [memory, *self._host_links(device, own, down=not out)]
+            own = self._domains[nic.domain]
+            if isinstance(place, Device):
+                return [memory, *self._host_links(place, own, down=not out)]
             return [memory, *self._interconnect(*((place, own) if out else (own, place)))]
         owner = self.node.devices[nic.device]
-        if device is None:
+        if isinstance(place, Domain):
             return [memory, *self._host_links(owner, place, down=out)]
-        if device is owner:
+        if place is owner:
             return [memory]
-        return [memory, *self._fabric(self._path(*((device, owner) if out else (owner, device))))]
+        return [memory, *self._fabric(self._path(*((place, owner) if out else (owner, place))))]
 
-    def _queue(self, link: str, source: str, destination: str) -> str:
+    def _queue(self, link: str, source: Place, destination: Place) -> str:
         """Return the queue that messages use instead of a link that every flow has to itself.
 
         The messages of a pair go through one queue of an engine, one after the other.
         """
         if not self.links[link]["each"]:
             return link
-        return self._link(_QUEUE.format(source, destination), self.links[link]["gbs"])
+        name = _QUEUE.format(name_of(source), name_of(destination))
+        return self._link(name, self.links[link]["gbs"])
 
-    def _engines(self, device: Device | None, source: str, destination: str) -> list[str]:
+    def _engines(self, source: Place, destination: Place) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all copies of the device."""
         engine = self.node.copy_engine
-        name = _ENGINE.format(source, destination)
-        if engine.peak_gbs is None or device is None:
+        name = _ENGINE.format(name_of(source), name_of(destination))
+        if engine.peak_gbs is None:
             return [] if self.stated else [self._link(name, None, each=True)]
         limits = [self._link(name, engine.peak_gbs, each=True)]
         if engine.count is not None:
             total = engine.peak_gbs * engine.count
-            limits.append(self._link(f"copy engines of device{device.index}", total))
+            device = source if isinstance(source, Device) else destination
+            limits.append(self._link(f"copy engines of {name_of(device)}", total))
         return limits
 
 

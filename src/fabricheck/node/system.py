@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.node import fabric, platform
-from fabricheck.node.model import Nic, NodeModel
-from fabricheck.node.platform import Platform
+from fabricheck.node.model import Device, Nic, NodeModel
+from fabricheck.node.platform import Place, Platform, name_of
 from fabricheck.node.schema import SimulationSection
 
 if TYPE_CHECKING:
@@ -142,14 +142,14 @@ class _Node:
 
     def description(self, links: Platform) -> dict[str, Any]:
         """Return what the runtime knows of the node beside its links and routes."""
-        devices = [(f"device{one.index}", one.index) for one in self.model.devices]
-        domains = [(f"domain{one.index}", None) for one in self.model.domains]
         nics = {nic.name: nic for nic in self.model.nics}
         places = {}
-        for place, device in (*devices, *domains):
-            named = None if device is None else self.nic_of.get(device)
-            nic = nics.get(named or "") or self._nearest(place, device)
-            places[place] = self._end(links, place, nic, staged=self.staged and device is not None)
+        for place in links.places:
+            is_device = isinstance(place, Device)
+            named = self.nic_of.get(place.index, "") if is_device else ""
+            nic = nics.get(named) or self._nearest(place)
+            end = self._end(links, place, nic, staged=self.staged and is_device)
+            places[name_of(place)] = end
         return {
             "name": self.name,
             "provider": "tcp" if self.tcp else "cxi",
@@ -171,16 +171,14 @@ class _Node:
                     links.append({"name": f"PCIe of {name}", "gbs": nic.pcie_gbs, "each": False})
         return links
 
-    def _nearest(self, place: str, device: int | None) -> Nic:
+    def _nearest(self, place: Place) -> Nic:
         """Return the NIC of messages of a place: of a domain that of its first device."""
-        if device is None:
-            own = next(d.devices for d in self.model.domains if f"domain{d.index}" == place)
-            device = own[0] if own else 0
-        nearest = self.model.nearest_nic(device)
+        first = place.index if isinstance(place, Device) else next(iter(place.devices), 0)
+        nearest = self.model.nearest_nic(first)
         assert nearest is not None
         return nearest
 
-    def _end(self, links: Platform, place: str, nic: Nic, *, staged: bool) -> dict[str, Any]:
+    def _end(self, links: Platform, place: Place, nic: Nic, *, staged: bool) -> dict[str, Any]:
         """Return one end of messages: the links of the node and of the NIC, and its time."""
         parameters = links.parameters
         start = float(parameters.copy_start_us.value) + float(parameters.copy_hop_us.value)
