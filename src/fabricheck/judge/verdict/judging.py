@@ -6,23 +6,19 @@ import functools
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabricheck.core import nodelists
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import (
-    alike,
-    caveats,
-    checks,
-    diagnosed,
-    evidence,
-    model,
-)
-from fabricheck.judge.verdict.checks import Checks, Key
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.verdict import alike, caveats, checks, evidence, model
+from fabricheck.judge.verdict.checks import Attempt, Checks, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
     NodeResults,
@@ -34,13 +30,19 @@ from fabricheck.judge.verdict.grouping import (
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
 from fabricheck.results import state
 from fabricheck.results.killed import UNREPORTED
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.results.series import has_runtime
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 from fabricheck.site.software.record import FOLDER
+
+if TYPE_CHECKING:
+    from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
+
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.
 _Share = tuple[list[tuple[Subject, evidence.Judged]], Mapping[str, evidence.Run]]
@@ -175,9 +177,9 @@ class _Node:
         missing = list(self._missing())
         of_checks = self.checks.reasons() if self.outcomes else ()
         # Within a status, the cause that ended the session comes before the checks that it ended.
-        diagnosis = diagnosed.node_diagnosis(self.checks)
+        diagnosis = _node_diagnosis(self.checks)
         reasons = in_order([*self._of_node(missing), *of_checks])
-        reasons = diagnosed.with_diagnosis(reasons, diagnosis)
+        reasons = _with_diagnosis(reasons, diagnosis)
         start, duration = _times(self.results)
         skipped = self.checks.skipped
         status = worst(one.status for one in reasons)
@@ -444,3 +446,127 @@ def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
         for path in sorted((folder / FOLDER).glob("*.spack.lock")):
             found.setdefault(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
     return found
+
+
+#: The rules of slow values and of differences from the node model.
+OF_MISSES = frozenset(
+    {"reference", "peers", "at-times", "topology", "lost", "device-in-use", "host-busy", "varies"}
+)
+
+
+def _node_diagnosis(checks: Checks) -> Diagnosis | None:
+    """Return the diagnosis of a node; None if nothing was missed.
+
+    Several partitions measure the same hardware; the one with the most misses is diagnosed.
+    """
+    by_partition: dict[str, list[Attempt]] = {}
+    for (where, _, _), one in checks.outcomes.items():
+        by_partition.setdefault(where, []).append(one.attempts[-1])
+    every = (one for own in by_partition.values() for each in own for one in each.findings)
+    if not any(one.rule.name in OF_MISSES for one in every):
+        return None  # before the files of a healthy node are read
+    found = [(where, _diagnosed_session(own)) for where, own in by_partition.items()]
+    where, most = max(found, key=lambda one: len(one[1].misses))
+    if not most.misses:
+        return None
+    from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
+
+    told = diagnose(most, node_of(where, most.documents.values()))
+    there = checks.recorded[where].checks if where in checks.recorded else None
+    return None if told is None else _completed(told, most, there)
+
+
+def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
+    """Return the data of a node's session from one attempt of each check."""
+    from fabricheck.judge.diagnosis.evidence import Limits, Session  # a healthy node needs none
+
+    documents: dict[str, ResultDocument] = {}
+    limits: list[Limits] = []
+    misses: list[Miss] = []
+    for one in attempts:
+        document, case = one.document, one.case
+        if document is None or case is None:
+            continue
+        documents[one.check] = document
+        records = one.entry.metrics if one.entry is not None else {}
+        for metric, held in case.judged.items():
+            _, unit = case.values.get(metric, (None, "count"))
+            if unit != "count":
+                own = (held.reference, held.least, held.most)
+                limits.append(Limits(one.check, unit, *own, records.get(metric)))
+        misses += _misses(one, document, records)
+    return Session(documents, limits, misses)
+
+
+def _misses(
+    attempt: Attempt, document: ResultDocument, records: Mapping[str, MetricRecord]
+) -> Iterator[Miss]:
+    from fabricheck.judge.diagnosis.components import place_of
+    from fabricheck.judge.diagnosis.evidence import Miss
+
+    assert attempt.case is not None
+    places = {one["sentence"]: place_of(one) for one in document.get("differences") or ()}
+    for one in attempt.findings:
+        if one.rule.name in ("topology", "lost"):
+            place = places.get(one.sentence, (frozenset(), None))
+            yield Miss(attempt.check, one.metric or "", sentence=one.sentence, place=place)
+        elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
+            value, unit = attempt.case.values[metric]
+            limits, made = attempt.case.judged[metric], records.get(metric)
+            series = _decisive(made, document, value) if made is not None else ()
+            yield Miss(attempt.check, metric, value, limits.least, limits.most, unit, series)
+
+
+def _decisive(made: MetricRecord, document: ResultDocument, value: float) -> tuple[int, ...]:
+    """Return the indices of the series that decided a metric."""
+    own = {id(one) for one in made.decisive(document, value)}
+    return tuple(index for index in (made.decided or made.series)
+                 if id(document["series"][index]) in own)  # fmt: skip
+
+
+def _completed(told: Diagnosis, of_session: Session, there: Collection[str] | None) -> Diagnosis:
+    """Complete a diagnosis with the counters of its devices, without checks that cannot run here.
+
+    :param there: the checks that can; None where they are unknown.
+    """
+    missed = {one.check for one in of_session.misses}
+    documents = [one for check, one in of_session.documents.items() if check in missed]
+    degraded = [
+        one.model_copy(
+            update={
+                "causes": _causes(one, documents),
+                "next": [check for check in one.next if there is None or check in there],
+            }
+        )
+        for one in told.degraded
+    ]
+    return told.model_copy(update={"degraded": degraded})
+
+
+def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
+    devices = one.devices or None
+    every = (
+        cause
+        for document in documents
+        for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
+    )
+    return [cause.clause(address=False) for cause in state.merged(every)]
+
+
+def _with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[Finding]:
+    """Return the reasons of a node with its diagnosis before the first miss.
+
+    If nothing explains the misses, that is stated after them, unless the data is missing. Without a
+    node model, the misses themselves name all that is known.
+    """
+    places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
+    lacks = told is None or told.node_model is None or (told.lacking and not told.degraded)
+    # A device that is gone is its own explanation.
+    gone = all(reasons[place].rule.name == "lost" for place in places)
+    lacks = lacks or (told is not None and not told.degraded and gone)
+    if told is None or not places or lacks:
+        return list(reasons)
+    place = places[0] if told.degraded else places[-1] + 1
+    first = reasons[places[0] if told.degraded else places[-1]]
+    own = replace(finding("diagnosis", told.sentence), status=first.status)
+    return [*reasons[:place], own, *reasons[place:]]
