@@ -14,6 +14,7 @@ from fabricheck.papers.claims.groups import (
     Values,
     by_subject,
     combined,
+    group,
     measured,
 )
 from fabricheck.papers.claims.kinds import Limits, absent, at_least, at_most, level, order, ratio
@@ -162,6 +163,7 @@ def _two_passes(*, more: bool) -> Group:
     return Group(f"RCCL's times of two passes with {which} devices", choose, "collective", "each")
 
 
+@group("RCCL's collectives of two passes with two devices", "collective")
 def _with_two(observed: Observed) -> Values:
     times = _by_count(_rccl(observed))
     two = {name: times[name, 2] for name in TWO_PASSES if (name, 2) in times}
@@ -169,15 +171,10 @@ def _with_two(observed: Observed) -> Values:
     return by_subject(two)
 
 
-_WITH_TWO = Group("RCCL's collectives of two passes with two devices", _with_two, "collective")
-
-
+@group("twice the least latency of a copy", WHOLE)
 def _bound(observed: Observed) -> Values:
     least = measured(min(latencies(observed).values(), key=lambda one: one.value))
     return {WHOLE: combined(2 * least.value, least.unit, [least])}
-
-
-_BOUND = Group("twice the least latency of a copy", _bound, WHOLE)
 
 
 def _not_below_bound(observed: Observed) -> Finding:
@@ -295,7 +292,7 @@ CLAIMS = (
         rule=f"the least of their times is within a fifth of twice the node's own least latency; "
         f"the document has no number for close; {_SIZE}; it does not state that of this figure",
         requires=needs.tiers,
-        judge=ratio(_WITH_TWO.whole("least"), _BOUND, Limits(1.0, part=CLOSE)),
+        judge=ratio(_with_two.whole("least"), _bound, Limits(1.0, part=CLOSE)),
         experiments=("E7", "E11"),
         records=("paper-rccl-2thr", "paper-coll-size"),
     ),

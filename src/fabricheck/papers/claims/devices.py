@@ -38,6 +38,7 @@ from fabricheck.papers.claims.groups import (
     Values,
     by_subject,
     combined,
+    group,
     measured,
 )
 from fabricheck.papers.claims.kinds import (
@@ -108,6 +109,7 @@ def _two_levels(observed: Observed) -> Finding:
     )
 
 
+@group("copy-engine transfers over quad links of all sizes", "transfer")
 def _engine_scan(observed: Observed) -> Values:
     """Return the copies over quad links of every size."""
     node = needs.node(observed)
@@ -123,11 +125,6 @@ def _engine_scan(observed: Observed) -> Values:
     return {
         (*point.devices, point.bytes, index): measured(point) for index, point in enumerate(found)
     }
-
-
-_ENGINE_SCAN = Group(
-    "copy-engine transfers over quad links of all sizes", _engine_scan, "transfer"
-).whole("greatest")
 
 
 def _detours(group: Group, *, others: bool = False) -> Group:
@@ -152,6 +149,7 @@ _WIDE_LINKS = EVERY_COPY.where(
 )
 
 
+@group("copies of pairs whose widest path is not the shortest", "ordered pair")
 def _detour_copies(observed: Observed) -> Values:
     detours = _detours(EVERY_COPY).choose(observed)
     upper, lower = (
@@ -166,11 +164,7 @@ def _detour_copies(observed: Observed) -> Values:
     return detours
 
 
-_DETOUR_COPIES = Group(
-    "copies of pairs whose widest path is not the shortest", _detour_copies, "ordered pair"
-)
-
-
+@group("copies with HSA_ENABLE_PEER_SDMA=0 alone, over several links", "ordered pair")
 def _peer_switch(observed: Observed) -> Values:
     """Return the copies over several links with the switch of peers alone, if by kernel."""
     node = needs.node(observed)
@@ -189,11 +183,6 @@ def _peer_switch(observed: Observed) -> Values:
                 "HSA_ENABLE_PEER_SDMA=0; the document is about ROCm 5.7"
             )
     return by_subject(found)
-
-
-_PEER_SWITCH = Group(
-    "copies with HSA_ENABLE_PEER_SDMA=0 alone, over several links", _peer_switch, "ordered pair"
-)
 
 
 def _each(keep: Callable[[LinkClass], bool], name: str) -> Group:
@@ -221,6 +210,7 @@ def _all_at_once(observed: Observed, operation: str) -> Series:
     return max(needs.large(found, what, experiment), key=lambda one: one.bytes)
 
 
+@group("sums of every pair at the same time, of what links leave", "operation", "each")
 def _sums_of_links(observed: Observed) -> Values:
     found = {}
     for operation in ("read", "write"):
@@ -232,11 +222,7 @@ def _sums_of_links(observed: Observed) -> Values:
     return found
 
 
-_SUMS_OF_LINKS = Group(
-    "sums of every pair at the same time, of what links leave", _sums_of_links, "operation", "each"
-)
-
-
+@group("the sum by engine of every pair at the same time", WHOLE, "each")
 def _engine_sum(observed: Observed) -> Values:
     engine = _all_at_once(observed, "engine")
     if not engine.by_engines:
@@ -244,7 +230,6 @@ def _engine_sum(observed: Observed) -> Values:
     return {WHOLE: measured(engine)}
 
 
-_ENGINE_SUM = Group("the sum by engine of every pair at the same time", _engine_sum, WHOLE, "each")
 _KERNEL_SUMS = Group(
     "sums by kernel of every pair at the same time",
     lambda observed: {one: measured(_all_at_once(observed, one)) for one in ("read", "write")},
@@ -410,7 +395,7 @@ CLAIMS = (
         rule="over quad links no size of three or more, the largest of 16 MiB at least, is above "
         "50 GB/s, 2 % allowed, by which the paper's own values of that level differ",
         requires=needs.tiers,
-        judge=level((_ENGINE_SCAN, at_most("paper-p2p-bw-hi", part=LEVEL))),
+        judge=level((_engine_scan.whole("greatest"), at_most("paper-p2p-bw-hi", part=LEVEL))),
         experiments=("E7",),
         records=("paper-p2p-bw-hi",),
         built_in=_ENGINE,
@@ -425,7 +410,7 @@ CLAIMS = (
         "bandwidth of direct links of two and four, less 3 % at most, by which the paper's own "
         "values of that level differ",
         requires=needs.tiers,
-        judge=equal(_DETOUR_COPIES, _WIDE_LINKS.whole("median"), at_least(1.0, part=SAME_LEVEL)),
+        judge=equal(_detour_copies, _WIDE_LINKS.whole("median"), at_least(1.0, part=SAME_LEVEL)),
         experiments=("E7",),
         records=("paper-p2p-bw-3hop",),
         built_in="transfers between devices take the widest path",
@@ -452,7 +437,7 @@ CLAIMS = (
         "engine, the intervals apart; of ROCm 5.7, the document's, and 6.0: older ones do not have "
         "the variable, and from 6.1 on several engines that share a copy do not ask for it",
         requires=needs.tiers,
-        judge=order(_PEER_SWITCH, COPIES),
+        judge=order(_peer_switch, COPIES),
         experiments=("E7",),
         built_in="the simulated runtime reads the variable as the version of ROCm does",
     ),
@@ -634,7 +619,7 @@ CLAIMS = (
         rule="the sum of reads, and that of writes, by kernel of every ordered pair at the same "
         "time is within 25 % of what the links leave the slowest pair, times the pairs: pairs "
         "that share a link need not share it evenly",
-        judge=level((_SUMS_OF_LINKS, Limits(100.0, points=25.0))),
+        judge=level((_sums_of_links, Limits(100.0, points=25.0))),
         experiments=("E8",),
         built_in="simulated transfers that share a link share it evenly",
     ),
@@ -645,7 +630,7 @@ CLAIMS = (
         where="GPU-to-GPU communication options",
         rule="the sums of reads and of writes by kernel of every ordered pair at the same time are "
         "2 % above that of copy-engine transfers, beyond the noise",
-        judge=order(_KERNEL_SUMS, _ENGINE_SUM, times=1 / (1 - 0.02)),
+        judge=order(_KERNEL_SUMS, _engine_sum, times=1 / (1 - 0.02)),
         experiments=("E7", "E8"),
     ),
     Claim(

@@ -238,6 +238,13 @@ class Group:
         return [*standing.numbers(f"{self.name}, {self.statistic}"), *each]
 
 
+def group(
+    name: str, each: str = "device", statistic: str = "median"
+) -> Callable[[Callable[[Observed], Values]], Group]:
+    """Make a group of a function that chooses its values."""
+    return lambda choose: Group(name, choose, each, statistic)
+
+
 @dataclass(frozen=True)
 class Peak:
     """The peak that a rate is compared with: its name, and how to find it for a subject."""

@@ -17,6 +17,7 @@ from fabricheck.papers.claims.groups import (
     by_subject,
     combined,
     curves,
+    group,
     measured,
     pairs,
     series,
@@ -131,6 +132,7 @@ def _trip(size: int | None, least: int = 0) -> Group:
     return Group(f"copies of {what} of pageable memory there and back", choose, WHOLE)
 
 
+@group("copies of pageable memory there and back", "size")
 def _large_trips(observed: Observed) -> Values:
     trips = {size: one for size, one in _trips(observed).items() if size >= 128 * MIB}
     if len(trips) < 2 or max(trips) < 512 * MIB:
@@ -140,15 +142,13 @@ def _large_trips(observed: Observed) -> Values:
     return trips
 
 
-_LARGE_TRIPS = Group("copies of pageable memory there and back", _large_trips, "size")
-
-
 def _by_size(observed: Observed, name: str, fields: dict[str, Any]) -> Values:
     """Return the series by size of the device with the most sizes."""
     found = needs.some(observed.select(**fields), name, fields["experiment"])
     return by_subject(max(curves(found).values(), key=len))
 
 
+@group("the greatest drop of pageable memory to a larger size", WHOLE)
 def _drop(observed: Observed) -> Values:
     """Return by how much a larger size of the paper's figure 3 is below a smaller one at most."""
     found = _by_size(observed, _TO_DEVICE, _copying("h2d", "pageable"))
@@ -161,9 +161,6 @@ def _drop(observed: Observed) -> Values:
         for smaller in points[:index]
     ]
     return {WHOLE: STATISTICS["greatest"](drops)}
-
-
-_DROP = Group("the greatest drop of pageable memory to a larger size", _drop, WHOLE)
 
 
 def _over_sizes(*, zero_copy: bool, beyond: bool) -> Group:
@@ -301,7 +298,7 @@ CLAIMS = (
         rule="somewhere from 4 KiB to 1 GiB a larger size has at least 5 % less than a smaller "
         "one, beyond the intervals: the document prints no value, and its figure hides less",
         requires=needs.devices,
-        judge=level((_DROP, at_least(5.0))),
+        judge=level((_drop, at_least(5.0))),
         experiments=("E2",),
         rests_on=("simulation.pageable_pin_us",),
     ),
@@ -340,7 +337,7 @@ CLAIMS = (
         rule="there and back, all sizes from 128 MiB on, to 512 MiB at least, are within 2 % of "
         "the first, noise counting for it: published values to 32 GiB differ by 0.13 %",
         requires=needs.devices,
-        judge=equal(_LARGE_TRIPS, _LARGE_TRIPS.whole("first"), Limits(1.0, part=0.02)),
+        judge=equal(_large_trips, _large_trips.whole("first"), Limits(1.0, part=0.02)),
         experiments=("E2",),
         records=("epicure-lumi-single-full", "epicure-lumi-size-32GiB"),
         built_in="a large copy takes a fixed start and its bytes over a constant rate",

@@ -12,6 +12,7 @@ from fabricheck.papers.claims.groups import (
     by_subject,
     combined,
     curves,
+    group,
     series,
 )
 from fabricheck.papers.claims.kinds import Limits, at_least, at_most, equal, level, order
@@ -48,6 +49,7 @@ def _scan(observed: Observed) -> dict[int | None, dict[int, Series]]:
     return curves((one for one in found if one.device == first), lambda one: one.block_size)
 
 
+@group("the smallest array that saturates the memory with triad", WHOLE)
 def _saturated(observed: Observed) -> Values:
     """Return the smallest array from which on triad has about the rate of its largest one."""
     wanted = value("jsc-sat-size")
@@ -59,9 +61,6 @@ def _saturated(observed: Observed) -> Values:
     below = [size for size in sizes if sizes[size].high < SATURATED * plateau.low]
     size = min(one for one in sizes if one > max(below, default=0))
     return {WHOLE: combined(size, "B", [sizes[size], plateau])}
-
-
-_SATURATED = Group("the smallest array that saturates the memory with triad", _saturated, WHOLE)
 
 
 def _blocks(observed: Observed) -> Values:
@@ -90,6 +89,7 @@ _GOOD_BLOCK = Group(
 )
 
 
+@group("STREAM of every kernel and block size", "kernel")
 def _kernels(observed: Observed) -> Values:
     """Return every kernel of large arrays by device, operation, size and block size."""
     found = {
@@ -106,8 +106,6 @@ def _kernels(observed: Observed) -> Values:
         )
     return by_subject(found)
 
-
-_KERNELS = Group("STREAM of every kernel and block size", _kernels, "kernel").part_of(MEMORY)
 
 CLAIMS = (
     Claim(
@@ -178,7 +176,7 @@ CLAIMS = (
         "32 to 128 MiB: about 64 MiB is one step of doubled sizes either way, and 5 % is what a "
         "linear plot shows",
         requires=needs.packages_of_two,
-        judge=level((_SATURATED, Limits("jsc-sat-size", factor=2.0))),
+        judge=level((_saturated, Limits("jsc-sat-size", factor=2.0))),
         experiments=("E1",),
         records=("jsc-sat-size",),
     ),
@@ -205,8 +203,8 @@ CLAIMS = (
         "that of one device",
         requires=needs.packages_of_two,
         judge=level(
-            (_KERNELS.whole("least"), at_least("jsc-block-util-lo", points=2.0)),
-            (_KERNELS.whole("greatest"), at_most("jsc-block-util-hi", points=2.0)),
+            (_kernels.part_of(MEMORY).whole("least"), at_least("jsc-block-util-lo", points=2.0)),
+            (_kernels.part_of(MEMORY).whole("greatest"), at_most("jsc-block-util-hi", points=2.0)),
         ),
         experiments=("E1",),
         records=("jsc-block-util-lo", "jsc-block-util-hi"),

@@ -28,6 +28,7 @@ from fabricheck.papers.claims.groups import (
     Values,
     by_subject,
     combined,
+    group,
 )
 from fabricheck.papers.claims.kinds import (
     Limits,
@@ -92,18 +93,11 @@ def messages(*, engine: bool | None, size: int) -> Group:
     )
 
 
+@group("messages with the engine, over several links among them", "ordered pair", "each")
 def _engine_messages(observed: Observed) -> Values:
     values = messages(engine=True, size=PAPER).choose(observed)
     wide(messages(engine=True, size=PAPER), "E9").choose(observed)
     return values
-
-
-_ENGINE_MESSAGES = Group(
-    "messages with the engine, over several links among them",
-    _engine_messages,
-    "ordered pair",
-    "each",
-)
 
 
 def _alike(*, engine: bool) -> Group:
@@ -158,6 +152,7 @@ def _indirect(
     return found
 
 
+@group("messages from device 0 to others than neighbours, relative to neighbours", "width", "each")
 def _non_neighbours(observed: Observed) -> Values:
     found: dict[str, Value] = {}
     for engine in (True, False):
@@ -172,20 +167,12 @@ def _non_neighbours(observed: Observed) -> Values:
     return found
 
 
+@group("messages over two hops, relative to one", "width", "each")
 def _two_hops(observed: Observed) -> Values:
     found = _indirect(observed, False, LAB, hops=2)
     if not found:
         raise NotTestable("the session has no messages of neighbours and over two hops (E9)")
     return found
-
-
-_NON_NEIGHBOURS = Group(
-    "messages from device 0 to others than neighbours, relative to neighbours",
-    _non_neighbours,
-    "width",
-    "each",
-)
-_TWO_HOPS = Group("messages over two hops, relative to one", _two_hops, "width", "each")
 
 
 def _parts(group: Group, *, direct: bool) -> Group:
@@ -268,7 +255,7 @@ CLAIMS = (
         rule="no pair is above 50 GB/s, 1 % allowed, by which the paper's own copies of that level "
         "are above it; pairs of several links are among them",
         requires=needs.tiers,
-        judge=level((_ENGINE_MESSAGES, at_most("paper-mpi-sdma-ceiling", part=0.01))),
+        judge=level((_engine_messages, at_most("paper-mpi-sdma-ceiling", part=0.01))),
         experiments=("E9",),
         records=(
             "paper-mpi-sdma-ceiling",
@@ -331,7 +318,7 @@ CLAIMS = (
         "no number, and tells 10 % as a difference; of 1 GiB, its size; smaller ones that lack "
         "more decide nothing (mpi-two-hops-slower is of 16 MiB)",
         requires=needs.tiers,
-        judge=level((_NON_NEIGHBOURS, Limits(-5.0, 5.0)), size=PAPER),
+        judge=level((_non_neighbours, Limits(-5.0, 5.0)), size=PAPER),
         experiments=("E9",),
         built_in="a path of several hops is as fast as its narrowest hop",
     ),
@@ -343,7 +330,7 @@ CLAIMS = (
         rule="of each width the median of pairs over two hops is 2.5 to 15 % below that of direct "
         "ones; the document's own are 5.3 to 10.2 %; of 16 MiB, its size, where the session has it",
         requires=needs.tiers,
-        judge=level((_TWO_HOPS, Limits(-15.0, -2.5))),
+        judge=level((_two_hops, Limits(-15.0, -2.5))),
         experiments=("E9",),
         records=(
             "lab-osubw-sdma0-02",

@@ -9,7 +9,15 @@ from fabricheck.core.amounts import about
 from fabricheck.core.vocabulary import OF_HOST, Transport
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import needs
-from fabricheck.papers.claims.groups import STATISTICS, Group, Peak, Value, Values, by_subject
+from fabricheck.papers.claims.groups import (
+    STATISTICS,
+    Group,
+    Peak,
+    Value,
+    Values,
+    by_subject,
+    group,
+)
 from fabricheck.papers.claims.kinds import Limits, absent, at_least, at_most, level, quotient, ratio
 from fabricheck.papers.claims.model import Claim, NotTestable
 from fabricheck.papers.claims.published import value
@@ -108,6 +116,7 @@ def _node_rates(*, host: bool) -> Group:
     )
 
 
+@group("latencies between nodes by distance", "distance", "each")
 def _by_distance(observed: Observed) -> Values:
     """Return the median latency of each distance."""
     found: dict[str, list[Value]] = {}
@@ -121,11 +130,10 @@ def _by_distance(observed: Observed) -> Values:
     return {distance: STATISTICS["median"](some) for distance, some in found.items()}
 
 
-_LATENCIES = Group("latencies between nodes by distance", _by_distance, "distance", "each")
-
 _BY_KERNEL = "messages between nodes that went by the kernel's network stack, as counters show"
 
 
+@group(_BY_KERNEL, "message")
 def _by_tcp(observed: Observed) -> Values:
     """Return by its place the messages that went by the kernel's stack past the NICs' drivers."""
     found = [
@@ -136,8 +144,6 @@ def _by_tcp(observed: Observed) -> Values:
     needs.some(found, f"{_BY_KERNEL}, of 1 MiB or more of one pair of ranks", "E17")
     return by_subject(dict(enumerate(found)))
 
-
-_BY_TCP = Group(_BY_KERNEL, _by_tcp, "message")
 
 CLAIMS = (
     Claim(
@@ -226,8 +232,8 @@ CLAIMS = (
         "less than 30 % of the shortest",
         requires=_MI250X_NICS,
         judge=ratio(
-            _LATENCIES.whole("greatest"),
-            _LATENCIES.whole("least"),
+            _by_distance.whole("greatest"),
+            _by_distance.whole("least"),
             at_most(lambda: 1 + value("desensi-lumi-placement-lat") / 100),
         ),
         experiments=("E17",),
@@ -244,7 +250,7 @@ CLAIMS = (
         requires=_ANY_NICS,
         judge=level(
             (
-                _BY_TCP.part_of(NIC).whole("greatest"),
+                _by_tcp.part_of(NIC).whole("greatest"),
                 at_most(quotient("cscsdocs-tcp-bw-hh", "lumi-nic", 100), points=1.5),
             )
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from fabricheck.papers.claims import needs
-from fabricheck.papers.claims.groups import Group, Values, by_subject, combined, pairs
+from fabricheck.papers.claims.groups import Group, Values, by_subject, combined, group, pairs
 from fabricheck.papers.claims.host import PAGEABLE as ALONE
 from fabricheck.papers.claims.kinds import (
     Judge,
@@ -109,15 +109,13 @@ HALF_RANKS = _ranks("half_right", "for each package, near it")
 HALF_ROTATED = _ranks("half_rotated", "with their memory on other packages' domains")
 
 
+@group("what a rank loses on other domains beyond the noise", "rank", "mean")
 def _losses(observed: Observed) -> Values:
     both_placements = pairs(observed, HALF_RANKS, HALF_ROTATED)
     return {
         rank: combined(100 * (1 - wrong.high / right.low), "percent", (right, wrong))
         for rank, (right, wrong) in both_placements.items()
     }
-
-
-_LOSSES = Group("what a rank loses on other domains beyond the noise", _losses, "rank", "mean")
 
 
 def _gain(end: Callable[[Iterable[float]], float]) -> Callable[[], float]:
@@ -289,8 +287,8 @@ CLAIMS = (
         "and 0.7 %, 12.5 and 12.7 %",
         requires=needs.own_domains,
         judge=level(
-            (_LOSSES.whole("greatest"), at_least(100 * SOME_LOSS)),
-            (_LOSSES.whole("least"), at_most(100 * SOME_LOSS)),
+            (_losses.whole("greatest"), at_least(100 * SOME_LOSS)),
+            (_losses.whole("least"), at_most(100 * SOME_LOSS)),
         ),
         experiments=("E6",),
         records=(*HALF, *HALF_WRONG),
