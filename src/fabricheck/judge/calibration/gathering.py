@@ -146,7 +146,7 @@ class Run:
     node: its name in the scheduler, else the hostname; records do not contain it. overlay: the
     change to a simulated node. group: the node's letter in the record. number: counts from 1 in
     order of time. devices: the unique ids. values: by check and metric. documents: the parts in
-    `KEPT` of each document.
+    `KEPT` of each document. left_out: whether the user left the node out.
     """
 
     session: Session
@@ -159,6 +159,7 @@ class Run:
     values: dict[str, dict[str, Value]] = field(default_factory=dict)
     unused: list[Unused] = field(default_factory=list)
     documents: list[Mapping[str, Any]] = field(default_factory=list)
+    left_out: bool = False
 
     @property
     def clock(self) -> Clock:
@@ -185,7 +186,7 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
         if run.node in without and run.values:
             said = f"{run.session.id}: node {run.node} was left out."
             run.unused += [Unused(check, "left out", said) for check in run.values]
-            run.values = {}
+            run.values, run.left_out = {}, True
 
 
 def refuse_impossible(runs: Sequence[Run]) -> None:
@@ -259,7 +260,7 @@ def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
     """Return, by check and metric, the numbers of the sessions that lack it."""
-    runs = [run for run in runs if not any(one.reason == "left out" for one in run.unused)]
+    runs = [run for run in runs if not run.left_out]
     every = {
         (check, metric) for run in runs for check in run.values for metric in run.values[check]
     }
