@@ -9,13 +9,15 @@ from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration import changes, noise, record
 from fabricheck.judge.calibration.gathering import gather
+from fabricheck.references import dry_run
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
-from fabricheck.rfm import listing
 from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "local:sim-mi250x"
+
+ASK = dry_run.ask
 
 STREAM = """\
 stream_local:
@@ -41,10 +43,14 @@ p2p_engine:
 """
 
 
+@pytest.fixture(scope="module")
+def of_this_machine():
+    return dry_run.ask(PARTITION, [ROOT / "reframe_checks"])
+
+
 @pytest.fixture(autouse=True)
-def _few_checks(monkeypatch):
-    """The checks of one folder are asked, not all."""
-    monkeypatch.setattr(changes, "checks_folders", lambda: [ROOT / "reframe_checks" / "stream"])
+def _asked_once(monkeypatch, of_this_machine):
+    monkeypatch.setattr(dry_run, "ask", lambda *_: of_this_machine)
 
 
 @pytest.fixture
@@ -150,7 +156,11 @@ def test_what_can_not_be_transferred(calibrated, folder):
 
 @pytest.fixture(scope="module")
 def of_lumi():
-    return listing.independent("lumi:gpu", [ROOT / "reframe_checks"], ROOT / "reference_values")
+    told = ASK("lumi:gpu", [ROOT / "reframe_checks"], ROOT / "reference_values")
+    return {
+        one.check: [name for name, about in one.metrics.items() if about["independent"]]
+        for one in told
+    }
 
 
 @pytest.mark.parametrize(
@@ -180,11 +190,6 @@ def of_lumi():
 )
 def test_metrics_that_depend_on_the_number_of_devices(of_lumi, check, metric, expected):
     assert (metric in of_lumi[check]) is expected
-
-
-def test_a_partition_whose_checks_cannot_be_asked():
-    with pytest.raises(NotFoundError, match="No site has the partition lumi:none"):
-        listing.independent("lumi:none", [], ROOT)
 
 
 def test_the_noise_of_a_check_by_hand(tmp_path):

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+import site_checks
 from fabricheck.core.checkout import ROOT
 from fabricheck.references.entries import plain
 from fabricheck.results.document import load
 from fabricheck.results.metric_records import is_at_times, reached
 from fabricheck.results.series import device_pair
-from fabricheck.rfm import listing, metrics, relative
+from fabricheck.rfm import metrics, relative
 
 OUTPUTS = ROOT / "tests" / "outputs"
 SIMULATED = OUTPUTS / "simulated-mi250x"
@@ -233,7 +234,9 @@ def judged(partition: str) -> Iterator[Judged]:
 @contextmanager
 def checks_of(partition: str) -> Iterator[Iterator[Any]]:
     """Give the checks of a partition as they are set up there, but for those of absent tools."""
-    with listing.set_up(partition, [ROOT / "reframe_checks"], ROOT / "reference_values") as checks:
+    with site_checks.set_up(
+        partition, [ROOT / "reframe_checks"], ROOT / "reference_values"
+    ) as checks:
         yield (check for check in checks if hasattr(check, "entries"))
 
 

@@ -9,9 +9,10 @@ from random import Random
 import drawn
 import pytest
 
+import site_checks
 from fabricheck.core import page_block, yaml_files
 from fabricheck.core.checkout import ROOT
-from fabricheck.rfm import listing, relative
+from fabricheck.rfm import relative
 
 PAGE = ROOT / "docs" / "limits.md"
 DEVICE, PAIR = 3, [1, 0]
@@ -138,7 +139,7 @@ def test_a_reference_that_a_file_states_comes_before_the_rule(tmp_path):
     own = {"triad_alike": [100, -0.2, None, "%"]}
     content["stream_local"]["lumi"] = content["stream_local"]["lumi"] | own
     (tmp_path / "stream.yaml").write_text(json.dumps(content))
-    with listing.set_up("lumi:gpu", [ROOT / "reframe_checks" / "stream"], tmp_path) as checks:
+    with site_checks.set_up("lumi:gpu", [ROOT / "reframe_checks" / "stream"], tmp_path) as checks:
         [check] = [one for one in checks if type(one).__name__ == "stream_local"]
     assert list(check.entries["triad_alike"]) == [100, -0.2, None, "%"]
     assert "triad_alike" not in check.rules_used and "copy_alike" in check.rules_used

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import site_checks
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
@@ -27,7 +28,6 @@ from fabricheck.references.origin import Origin, follow, load, read, record_name
 from fabricheck.references.published import ACCEPTANCE, FILE, MACHINES, THRESHOLD, Record
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
-from fabricheck.rfm import listing
 from fabricheck.site import clusters, partitions, sites, this_machine
 from repeated_sessions import several
 
@@ -103,7 +103,13 @@ def published_tolerances() -> dict[str, tuple[float | None, float | None]]:
 
 @functools.cache
 def independent(partition: str) -> dict[str, frozenset[str]]:
-    return listing.independent(partition, coverage.checks_folders(), FOLDER)
+    with site_checks.set_up(partition, coverage.checks_folders(), FOLDER) as checks:
+        return {
+            type(check).__name__: frozenset(
+                one.name for one in check.expected_metrics() if one.independent
+            )
+            for check in checks
+        }
 
 
 def limited() -> Iterator[tuple[str, str, str, list]]:

@@ -7,9 +7,9 @@ from itertools import permutations
 
 import pytest
 
+import site_checks
 from fabricheck.core.checkout import ROOT
 from fabricheck.node import load
-from fabricheck.rfm import listing
 from fabricheck.rfm.pairs import peers_of_the_first
 
 
@@ -41,7 +41,7 @@ def test_without_direct_links_every_class_counts():
 def test_osu_measures_each_pair_once_and_compares_its_data_once(monkeypatch):
     monkeypatch.setenv("FABRICHECK_SIM_OSU", "/osu")
     folders = [ROOT / "reframe_checks" / "osu"], ROOT / "reference_values"
-    with listing.set_up("local:sim-mi250x", *folders) as checks:
+    with site_checks.set_up("local:sim-mi250x", *folders) as checks:
         launches = {type(one).__name__: one.plan().launches for one in checks}
     for check, programs, pairs in (
         ("osu_device_0", ("osu_bw", "osu_latency"), [(0, other) for other in range(1, 8)]),

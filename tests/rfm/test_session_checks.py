@@ -9,11 +9,11 @@ import yaml
 from reframe.core.runtime import temp_runtime
 
 import factories
+import site_checks
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
-from fabricheck.rfm import guard, listing, seams
+from fabricheck.rfm import guard, seams
 from fabricheck.rfm.findings import NicLoopbackCheck
 from fabricheck.site import partitions, sets, sites
 from site_dry_runs import H200_TOOLS
@@ -59,9 +59,11 @@ def test_no_check_vanishes_from_a_shipped_site(tmp_path, monkeypatch, single_mac
         site = sites.read(file)
         for system in site["systems"]:
             settings = tmp_path / f"{system['name']}.yaml"
-            settings.write_text(yaml.safe_dump(listing._plain(system, site["environments"])))
+            settings.write_text(
+                yaml.safe_dump(site_checks.settings_of(system, site["environments"]))
+            )
             with temp_runtime(str(settings), system["name"], {"systems/prefix": str(tmp_path)}):
-                loaded = loaded or listing._loaded([ROOT / "reframe_checks"])
+                loaded = loaded or site_checks.load([ROOT / "reframe_checks"])
                 for case in seams.test_cases(loaded):
                     own = found.setdefault(case.partition.fullname, {})
                     own[type(case.check).__name__] = case.check.tags
@@ -75,17 +77,6 @@ def test_no_check_vanishes_from_a_shipped_site(tmp_path, monkeypatch, single_mac
         experiments = {tag for tags in own.values() for tag in tags} & partitions.IMPLIED.keys()
         implied = {one for one, names in every.items() if where in {n.split()[0] for n in names}}
         assert experiments == implied, where
-
-
-@pytest.mark.parametrize("text", ["import reframe, nothing_of_that_name", "class A("])
-def test_a_check_that_cannot_be_loaded_is_not_left_out(tmp_path, text):
-    """ReFrame would only warn."""
-    (tmp_path / "broken.py").write_text(text)
-    with (
-        pytest.raises(InvalidInputError, match=r"The checks cannot be loaded: .*broken\.py"),
-        listing.set_up("local:host", [tmp_path / "broken.py"], ROOT / "reference_values"),
-    ):
-        pass
 
 
 def test_a_record_that_cannot_be_read_is_named_and_loses_no_result(results_folder):

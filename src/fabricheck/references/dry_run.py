@@ -16,6 +16,7 @@ from typing import Any
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.vocabulary import ENV_METRICS, ENV_RESULTS
+from fabricheck.references.published import PREFIX_VARIABLE
 
 SETTINGS = ROOT / "config" / "settings.py"
 
@@ -29,8 +30,9 @@ _COLOUR = re.compile(r"\x1b\[\d*m")
 
 @dataclass(frozen=True)
 class Told:
-    """What a check reported about itself; for each metric its ``unit`` and ``entry``, None without
-    one. metrics: empty if the check failed before it listed any.
+    """What a check reported about itself; for each metric its ``unit``, ``entry`` (None without
+    one), ``rule`` and ``independent``, whether it means the same on any number of devices. metrics:
+    empty if the check failed before it listed any.
 
     limit_s: the time limit of its program, in s. predicted_s: the predicted time of its job, in s,
     and not_predicted why there is none.
@@ -46,11 +48,12 @@ class Told:
     not_predicted: str = ""
 
 
-def ask(system: str, checks: Sequence[Path]) -> list[Told]:
+def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> list[Told]:
     """Return what the checks report, in ReFrame's order.
 
     :param system: as ReFrame's option: a system, or ``system:partition``; empty for this machine's.
     :param checks: the folders of checks.
+    :param references: the folder of reference files; by default the session's.
     :raises NotFoundError: when there are no checks.
     :raises InvalidInputError: when no check reported anything, with ReFrame's reason.
     """
@@ -65,6 +68,8 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
             ENV_RESULTS: folder,
             ENV_METRICS: str(file),
         }
+        if references is not None:
+            environment[PREFIX_VARIABLE] = str(references)
         command = [str(Path(sys.executable).with_name("reframe"))]
         command += [*([f"--system={system}"] if system else []), "--dry-run"]
         for one in checks:

@@ -297,6 +297,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             "metrics": {
                 one.name: {
                     "unit": one.unit,
+                    "independent": one.independent,
                     "entry": entries.plain(self.entries.get(one.name)),
                     "rule": self.rules_used[one.name].why if one.name in self.rules_used else None,
                 }

@@ -208,19 +208,6 @@ def leave_no_result() -> None:
     _needed("reframe.core.logging", "getperflogger", purpose)(None).logger.handlers.clear()
 
 
-def load_checks(paths: Sequence[str]) -> list[Any]:
-    """Return the checks in some folders; one that cannot be loaded is an error, not a warning."""
-    purpose = "list the checks of a site"
-    loader = _needed("reframe.frontend.loader", "RegressionCheckLoader", purpose)
-    logger = _logger()
-    before = _attribute(logger, "warn_as_error", purpose)
-    logger.warn_as_error = True
-    try:
-        return list(loader(list(paths), recurse=True).load_all())
-    finally:
-        logger.warn_as_error = before
-
-
 def test_cases(checks: Any) -> list[Any]:
     """Return all test cases of checks, as the front end makes them before any selection."""
     purpose = "know which checks could be selected"

@@ -14,6 +14,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.calibration.record import text
 from fabricheck.judge.calibration.rule import CEILINGS
 from fabricheck.judge.coverage import checks_folders
+from fabricheck.references import dry_run
 from fabricheck.references.calibrated import (
     FOLDER,
     TRANSFERS,
@@ -282,10 +283,10 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             f"{file_of(folder, partition)}: {partition} has its own calibration, which values "
             f"measured on {like} do not replace."
         )
-    # Imported here because it loads ReFrame's front end.
-    from fabricheck.rfm import listing
-
-    independent = listing.independent(like, checks_folders(), folder)
+    independent = {
+        told.check: {name for name, about in told.metrics.items() if about["independent"]}
+        for told in dry_run.ask(like, checks_folders(), folder)
+    }
     taken: dict[str, list[str]] = {}
     changes: list[Change] = []
     notes: list[str] = []

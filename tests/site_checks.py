@@ -1,7 +1,4 @@
-"""The checks of a partition, which may belong to another machine, set up as in a session.
-
-Nothing is started.
-"""
+"""The checks of any site's partition, set up here as in a session, without starting anything."""
 
 from __future__ import annotations
 
@@ -15,31 +12,14 @@ from unittest import mock
 
 import yaml
 from reframe.core.exceptions import ReframeError, SkipTestError
+from reframe.core.logging import getlogger
 from reframe.core.runtime import temp_runtime
+from reframe.frontend.loader import RegressionCheckLoader
 
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.references.published import PREFIX_VARIABLE
 from fabricheck.rfm import seams
 from fabricheck.site import sets, sites
-
-
-def independent(
-    partition: str, checks: Sequence[Path], references: Path
-) -> dict[str, frozenset[str]]:
-    """Return by check the metrics that do not depend on the number of devices.
-
-    :param partition: the partition of the metrics.
-    :param checks, references: as in `set_up`.
-    :raises NotFoundError: when no site has the partition.
-    :raises InvalidInputError: when a check cannot be loaded.
-    """
-    with set_up(partition, checks, references) as found:
-        return {
-            type(check).__name__: frozenset(
-                one.name for one in check.expected_metrics() if one.independent
-            )
-            for check in found
-        }
 
 
 @contextmanager
@@ -49,7 +29,6 @@ def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator
     :param checks: the folders of checks.
     :param references: the folder of the reference files.
     :raises NotFoundError: when no site has the partition.
-    :raises InvalidInputError: when a check cannot be loaded.
     """
     system, environments = _site_of(partition)
     seams.leave_out_ignored_warnings()
@@ -58,9 +37,9 @@ def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator
         mock.patch.dict(os.environ, {PREFIX_VARIABLE: str(references)}),
     ):
         settings = Path(folder) / "settings.yaml"
-        settings.write_text(yaml.safe_dump(_plain(system, environments)))
+        settings.write_text(yaml.safe_dump(settings_of(system, environments)))
         with temp_runtime(str(settings), system["name"], {"systems/prefix": folder}):
-            yield _of(partition, _loaded(checks))
+            yield _of(partition, load(checks))
 
 
 def _site_of(partition: str) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
@@ -72,12 +51,14 @@ def _site_of(partition: str) -> tuple[Mapping[str, Any], Sequence[Mapping[str, A
     raise NotFoundError(f"No site has the partition {partition}.")
 
 
-def _loaded(checks: Sequence[Path]) -> list[Any]:
+def load(folders: Sequence[Path]) -> list[Any]:
+    """Load the checks in some folders; one that cannot be loaded is an error, not a warning."""
+    logger = getlogger()
+    before, logger.warn_as_error = logger.warn_as_error, True
     try:
-        return seams.load_checks([str(one) for one in checks])
-    except (ReframeError, SyntaxError, UnicodeError) as error:
-        why = str(error).partition(" (rerun with")[0]
-        raise InvalidInputError(f"The checks cannot be loaded: {why}.") from None
+        return list(RegressionCheckLoader([str(one) for one in folders], recurse=True).load_all())
+    finally:
+        logger.warn_as_error = before
 
 
 def _of(partition: str, checks: Sequence[Any]) -> Iterator[Any]:
@@ -96,7 +77,9 @@ def _of(partition: str, checks: Sequence[Any]) -> Iterator[Any]:
             yield case.check
 
 
-def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def settings_of(
+    system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the settings of a system, with a launcher that any machine has."""
     partitions = [
         {
