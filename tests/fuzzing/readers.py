@@ -139,7 +139,7 @@ def _nccl() -> Reader:
                 buffers="device", facts="x", launches=[launch],
                 network="Socket" if nodes > 1 else None,
             )  # fmt: skip
-            found = benchmarks.read(plan, launch, text_of(path), facts)
+            found = plan.benchmark.read(plan, launch, text_of(path), facts)
             # That of the library is made of the number of its code.
             values: dict[Any, Any] = {
                 ("version", key): one for key, one in found.versions.items() if key != "rccl"

@@ -158,7 +158,7 @@ def test_outputs_of_tools_give_the_documents_beside_them_again(check, launches):
     found = []
     for one in asked.launches:
         text = (folder / f"{one.name}.out").read_text()
-        found += benchmarks.read(asked, one, text, facts).series
+        found += asked.benchmark.read(asked, one, text, facts).series
     assert found and found == document["series"]
 
 

@@ -254,11 +254,6 @@ class NodeModel:
             )
         return self.devices[index]
 
-    def shortest_path(self, source: int, destination: int) -> Path:
-        """Return the devices of the path with the fewest hops; empty where there is none."""
-        self._pair(source, destination)
-        return paths.shortest_path(self.link_counts, source, destination)
-
     def widest_path(self, source: int, destination: int) -> Path:
         """Return the path with most links at its narrowest hop, then with the fewest hops."""
         self._pair(source, destination)

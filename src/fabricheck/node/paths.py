@@ -93,16 +93,12 @@ def widest_path(links: Mapping[Pair, int], source: int, destination: int) -> Pat
     return ()
 
 
-def width(links: Mapping[Pair, int], path: Path) -> int:
-    """Return the links at the narrowest hop of a path."""
-    return min(links[(min(hop), max(hop))] for hop in pairwise(path))
-
-
 def link_class(links: Mapping[Pair, int], path: Path, *, switched: bool = False) -> LinkClass:
     """Return the link class of a path; the links through a switch make it a *switched* one."""
     if not path:
         return LinkClass(0, 0)
-    return LinkClass(width(links, path), len(path) - 1, switched)
+    narrowest = min(links[(min(hop), max(hop))] for hop in pairwise(path))
+    return LinkClass(narrowest, len(path) - 1, switched)
 
 
 def hop_matrix(links: Mapping[Pair, int], devices: int) -> Matrix:

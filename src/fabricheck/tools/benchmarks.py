@@ -92,9 +92,11 @@ class Benchmark:
     name: in result documents, and among the features of environments. extra: the partition extra
     with the tool's settings there. The environment extra with the folder of its programs has the
     suffix ``_folder``, and ``folder`` describes that folder. path: the file of a program in that
-    folder. operations: those of the series, by program. read: makes series of a launch's output,
-    see `read`: for each row, `series_of` its `fields_of`. engine: what moves the data. pairs: its
-    programs of two ranks (E9), and at_once those of several pairs at the same time; all others are
+    folder. operations: those of the series, by program. read: makes series of a launch's output
+    with a document of the same node: for each row, `series_of` its `fields_of`; its errors are
+    those of the parser, and of a run with other devices or another version than required. engine:
+    what moves the data. pairs: its programs of two ranks (E9), and at_once those of several pairs
+    at the same time; all others are
     collectives. collectives: the experiment of these. verifies_apart: whether it compares data in
     separate launches.
     """
@@ -209,16 +211,6 @@ class Plan(StrictModel):
             if tool.verifies_apart and not one.verifies and one.measured not in verified:
                 raise ValueError(f"no launch verifies what {one.name} measures")
         return self
-
-
-def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
-    """Read the output of one launch.
-
-    :param facts: a document of the same node: its devices and caches.
-    :raises FabricheckError: as the parsers do, and when a run used other devices or another version
-        than required.
-    """
-    return plan.benchmark.read(plan, launch, text, facts)
 
 
 def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:

@@ -40,8 +40,7 @@ from fabricheck.tools.runner import (
     text_of,
     worst,
 )
-from fabricheck.tools.topology.host import describe_host
-from fabricheck.tools.topology.recording import now
+from fabricheck.tools.topology.recording import empty, now
 
 #: Libraries that contain an MPI: MPICH and its derivatives, Open MPI, and SimGrid's SMPI.
 #: Cray MPICH's library for devices (mpi_gtl) contains none.
@@ -183,7 +182,7 @@ class _Recording:
         if self.plan.accelerator is not None and "could not identify the local rank" in err:
             reason = f"{launch.program} found no local rank, so all ranks used one device"
             raise NoDeviceSupport(launch.origin, None, reason)
-        found = benchmarks.read(self.plan, launch, out, self.facts)
+        found = self.plan.benchmark.read(self.plan, launch, out, self.facts)
         self._same_versions(found.versions, launch.origin)
         self.series += found.series
         self.notes += [note for note in found.notes if note not in self.notes]
@@ -204,7 +203,7 @@ class _Recording:
         assert self.facts is not None
         try:
             # A tool that found wrong data fails; this reason takes precedence over its exit code.
-            benchmarks.read(self.plan, launch, out, self.facts)
+            self.plan.benchmark.read(self.plan, launch, out, self.facts)
         except (WrongDataError, RanksApartError) as found:
             return found
         except FabricheckError:
@@ -251,7 +250,9 @@ class _Recording:
         return checked
 
     def _content(self) -> dict[str, Any]:
-        facts: dict[str, Any] = cast(dict[str, Any], self.facts) or _without_facts()
+        facts: dict[str, Any] = cast(dict[str, Any], self.facts) or empty(
+            self.plan.tool, "host", False, Path("/"), {}
+        )
         versions = dict(facts["versions"])
         versions |= {"mpi": self.mpi} if self.mpi is not None else {}
         versions |= {"rccl": self.versions["rccl"]} if "rccl" in self.versions else {}
@@ -348,17 +349,6 @@ def _said(*command: str) -> str:
     except OSError:
         return ""
     return done.out if done.code == 0 else ""
-
-
-def _without_facts() -> dict[str, Any]:
-    return {
-        "program": {"runtime": "host"},
-        "clock": "measured",
-        "host": describe_host(),
-        "devices": [],
-        "versions": {"runtime": UNKNOWN, "driver": UNKNOWN},
-        "environment": {},
-    }
 
 
 def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) -> dict[str, Any]:

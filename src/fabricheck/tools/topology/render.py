@@ -158,7 +158,6 @@ def model_json(model: NodeModel) -> str:
                 "source": a,
                 "destination": b,
                 "class": model.link_class(a, b).name,
-                "shortest_path": model.shortest_path(a, b),
                 "widest_path": model.widest_path(a, b),
             }
             for a, b in pairs
