@@ -61,13 +61,14 @@ def check_command(
     found = compare(node, expected, nics, network)
     own = [nic for nic in nics if nic.name in {one.name for one in expected.nics}]
     there = libraries(node, own, None if network is None else network.file.provider, SYSTEM)
-    lines = [*found.differences, *there.settings]
+    differences = [one.sentence for one in found.differences]
+    lines = [*differences, *there.settings]
     if as_json:
         content = {
             "node": node,
             "model": expected.name,
             "fabric": None if network is None else network.name,
-            "differences": list(found.differences),
+            "differences": differences,
             "settings": list(there.settings),
             "unread": list(found.unread),
             "notes": [*found.notes, *there.notes],
@@ -81,7 +82,7 @@ def check_command(
         if not lines and not found.unread:
             names = ", ".join(nic.name for nic in own)
             typer.echo(f"{node}: {names} are as in {expected.name}.")
-    if found.differences:
+    if differences:
         raise typer.Exit(EXIT_DIFFERENT)
     if there.settings:
         raise typer.Exit(EXIT_NODE_OPEN)

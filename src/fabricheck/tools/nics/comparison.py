@@ -1,4 +1,4 @@
-"""Comparison of a node's NICs with its node model and its fabric, in sentences."""
+"""Comparison of a node's NICs with its node model and its fabric."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fabricheck.node.fabric import Fabric, Place
 from fabricheck.results.model import NodeNic
 from fabricheck.tools.nics.reading import LAST_RESTART, SeenNic
 from fabricheck.tools.outputs.cxi_loopback import Loopback
+from fabricheck.tools.topology.reported import Difference
 
 #: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).
 RESTARTS = ((1, 5), (10, 10))
@@ -33,16 +34,13 @@ ESSENTIAL = {"state": "state", "speed": "speed"}
 class Comparison:
     """The result of a comparison.
 
-    differences: a sentence for each difference, with node and NIC. lost: those of them that say
-    that a NIC is gone. unread: a sentence for each NIC
-    whose state or speed is unknown. notes: what was not compared, and what differs without being
-    wrong.
+    differences: with node and NIC. unread: a sentence for each NIC whose state or speed is unknown.
+    notes: what was not compared, and what differs without being wrong.
     """
 
-    differences: tuple[str, ...]
+    differences: tuple[Difference, ...]
     unread: tuple[str, ...]
     notes: tuple[str, ...]
-    lost: tuple[str, ...] = ()
 
 
 def require_nics(model: NodeModel) -> None:
@@ -66,12 +64,16 @@ def compare(
     """
     seen = {nic.name: nic for nic in nics}
     pairs = [(one, seen[one.name]) for one in model.nics if one.name in seen]
-    lost = [
+    # Where none is there, the driver or the namespace lacks them; as many with other names are none
+    # that is gone.
+    gone = bool(pairs) and len(nics) < len(model.nics)
+    gone = gone and model.facts["nics"].kind in ("published", "measured")
+    lacks = [
         f"{node}:{one.name} is not there; {model.name} has {count(len(model.nics), 'NIC')}."
         for one in model.nics
         if one.name not in seen
     ]
-    differences = [*lost]
+    differences: list[str] = []
     unread: list[str] = []
     for one, nic in pairs:
         where = f"{node}:{one.name}"
@@ -91,11 +93,8 @@ def compare(
         ]
     elif fabric.file.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
-    # Where none is there, the driver or the namespace lacks them; as many with other names are none
-    # that is gone.
-    gone = bool(pairs) and len(nics) < len(model.nics)
-    gone = gone and model.facts["nics"].kind in ("published", "measured")
-    return Comparison(tuple(differences), tuple(unread), tuple(notes), tuple(lost) if gone else ())
+    found = [*(Difference(one, lost=gone) for one in lacks), *map(Difference, differences)]
+    return Comparison(tuple(found), tuple(unread), tuple(notes))
 
 
 def new_errors(

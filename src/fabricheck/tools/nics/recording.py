@@ -125,7 +125,7 @@ def _examine(
     ]
     outcome = compare(node, model, nics, fabric)
     failures, others = new_errors(node, {name: errors[name] for name in errors if name in names})
-    differences = [*outcome.differences, *failures]
+    differences = [*outcome.differences, *map(Difference, failures)]
     content["notes"] = [*outcome.notes, *found.notes, *others]
     if reached:
         content["notes"].append("the loopback compares no data")
@@ -135,8 +135,6 @@ def _examine(
         raise PreventedBySetting(" ".join(found.settings))
     content["notes"] += [*outcome.unread, *found.settings]
     if failure is not None:
-        content["notes"] += [f"difference: {one}" for one in differences]
+        content["notes"] += [f"difference: {one.sentence}" for one in differences]
         raise failure
-    content["differences"] = [
-        asdict(Difference(one, lost=one in outcome.lost)) for one in differences
-    ]
+    content["differences"] = list(map(asdict, differences))
