@@ -19,7 +19,7 @@ def test_values_and_the_width_of_what_decided_them(tmp_path):
     series = [factories.series([98.0, 99, 100, 101, 102, 100, 100]), factories.series([50.0] * 7)]
     folder = measured(tmp_path, 0, COPY | {"copy_median": 75.0}, 0, document={"series": series})
     (run,) = gather([folder], PARTITION)
-    worst, median = (run.values["stream_local"][name] for name in ("copy_worst", "copy_median"))
+    worst, median = (run.values["stream_local", name] for name in ("copy_worst", "copy_median"))
     assert (worst.value, worst.unit) == (100.0, "GB/s")
     assert worst.half_width == series[0]["relative_half_width"] > 0
     # The median of two series has no interval of its own.
@@ -107,7 +107,7 @@ def test_a_check_repeated_in_a_session_counts_once_with_its_median(tmp_path):
         cases.append(case | {"display_name": name, "unique_name": name, "perfvalues": figures})
     report.write_text(json.dumps(content | {"runs": [{"testcases": cases}]}))
     (run,) = gather([results], PARTITION)
-    assert run.values["stream_local"]["copy_worst"].value == 98.0
+    assert run.values["stream_local", "copy_worst"].value == 98.0
 
 
 def test_metrics_that_some_sessions_lack(tmp_path):
@@ -207,6 +207,6 @@ def test_names_of_sessions_are_those_of_all_commands(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(measured(tmp_path, 0, COPY, 0)))
     for name in ("latest", "run-0", "0"):
         (run,) = gather([Path(name)], PARTITION)
-        assert run.values["stream_local"]["copy_worst"].value == 100.0
+        assert run.values["stream_local", "copy_worst"].value == 100.0
     with pytest.raises(NotFoundError, match="There is no session 'run-9'"):
         gather([Path("run-9")], PARTITION)

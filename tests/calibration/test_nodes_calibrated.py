@@ -231,7 +231,7 @@ def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
     """Also where a node failed, or never ran."""
     results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1, "n3": None, "n4": 8.0})
     runs = gather([results], distributed_sessions.PARTITION)
-    found = {run.node: (run.group, run.values and run.values["stream_local"]["copy_worst"].value)
+    found = {run.node: (run.group, run.values and run.values["stream_local", "copy_worst"].value)
              for run in runs}  # fmt: skip
     # n3 never ran, and the report has no place for it; n4 missed its reference.
     assert {name: found[name] for name in ("n1", "n2", "n4")} == {

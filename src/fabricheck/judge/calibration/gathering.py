@@ -156,7 +156,7 @@ class Run:
     campaign: int = 0
     group: str = ""
     devices: frozenset[str] = frozenset()
-    values: dict[str, dict[str, Value]] = field(default_factory=dict)
+    values: dict[tuple[str, str], Value] = field(default_factory=dict)
     unused: list[Unused] = field(default_factory=list)
     documents: list[Mapping[str, Any]] = field(default_factory=list)
     left_out: bool = False
@@ -185,7 +185,8 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
     for run in runs:
         if run.node in without and run.values:
             said = f"{run.session.id}: node {run.node} was left out."
-            run.unused += [Unused(check, "left out", said) for check in run.values]
+            checks = dict.fromkeys(check for check, _ in run.values)
+            run.unused += [Unused(check, "left out", said) for check in checks]
             run.values, run.left_out = {}, True
 
 
@@ -197,15 +198,13 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
 
     :raises InvalidInputError: with a sentence for each value.
     """
-    sentences = []
-    for run in runs:
-        for check, metrics in run.values.items():
-            for metric, one in metrics.items():
-                if one.impossible:
-                    sentences.append(
-                        f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on "
-                        f"{run.named} has {one.value:g} {one.unit}, {one.impossible}."
-                    )
+    sentences = [
+        f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on {run.named} has "
+        f"{one.value:g} {one.unit}, {one.impossible}."
+        for run in runs
+        for (check, metric), one in run.values.items()
+        if one.impossible
+    ]
     if sentences:
         raise InvalidInputError(
             f"{len(sentences)} value(s) are physically impossible, so their measurement is "
@@ -261,13 +260,8 @@ def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
 def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
     """Return, by check and metric, the numbers of the sessions that lack it."""
     runs = [run for run in runs if not run.left_out]
-    every = {
-        (check, metric) for run in runs for check in run.values for metric in run.values[check]
-    }
-    lacking = {
-        (check, metric): [run.number for run in runs if metric not in run.values.get(check, {})]
-        for check, metric in sorted(every)
-    }
+    every = {key for run in runs for key in run.values}
+    lacking = {key: [run.number for run in runs if key not in run.values] for key in sorted(every)}
     return {key: numbers for key, numbers in lacking.items() if numbers}
 
 
@@ -418,8 +412,7 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
             for device in document["devices"]
             if device["unique_id"] is not None
         )
-        for (check, metric), values in repeated.get(key, {}).items():
-            run.values.setdefault(check, {})[metric] = middle(values)
+        run.values = {each: middle(values) for each, values in repeated.get(key, {}).items()}
     return list(runs.values())
 
 
@@ -473,16 +466,15 @@ def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
 def _check_units(runs: Sequence[Run]) -> None:
     units: dict[tuple[str, str], str] = {}
     for run in runs:
-        for check, metrics in run.values.items():
-            for metric, value in metrics.items():
-                unit = units.setdefault((check, metric), value.unit)
-                if value.unit != unit:
-                    why = f"in {unit} in an earlier session"
-                elif value.unit not in UNITS:
-                    why = f"only {', '.join(sorted(UNITS))} can be calibrated"
-                else:
-                    continue
-                raise InvalidInputError(
-                    f"{run.session.report}: metric {metric} of {check} is in "
-                    f"{value.unit or 'no unit'}, but {why}."
-                )
+        for (check, metric), value in run.values.items():
+            unit = units.setdefault((check, metric), value.unit)
+            if value.unit != unit:
+                why = f"in {unit} in an earlier session"
+            elif value.unit not in UNITS:
+                why = f"only {', '.join(sorted(UNITS))} can be calibrated"
+            else:
+                continue
+            raise InvalidInputError(
+                f"{run.session.report}: metric {metric} of {check} is in "
+                f"{value.unit or 'no unit'}, but {why}."
+            )

@@ -52,9 +52,8 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
     documents = [document for run in runs for document in run.documents]
     values: dict[str, dict[str, dict[int, Value]]] = {}
     for run in runs:
-        for check, metrics in run.values.items():
-            for metric, value in metrics.items():
-                values.setdefault(check, {}).setdefault(metric, {})[run.number] = value
+        for (check, metric), value in run.values.items():
+            values.setdefault(check, {}).setdefault(metric, {})[run.number] = value
     campaigns = {run.number: run.campaign for run in runs}
     return Record(
         partition=partition,
