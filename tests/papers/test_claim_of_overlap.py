@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cases_overlap import beside, session
+from cases_devices import beside, session
 from observations import because, outcome, partition, simulated
 
 NAME = "engines-leave-compute-free"

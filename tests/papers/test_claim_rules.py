@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cases_host import copy
+from cases_host import beside_pinned, copy, zero_copy
 from cases_local import each, large_blocks, stream
-from cases_managed import over_sizes as managed_over_sizes
-from cases_managed import zero_copy
-from cases_placement import launch, right
+from cases_ranks import launch, right
 from observations import BY_ID, around, judged, of, partition, simulated
 from test_claims import CASES
 
@@ -94,7 +92,7 @@ def test_without_the_data_set_claims_with_records_are_not_testable(tmp_path, mon
 
 
 def test_pinned_has_to_be_faster_at_every_size_above_32_mb():
-    assert judged("zero-copy-follows-pinned", managed_over_sizes(0.98, 1.0)).outcome == REFUTED
+    assert judged("zero-copy-follows-pinned", beside_pinned(0.98, 1.0)).outcome == REFUTED
 
 
 @pytest.mark.parametrize("last", [17.6, 6.0])

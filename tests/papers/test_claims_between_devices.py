@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import permutations
 
 import cases_collectives as groups
+import cases_devices as peers
 import cases_links
 import cases_messages as sent
-import cases_peers as peers
 import pytest
 from device_pairs import MI250X, OFF, by, changed, collective, every, message, pair, peak, rccl
 from observations import BY_ID, because, document, judged, of, outcome, partition, simulated
@@ -153,6 +153,7 @@ ANYWHERE = {
     "all-pairs-by-links",
     "all-pairs-kernels-faster",
     "kernels-need-compute-units",
+    "engines-leave-compute-free",
 }
 
 

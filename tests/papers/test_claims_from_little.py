@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import cases_collectives as groups
+import cases_devices as peers
 import cases_messages as sent
-import cases_peers as peers
 import pytest
-from cases_host import GIB, KIB, MIB, copy, pageable
+from cases_host import GIB, KIB, MIB, copy, pageable, zero_copy
 from cases_local import stream
-from cases_managed import zero_copy
 from device_pairs import by, collective, every, message, pair, peak
 from observations import judged, of, outcome, partition
 

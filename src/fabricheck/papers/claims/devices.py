@@ -291,8 +291,8 @@ def _kept(way: str) -> Group:
                 found |= {f"{what} with copies to {target}": one for what, one in parts.items()}
         if not found:
             raise NotTestable(
-                "the session has no kernel beside copies by copy engine and by kernel (the checks "
-                "overlap_*)"
+                "the session has no kernel beside copies by copy engine and by kernel "
+                "(E7 and E8, or E2 and E3: the checks overlap_*)"
             )
         return found
 

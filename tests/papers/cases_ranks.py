@@ -1,13 +1,33 @@
-"""Cases of the claims on where ranks sit (E6)."""
+"""Cases of the claims on devices at once (E5) and on ranks' placement (E6)."""
 
 from __future__ import annotations
 
 from cases_host import pageable
-from observations import Cases, document, partition
+from observations import Cases, around, document, of, partition
 
 import factories
 from fabricheck.papers.claims import ranks as placement
 from fabricheck.papers.claims.published import value
+
+
+def at_once(total, *devices):
+    """Build STREAM copy between host arrays by devices at once: all their bytes."""
+    host = factories.place("host-pinned", None, None)
+    alone = len(devices) == 1
+    return factories.series(
+        around(total),
+        experiment="E5",
+        role="single" if alone else "sum",
+        device=devices[0] if alone else None,
+        device_set=list(devices),
+        source=host,
+        destination=host,
+    )
+
+
+ONE, SAME, SPREAD = (0,), (0, 1), (0, 4)
+FOUR, EIGHT = (0, 2, 4, 6), tuple(range(8))
+
 
 #: What `ranks` of a document has of each; the rules count them.
 NOBODY = {"host": "node1", "cores": [0], "numa_domain": 0, "memory_domain": 0}
@@ -58,6 +78,26 @@ def near():
 
 
 CASES = {
+    "one-package-no-gain": Cases(
+        lambda: of(at_once(51.0, *ONE), at_once(51.2, *SAME)),
+        lambda: of(at_once(51.0, *ONE), at_once(80.0, *SAME)),
+        lambda: of(at_once(51.0, *ONE), at_once(102.0, *SPREAD)),
+    ),
+    "spread-doubles": Cases(
+        lambda: of(at_once(51.0, *ONE), at_once(102.0, *SPREAD)),
+        lambda: of(at_once(51.0, *ONE), at_once(80.0, *SPREAD)),
+        lambda: of(at_once(51.0, *ONE), at_once(51.2, *SAME)),
+    ),
+    "scaling-1-2-4": Cases(
+        lambda: of(at_once(51.0, *ONE), at_once(102.0, *SPREAD), at_once(204.0, *FOUR)),
+        lambda: of(at_once(51.0, *ONE), at_once(102.0, *SPREAD), at_once(160.0, *FOUR)),
+        lambda: of(at_once(51.0, *ONE), at_once(102.0, *SPREAD)),
+    ),
+    "eight-as-four": Cases(
+        lambda: of(at_once(204.0, *FOUR), at_once(204.8, *EIGHT)),
+        lambda: of(at_once(204.0, *FOUR), at_once(300.0, *EIGHT)),
+        lambda: of(at_once(204.0, *FOUR)),
+    ),
     "right-above-wrong-mean": Cases(
         lambda: lumi(right(), published("in_order", placement.WRONG)),
         lambda: lumi(right(), launch("in_order", [18.0] * 8)),

@@ -1,9 +1,11 @@
-"""Cases of the claims on copies between devices by engine (E7), and on kernels there (E8)."""
+"""Cases of the claims on transfers between devices (E7, E8), and on kernels beside copies."""
 
 from __future__ import annotations
 
-from device_pairs import MI250X, OFF, changed, every, pair, paper, peak
+from device_pairs import MI250X, OFF, by, changed, every, pair, paper, peak
 from observations import Cases, document, of, partition
+
+import factories
 
 BW, LAT = paper("bw"), paper("lat")
 DETOURS = MI250X.detour_pairs
@@ -66,6 +68,40 @@ def sweep(a, b, *rates, **changes):
     """Build reads by kernel with 1, 2, 4, ... blocks."""
     for step, rate in enumerate(rates):
         yield pair(a, b, rate, "read", elements=4, grid=1 << step, **changes)
+
+
+HOST = {"device_set": [0], "destination": factories.place("host-pinned", None, 0)}
+KINDS = {
+    ("peer", "engine"): {},
+    ("peer", "kernel"): {"operation": "write"},
+    ("host", "engine"): {**HOST, "experiment": "E2", "operation": "d2h"},
+    ("host", "kernel"): {**HOST, "experiment": "E3", "operation": "write",
+                         "movement": "zero-copy"},
+}  # fmt: skip
+
+
+def beside(target, way, kernel, copies, **changes):
+    """Build the four series of a way of copying, of what both keep of their own rate."""
+    fields = KINDS[target, way] | changes
+    computes = {
+        **fields, "operation": "compute", "engine": "kernel", "direction": "local", "unit": "us",
+        "better": "lower", "destination": factories.place(), "movement": None,
+        "experiment": fields.get("experiment", "E8" if way == "kernel" else "E7"),
+    }  # fmt: skip
+    for role, slower, slow in (("single", 1, 1), ("beside", 1 / kernel, copies)):
+        yield pair(0, 1, 3000.0 * slower, role=role, **computes)
+        yield pair(0, 1, 50.0 * slow, role=role, **fields)
+
+
+def session(*ways, **kept):
+    """Build a partition: of each target and way what the kernel and the copies keep."""
+    series = [
+        one
+        for (target, way), parts in zip(KINDS, ways, strict=False)
+        if parts
+        for one in beside(target, way, *parts, **kept)
+    ]
+    return partition(by("overlap", *series))
 
 
 CASES = {
@@ -161,5 +197,10 @@ CASES = {
         lambda: kernels(peak(0.87)),
         lambda: kernels(changed(peak(0.87), *QUADS, to=100.0)),
         copies,
+    ),
+    "engines-leave-compute-free": Cases(
+        lambda: session((0.99, 0.98), (0.7, 0.9), (1.01, 0.96), (0.99, 0.4)),
+        lambda: session((0.94, 0.99), (0.7, 0.9)),
+        lambda: session((0.99, 0.98), None, None, (0.99, 0.4)),
     ),
 }
