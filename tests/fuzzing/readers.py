@@ -646,8 +646,8 @@ def _verdict() -> str:
     row = {
         "node": "node1", "scheduled": True, "kind": "measured", "simulated": None,
         "faults_injected": [], "status": "PASS", "provisional": [], "file": "node1.json",
-        "set": "node", "duration_s": 12.5, "passed": 3, "failed": 0, "skipped": 0, "missing": 0,
-        "reasons": [], "caveats": [],
+        "set": "node", "duration_s": 12.5, "reasons": [], "caveats": [],
+        "checks": {"passed": 3, "failed": 0, "skipped": [], "missing": []},
     }  # fmt: skip
     names = ("PASS", "PERF-FAIL", "HW-FAIL", "DATA-FAIL", "UNSTABLE", "INCOMPLETE")
     whole = {
