@@ -95,7 +95,6 @@ STATISTICS: Mapping[str, Callable[[Iterable[Value]], Value]] = {
 #: The subject of a value that stands for a whole group.
 WHOLE = "whole"
 
-
 #: A sentence lists so many values; of more it has the least and the greatest.
 _LISTED = 4
 
@@ -120,27 +119,31 @@ class Group:
         if chosen == "each":
             return self
 
-        def choose(observed: Observed) -> Values:
-            return {WHOLE: STATISTICS[chosen](self.choose(observed).values())}
-
-        return Group(f"the {chosen} of {self.name}", choose, WHOLE, "each")
+        return Group(
+            f"the {chosen} of {self.name}",
+            lambda observed: {WHOLE: STATISTICS[chosen](self.choose(observed).values())},
+            WHOLE,
+            "each",
+        )
 
     def shared(self, other: Group) -> Group:
-        """Return the values of the subjects that another group has, too."""
-
-        def choose(observed: Observed) -> Values:
-            return {key: one for key, (one, _) in pairs(observed, self, other).items()}
-
-        return replace(self, choose=choose)
+        """Return the group of the subjects that another group has, too."""
+        return replace(
+            self,
+            choose=lambda observed: {
+                key: one for key, (one, _) in pairs(observed, self, other).items()
+            },
+        )
 
     def exact(self) -> Group:
         """Return the group of its values without their intervals."""
-
-        def choose(observed: Observed) -> Values:
-            values = self.choose(observed)
-            return {key: replace(one, low=one.value, high=one.value) for key, one in values.items()}
-
-        return replace(self, choose=choose)
+        return replace(
+            self,
+            choose=lambda observed: {
+                key: replace(one, low=one.value, high=one.value)
+                for key, one in self.choose(observed).items()
+            },
+        )
 
     def over(self, other: Group, *, change: bool = False) -> Group:
         """Return the group of its values over those of another one, by subject.
@@ -154,29 +157,30 @@ class Group:
             parts = (replace(a, name=self.name), replace(b, name=other.name))
             return Value(value, low, high, "percent" if change else "ratio", parts=parts)
 
-        def choose(observed: Observed) -> Values:
-            return {key: quotient(*pair) for key, pair in pairs(observed, self, other).items()}
+        return Group(
+            f"{self.name} over {other.name}",
+            lambda observed: {
+                key: quotient(*pair) for key, pair in pairs(observed, self, other).items()
+            },
+            other.each if self.each == WHOLE else self.each,
+            "each",
+        )
 
-        each = other.each if self.each == WHOLE else self.each
-        return Group(f"{self.name} over {other.name}", choose, each, "each")
+    def where(self, keep: Callable[[NodeModel, Any], bool], name: str, experiment: str) -> Group:
+        """Return the group of some subjects by the node model.
 
-    def where(
-        self, keep: Callable[[NodeModel, Any], bool], name: str | None = None, experiment: str = ""
-    ) -> Group:
-        """Return the values of some subjects by the node model.
-
-        :param name: of the new group. :param experiment: what a session without them lacks.
+        :param name: its name.
+        :param experiment: what a session without them lacks.
         """
-        new = replace(self, name=name or self.name)
 
         def choose(observed: Observed) -> Values:
             node = needs.node(observed)
             found = {key: one for key, one in self.choose(observed).items() if keep(node, key)}
             if not found:
-                raise NotTestable(f"the session has no {new.name} ({experiment})")
+                raise NotTestable(f"the session has no {name} ({experiment})")
             return found
 
-        return replace(new, choose=choose)
+        return replace(self, name=name, choose=choose)
 
     def part_of(self, peak: Peak) -> Group:
         """Return the group of its values in percent of their peak, which have no interval."""
