@@ -6,7 +6,6 @@ Nothing here ran on an AMD GPU.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 
 import pytest
@@ -62,7 +61,7 @@ def recorded(programs, tmp_path_factory):
 def test_a_dry_run(recorded):
     found = manifest.load(recorded)
     theirs = [name for tool in TOOLS for name in launches.NAMES[tool]]
-    assert sorted(found.names) == sorted(OURS + theirs)
+    assert sorted(found.planned) == sorted(OURS + theirs)
     assert found.runtime == "rocm" and found.left_out == {}
     assert found.versions["TransferBench"] == "1.60.00"
     assert found.versions["rocm_bandwidth_test"] == rbt.VERSION
@@ -153,7 +152,7 @@ def test_beside_our_programs_of_cuda_amds_tools_are_left_out(programs, tmp_path,
     monkeypatch.setenv("FAKE_RUNTIME", "cuda")
     ended = rounds(tmp_path / "other", programs, tools=["rocm-bandwidth-test"])
     assert "rocm_bandwidth_test is left out: our programs are of cuda" in ended.stderr
-    assert set(manifest.load(tmp_path / "other").names) == set(launches.NAMES[None]) - {"p2p-all"}
+    assert set(manifest.load(tmp_path / "other").planned) == set(launches.NAMES[None]) - {"p2p-all"}
 
 
 def test_programs_without_devices_are_refused(programs, tmp_path, monkeypatch):
@@ -188,11 +187,3 @@ def test_a_tool_that_saw_other_devices_is_refused(programs, few, tmp_path, monke
     assert ended.exit_code == 4
     said = "its device 1 is at 17:00.0, that of our programs at 0000:00:07.0"
     assert said in ended.stderr
-
-
-def test_early_manifests_are_of_cuda(recorded, tmp_path):
-    content = json.loads((recorded / manifest.FILE).read_text())
-    assert content.pop("runtime") == "rocm"
-    content["launches"] = []
-    (tmp_path / manifest.FILE).write_text(json.dumps(content))
-    assert manifest.load(tmp_path).runtime == "cuda"

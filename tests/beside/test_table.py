@@ -258,23 +258,6 @@ def test_rounds_that_broke_off_say_what_is_missing(recorded, tmp_path):
     assert "Missing: round 2: stream-from-host, stream; round 3: all; round 4: all." in lines
 
 
-def test_rounds_that_an_earlier_version_called_finished_are_not(recorded, tmp_path):
-    """It noted the signal among the failures, and the launch that the signal cut not at all."""
-
-    def end(content):
-        del content["planned"]
-        content["launches"] = content["launches"][:-1]
-        content["failures"] = [{"code": 143, "sentence": "Signal 15 ended the rounds."}]
-
-    folder = changed(recorded, tmp_path / "earlier", end)
-    one = table.read(folder)
-    assert one.manifest.finished is not None and not one.manifest.complete
-    lines = lines_of(folder)
-    end_said = "2 rounds requested, ended by signal 15 in round 2, launch stream."
-    assert any(line.endswith(f", {end_said}") for line in lines)
-    assert "Missing: round 2: stream." in lines
-
-
 def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n\n{BEGIN}\nold\n{END}\n\nafter\n")

@@ -60,12 +60,11 @@ class Device(StrictModel):
 class Manifest(StrictModel, frozen=False):
     """The manifest; launches are in the order in which they ran.
 
-    started, finished: dates of ISO 8601. finished is None in an unfinished folder, except in early
-    ones that a signal ended: see `complete`.
+    started, finished: dates of ISO 8601. finished is None in an unfinished folder.
 
-    runtime: of our programs; early manifests have none, and are of CUDA.
+    runtime: of our programs.
 
-    planned: the launches of each round, in the order of the first; early manifests have none.
+    planned: the launches of each round, in the order of the first.
 
     left_out: tools that did not run, and why.
 
@@ -79,11 +78,11 @@ class Manifest(StrictModel, frozen=False):
     started: str
     finished: str | None = None
     rounds: int
-    runtime: Literal["cuda", "rocm"] = "cuda"
+    runtime: Literal["cuda", "rocm"]
     devices: tuple[Device, ...]
     versions: dict[str, str]
     left_out: dict[str, str]
-    planned: tuple[str, ...] = ()
+    planned: tuple[str, ...]
     launches: list[LaunchRecord] = []
     failures: list[Failure] = []
 
@@ -92,21 +91,11 @@ class Manifest(StrictModel, frozen=False):
         """The number of the signal that ended the rounds."""
         return next((one.code - 128 for one in self.failures if one.code > 128), None)
 
-    @property
-    def complete(self) -> bool:
-        """Whether the rounds finished, with or without failures."""
-        return self.finished is not None and self.signal is None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The launches of a round, in the order of the first; of early manifests those that ran."""
-        return self.planned or tuple(dict.fromkeys(one.name for one in self.launches))
-
     def missing(self) -> dict[int, tuple[str, ...]]:
         """Return by round the launches that did not finish, in the order of the round."""
         ended = {(one.round, one.name) for one in self.launches if not one.interrupted}
         found = {
-            number: tuple(one for one in order(self.names, number) if (number, one) not in ended)
+            number: tuple(one for one in order(self.planned, number) if (number, one) not in ended)
             for number in range(1, self.rounds + 1)
         }
         return {number: names for number, names in found.items() if names}

@@ -76,7 +76,7 @@ def _campaign(one: Campaign) -> Iterator[str]:
 
 def _rounds(manifest: Manifest) -> str:
     rounds = f"{manifest.rounds} round{'s' * (manifest.rounds > 1)}"
-    if manifest.complete:
+    if manifest.finished is not None:
         return rounds
     how = "broken off" if manifest.signal is None else f"ended by signal {manifest.signal}"
     for number, names in manifest.missing().items():
@@ -87,7 +87,7 @@ def _rounds(manifest: Manifest) -> str:
 def _failures(one: Campaign) -> Iterator[str]:
     manifest = one.manifest
     missing = [
-        f"round {number}: {'all' if len(names) == len(manifest.names) else ', '.join(names)}"
+        f"round {number}: {'all' if len(names) == len(manifest.planned) else ', '.join(names)}"
         for number, names in manifest.missing().items()
     ]
     if missing:
