@@ -11,6 +11,7 @@ from fabricheck.core.errors import NotFoundError
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.killed import UNREPORTED
+from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 
 FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
@@ -36,12 +37,12 @@ def two_killed(results_folder):
 
 
 def test_each_is_by_itself_the_last_first(two_killed):
-    killed = ResultsFolder(two_killed).killed()
+    killed = ResultsFolder(two_killed).unreported()[0]
     assert [(one.name, len(one.paths)) for one in killed] == [(SECOND, 1), (FIRST, 2)]
 
 
 def test_what_a_check_was_its_folders_say(two_killed):
-    _, first = ResultsFolder(two_killed).killed()
+    _, first = ResultsFolder(two_killed).unreported()[0]
     cases = {entry.case.name: entry for entry in first.entries()}
     assert {name: entry.case.where for name, entry in cases.items()} == {
         "stream_local": "local:host",
@@ -57,7 +58,7 @@ def test_what_a_check_was_its_folders_say(two_killed):
 
 
 def test_a_check_that_had_started_is_told(two_killed):
-    _, first = ResultsFolder(two_killed).killed()
+    _, first = ResultsFolder(two_killed).unreported()[0]
     [problem] = [entry.problem for entry in first.entries() if entry.problem]
     folder = two_killed / "stage" / FIRST / "local/sim-mi250x/sim/mpi"
     assert str(problem) == (
@@ -75,7 +76,7 @@ def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_kil
     for check in ("waits_0a1b2c3d", "runs_0a1b2c3e"):
         (stage / check).mkdir(parents=True)
     (stage / "runs_0a1b2c3e/rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
-    _, first = ResultsFolder(two_killed).killed()
+    _, first = ResultsFolder(two_killed).unreported()[0]
     left = [(entry.case.name, entry.case.node) for entry in first.entries() if entry.problem]
     assert left == [("runs", "node1")]
 
@@ -93,7 +94,7 @@ def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
 
 
 def test_a_corrupt_document_keeps_its_case(two_killed):
-    second, _ = ResultsFolder(two_killed).killed()
+    second, _ = ResultsFolder(two_killed).unreported()[0]
     [entry] = second.entries()
     assert entry.document is None and "is not JSON, or cut off" in str(entry.problem)
     assert entry.case.name == "stream_local"
@@ -103,9 +104,9 @@ def test_without_folders_of_sessions_all_are_one(results_folder):
     left(results_folder, "output/local/host/host/stream_local")
     left(results_folder, "elsewhere")
     left(results_folder, "stage/a/folder/by/hand/of/some/body")
-    [killed] = ResultsFolder(results_folder).killed()
-    assert killed.name == UNREPORTED
-    assert [entry.case and entry.case.where for entry in killed.entries()] == [
+    found = read([str(results_folder)])
+    assert found.name == UNREPORTED
+    assert [entry.case and entry.case.where for entry in found.entries] == [
         None,
         "local:host",
         None,
@@ -116,9 +117,8 @@ def test_a_session_with_a_report_is_not_among_them(two_killed):
     factories.session(two_killed, [factories.case()])
     left(two_killed, "output/local/host/host/stream_local")
     folder = ResultsFolder(two_killed)
-    assert [one.name for one in folder.killed()] == [SECOND, FIRST]
+    assert [one.name for one in folder.unreported()[0]] == [SECOND, FIRST]
     assert folder.latest().id == "run-0"
-    assert len(folder.newer_than(folder.latest())) == 3
 
 
 def test_no_session_names_what_was_left(two_killed):

@@ -76,7 +76,7 @@ def test_of_a_killed_session_the_node_is_in_the_script_of_the_job(results_folder
     alone = results_folder / f"stage/{name}/cluster/queue/sim/p2p_deadbeef"
     factories.write(alone / "result.json")
     (alone / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node[1-4]\n")
-    [killed] = ResultsFolder(results_folder).killed()
+    [killed], _ = ResultsFolder(results_folder).unreported()
     assert [(entry.case.name, entry.case.node) for entry in killed.entries()] == [
         ("p2p_deadbeef", None),
         ("stream_local", "node3"),

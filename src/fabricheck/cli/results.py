@@ -146,7 +146,7 @@ def heading(found: Results) -> str:
                 f"  {len(one.killed.paths)} of {one.name}; alone: `fabricheck results show "
                 f"{one.name}`"
                 for one in found.sources
-                if one.killed is not None and one.name != UNREPORTED
+                if one.killed is not None
             ]
         return "\n".join(lines)
     session = found.session

@@ -89,9 +89,10 @@ class ResultsFolder:
     def no_session(self) -> NotFoundError:
         """Return the sentence for a folder without a completed session."""
         sentence = f"There is no session in {self.path}: run `make run` first"
-        left = [one.name for one in self.killed()]
-        if left:
-            shown = f"`fabricheck results show {left[0]}`"
+        killed_sessions, outside = self.unreported()
+        if killed_sessions or outside:
+            name = killed_sessions[0].name if killed_sessions else killed.UNREPORTED
+            shown = f"`fabricheck results show {name}`"
             sentence += f"; killed or still running: {shown}"
         return NotFoundError(f"{sentence}.")
 
@@ -237,16 +238,25 @@ class ResultsFolder:
                             owners.setdefault(file, []).append(session)
         return owners
 
-    def killed(self) -> list[Killed]:
-        """Return the sessions without a report, the last one by name first.
+    def unreported(self) -> tuple[list[Killed], list[Path]]:
+        """Return the sessions without a report, the last one by name first, and the documents
+        outside any session.
 
-        They were killed, or are still running.
+        The sessions were killed, or are still running. Some left a list of nodes alone.
         """
-        return killed.by_session(self.unreported_paths(), self.path, self.node)
-
-    def newer_than(self, session: Session) -> list[Path]:
-        """Return the documents without a report that were written after the end of a session."""
-        return [path for path in self.unreported_paths() if path.lstat().st_mtime > session.end]
+        found: dict[str | None, list[Path]] = {}
+        for path in self.unreported_paths():
+            found.setdefault(killed.session_folder(path, self.path), []).append(path)
+        outside = found.pop(None, [])
+        reported = {path.name for session in self.sessions for path in session.outputs}
+        for requested in self.path.glob(f"output/*/{requested_nodes.NAME}"):
+            if requested.parent.name not in reported:
+                found.setdefault(requested.parent.name, [])
+        sessions = [
+            Killed(name, self.path, tuple(found[name]), self.node)
+            for name in sorted(filter(None, found), reverse=True)
+        ]
+        return sessions, outside
 
 
 def _node_of(path: Path) -> str | None:

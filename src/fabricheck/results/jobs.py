@@ -11,7 +11,7 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.results import requested_nodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.killed import UNREPORTED, Killed
+from fabricheck.results.killed import Killed
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Session
 
@@ -110,8 +110,7 @@ def _share(path: Path, node: str, requested: RequestedNode) -> Share:
     if requested.results is None or not (path / requested.results).is_dir():
         return Share(node, requested)
     folder = ResultsFolder(path / requested.results, node)
-    left = [one for one in folder.killed() if one.name != UNREPORTED]
-    killed = left[0] if left else None
+    killed = next(iter(folder.unreported()[0]), None)
     try:
         return Share(node, requested, folder, folder.latest(), killed)
     except NotFoundError:

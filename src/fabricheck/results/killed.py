@@ -1,4 +1,4 @@
-"""Killed sessions: documents without a run report, grouped by the folder of their session.
+"""Killed sessions: folders of sessions without a run report.
 
 A session that is still running looks the same: ReFrame writes its report at the end.
 """
@@ -6,8 +6,9 @@ A session that is still running looks the same: ReFrame writes its report at the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from fabricheck.core.errors import NotFoundError
@@ -37,16 +38,23 @@ _OF_A_CASE = ("SYSTEM", "PARTITION", "ENVIRON", "CHECK")
 class Killed:
     """What a session without a run report left.
 
-    name: its folder in ``output`` and ``stage``, which is its start and the number of its process;
-        ``unreported`` for all documents together that do not lie in the folder of a session.
-    results: the results folder. paths: its documents. node: the node that the results folder is of,
-    if any.
+    name: its folder in ``output`` and ``stage``, which is its start and the number of its process.
+    results: the results folder. paths: its documents; none where only its list of nodes is left.
+    node: the node that the results folder is of, if any.
     """
 
     name: str
     results: Path
     paths: tuple[Path, ...]
     node: str | None = None
+
+    @property
+    def start(self) -> float:
+        """Its start by the name of its folders, in s since 1970; 0 for another name."""
+        try:
+            return datetime.strptime(self.name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
+        except ValueError:
+            return 0.0
 
     @property
     def outputs(self) -> tuple[Path, ...]:
@@ -64,8 +72,6 @@ class Killed:
         return [*found, *self._without_document()]
 
     def _without_document(self) -> Iterator[Entry]:
-        if self.name == UNREPORTED:
-            return
         known = {path.parent for path in self.paths}
         stage = self.results / "stage" / self.name
         distributed = (self.outputs[0] / requested_nodes.NAME).is_file()
@@ -79,16 +85,6 @@ class Killed:
                     "running."
                 )
                 yield Entry(case, None, None, problem)
-
-
-def by_session(paths: Iterable[Path], results: Path, node: str | None = None) -> list[Killed]:
-    """Group documents by the folder of their session, the last one by name first."""
-    groups: dict[str, list[Path]] = {}
-    for path in paths:
-        groups.setdefault(session_folder(path, results) or UNREPORTED, []).append(path)
-    # Names begin with the start time.
-    names = sorted(groups, key=lambda name: (name != UNREPORTED, name), reverse=True)
-    return [Killed(name, results, tuple(groups[name]), node) for name in names]
 
 
 def case_of(path: Path, results: Path, node: str | None = None) -> Case | None:

@@ -20,7 +20,7 @@ from fabricheck.results import archive, jobs, requested_nodes, session_checks
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
-from fabricheck.results.killed import UNREPORTED, Killed
+from fabricheck.results.killed import UNREPORTED, Killed, case_of
 from fabricheck.results.observed import Observed, observe, series_of, told_apart
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, together
@@ -80,6 +80,11 @@ class Source:
     where: str | None = None
     on: frozenset[str] = frozenset()
 
+    @property
+    def unreported(self) -> bool:
+        """Whether it is of a results folder and has no run report."""
+        return self.session is None and self.folder is not None
+
     def read(self) -> list[Entry]:
         """Read the documents: one or its problem for each case, and those without a case."""
         if self.session is not None and self.folder is not None:
@@ -88,7 +93,8 @@ class Source:
         elif self.killed is not None:
             found = self.killed.entries()
         else:
-            found = [read_entry(path) for path in self.paths]
+            node = self.folder.node if self.folder is not None else None
+            found = [read_entry(path, case_of(path, self.results, node)) for path in self.paths]
         return [one for one in found if self._takes(one.case, one)]
 
     @cached_property
@@ -510,7 +516,7 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
     try:
         return of_session(folder, folder.session(name))
     except NotFoundError:
-        for one in without_report(folder):
+        for one in folder.unreported()[0]:
             if one.name == name:
                 return of_killed(folder, one)
         job = jobs.named(folder.path, name)
@@ -523,10 +529,10 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     if not every:
         return _began_last(folder)
     found = [of_session(folder, session) for session in reversed(folder.sessions)]
-    found += [of_killed(folder, one) for one in reversed(without_report(folder))]
-    loose = _loose(folder)
-    if loose is not None:
-        found.append(_of_loose(folder, loose))
+    killed, outside = folder.unreported()
+    found += [of_killed(folder, one) for one in reversed(killed)]
+    if outside:
+        found.append(_outside(folder, outside))
     problems = [Problem(str(one)) for one in folder.problems]
     for path in jobs.under(folder.path):
         try:
@@ -552,32 +558,31 @@ def _began_last(folder: ResultsFolder) -> Results:
 
     Where the newest report cannot be read, the documents of its session are used.
     """
-    killed = max(without_report(folder), key=lambda one: named_start(one.name), default=None)
+    killed, outside = folder.unreported()
+    left = of_killed(folder, killed[0]) if killed else None
+    if left is None and outside:
+        left = _outside(folder, outside)
     try:
         last = _last_with_report(folder)
     except NotFoundError:
-        if killed is not None:
-            return of_killed(folder, killed)
-        loose = _loose(folder)
-        if loose is None:
+        if left is None:
             raise
-        return _of_loose(folder, loose)
+        return left
     except InvalidInputError as problem:
         # A full disk cuts off the report; what was measured before it remains.
         newest = max((one.start for one in folder.sessions), default=0.0)
-        loose = _loose(folder)
-        if killed is not None and named_start(killed.name) > newest:
-            found = of_killed(folder, killed)
-        elif loose is not None and any(one.lstat().st_mtime > newest for one in loose.paths):
-            found = _of_loose(folder, loose)
-        else:
-            raise
-        return replace(found, problems=(Problem(str(problem)), *found.problems))
-    if killed is not None and named_start(killed.name) > last.start:
-        return of_killed(folder, killed)
+        if not killed or killed[0].start <= newest:
+            if not any(path.lstat().st_mtime > newest for path in outside):
+                raise
+            left = _outside(folder, outside)
+        assert left is not None
+        return replace(left, problems=(Problem(str(problem)), *left.problems))
+    if left is not None and killed and killed[0].start > last.start:
+        return left
     if isinstance(last, Job):
         return of_job(last)
-    newer = len(folder.newer_than(last))
+    every = [*outside, *(path for one in killed for path in one.paths)]
+    newer = sum(path.lstat().st_mtime > last.end for path in every)
     found = of_session(folder, last)
     return replace(found, notes=(_newer(newer, last),)) if newer else found
 
@@ -607,25 +612,6 @@ def _last_with_report(folder: ResultsFolder) -> Session | Job:
     if folder.unreadable_since(last.start):
         folder.latest()  # reports which, unless a readable one was written after it
     return last
-
-
-def without_report(folder: ResultsFolder) -> list[Killed]:
-    """Return the sessions that left documents, or a list of nodes, but no report."""
-    found = {one.name: one for one in folder.killed() if one.name != UNREPORTED}
-    reported = {path.name for session in folder.sessions for path in session.outputs}
-    for requested in folder.path.glob(f"output/*/{requested_nodes.NAME}"):
-        name = requested.parent.name
-        if name not in reported:
-            found.setdefault(name, Killed(name, folder.path, (), folder.node))
-    return sorted(found.values(), key=lambda one: one.name, reverse=True)
-
-
-def named_start(name: str) -> float:
-    """Return the start of a session from the name of its folders; 0 for other names."""
-    try:
-        return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
-    except ValueError:
-        return 0.0
 
 
 def of_session(folder: ResultsFolder, session: Session) -> Results:
@@ -718,26 +704,21 @@ def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
 
 
 def _unreported(folder: ResultsFolder) -> Results:
-    found = folder.killed()
-    if not found:
+    killed, outside = folder.unreported()
+    if not killed and not outside:
         raise NotFoundError(f"{folder.path} has no document outside its sessions.")
-    return Results(
-        UNREPORTED,
-        f"documents outside any session in {folder.path}",
-        folder.path,
-        tuple(Source(folder.path, one.name, folder=folder, killed=one) for one in found),
+    found = _outside(folder, outside)
+    sources = [source for one in killed for source in of_killed(folder, one).sources]
+    return replace(
+        found,
+        sources=(*sources, *(found.sources if outside else ())),
         notes=tuple(map(str, folder.problems)),
     )
 
 
-def _loose(folder: ResultsFolder) -> Killed | None:
-    """Return the documents that are in no session's folder, if any."""
-    return next((one for one in folder.killed() if one.name == UNREPORTED), None)
-
-
-def _of_loose(folder: ResultsFolder, loose: Killed) -> Results:
+def _outside(folder: ResultsFolder, paths: Sequence[Path]) -> Results:
     title = f"documents outside any session in {folder.path}"
-    source = Source(folder.path, UNREPORTED, folder=folder, killed=loose)
+    source = Source(folder.path, UNREPORTED, folder=folder, paths=tuple(paths))
     return Results(UNREPORTED, title, folder.path, (source,))
 
 

@@ -69,7 +69,7 @@ class Named:
                 f"{folded(session.nodes) or session.hostname}: {len(session.cases)} checks, "
                 f"{session.passed} passed, {session.failed} failed, {session.skipped} skipped"
             )
-        if first.killed is not None and self.results.name != UNREPORTED:
+        if first.killed is not None and self.results.name == first.name:
             return (
                 f"session {first.name} of {home} without a report, which was killed or is still "
                 "running"

@@ -286,7 +286,7 @@ class _Node:
             lacking = f"There is no result of {self.title} in {part.archive or part.home}"
             yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
         for source in self.results.sources:
-            if source.killed is not None and source.name != UNREPORTED:
+            if source.killed is not None:
                 yield finding(
                     "session",
                     f"Session {source.name} on {node} has no run report: it was killed, or is "

@@ -82,7 +82,7 @@ def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]
 
 
 def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterator[Cells]:
-    if source.killed is not None and source.of_job is None:
+    if source.unreported and source.of_job is None:
         # A killed session among several leaves nothing out of the others.
         (told.notes if several else told.problems).append(NO_REPORT)
     for check in source.checks:
