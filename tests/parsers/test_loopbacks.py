@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from damage import cells, cuts, rearranged, replaced, rows_of
 
 import loopback_texts as texts
+from damage import cells, cuts, rearranged, replaced, rows_of
 from fabricheck.core.errors import GarbledOutput, InvalidInputError, OtherRunError
 from fabricheck.tools.outputs import cxi_loopback, ib_write_bw
 from fabricheck.tools.outputs.cxi_loopback import Loopback

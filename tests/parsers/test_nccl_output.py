@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from damage import cells, cuts, rearranged, replaced, rows_of
 
 import nccl_texts as texts
+from damage import cells, cuts, rearranged, replaced, rows_of
 from fabricheck.core.errors import (
     FabricheckError,
     GarbledOutput,

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from damage import cells, cuts, rearranged, replaced, rows_of
 
+from damage import cells, cuts, rearranged, replaced, rows_of
 from fabricheck.core.errors import (
     FabricheckError,
     GarbledOutput,

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from report_sessions import judged, write
 
 import factories
 from fabricheck.report import experiments, rests_on
 from fabricheck.results import reading
+from report_sessions import judged, write
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 

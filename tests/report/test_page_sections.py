@@ -5,13 +5,13 @@ import re
 
 import pytest
 from html_page import Page, faults
-from report_sessions import judged, write
 
 import factories
 from fabricheck.papers import section as judged_claims
 from fabricheck.papers.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
 from fabricheck.report import contents, environment, page
 from fabricheck.results import reading
+from report_sessions import judged, write
 
 
 def claim(name, outcome, built_in=None):
