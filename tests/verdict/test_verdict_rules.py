@@ -459,3 +459,11 @@ def test_names_of_exceptions_are_those_of_the_checks():
     assert exceptions.OtherDevicesError.__name__ == checks.OTHER_DEVICES
     assert exceptions.EndedBySchedulerError.__name__ == checks.ENDED_BY_SCHEDULER
     assert exceptions.TimeOverError.__name__ == checks.TIME_OVER
+
+
+def test_a_failed_metric_whose_limits_are_not_recorded_is_said_without_them(tmp_path):
+    unlimited = {f"{made.WHERE}:copy_worst": [7.0, None, None, None, "GB/s", "fail"]}
+    case = made.good() | made.missed() | {"perfvalues": unlimited}
+    (found,) = made.judge(made.write(tmp_path, [(case, GOOD)])).values()
+    said = "stream_local: Metric copy_worst: device 0 of node node1 measured 7 GB/s; its limit is "
+    assert found.reasons[0].sentence == f"{said}not recorded."

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results import requested_nodes
-from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.killed import Killed
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
@@ -30,11 +29,6 @@ class Share:
     session: Session | None = None
     killed: Killed | None = None
     problem: FabricheckError | None = None
-
-    def entries(self) -> list[Entry]:
-        """Return the documents; they are read now."""
-        found = self.folder.entries(self.session) if self.folder and self.session else []
-        return found + (self.killed.entries() if self.killed else [])
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,15 @@ def sentence(
     :param judged: what it was compared with.
     :param compared: for a metric that compares measurements, its value with these.
     """
-    above = judged.most is not None and value > judged.most
-    limit = f"at most {judged.most:g}" if above else f"at least {judged.least:g}"
+    required = "its limit is not recorded"
+    if judged.least is not None:
+        required = f"at least {judged.least:g} {unit} is required"
+    if judged.most is not None and (judged.least is None or value > judged.most):
+        required = f"at most {judged.most:g} {unit} is required"
     if compared:
-        return f"Metric {metric}: {where} measured {compared}; {limit} {unit} is required."
-    return (
-        f"Metric {metric}: {where} measured {value:g} {unit}; {limit} {unit} is required "
-        f"(reference {judged.reference:g} {unit})."
-    )
+        return f"Metric {metric}: {where} measured {compared}; {required}."
+    reference = "" if judged.reference is None else f" (reference {judged.reference:g} {unit})"
+    return f"Metric {metric}: {where} measured {value:g} {unit}; {required}{reference}."
 
 
 def sentences(reason: str) -> list[str]:

@@ -273,7 +273,9 @@ class Attempt:
         found = replace(found, devices=frozenset(devices or ()))
         if found.rule.name != "reference" or not series or self.case is None:
             return found
-        if self.document is not None and state.slowdowns(self.document, devices):
+        if (judged.least, judged.most) == (None, None) or (
+            self.document is not None and state.slowdowns(self.document, devices)
+        ):
             return found
         value, _ = self.case.values[metric]
         reached, samples = metric_records.reached(series, value, judged.least, judged.most)

@@ -141,10 +141,10 @@ def _in_words(rows: Sequence[Row]) -> Iterator[str]:
         if not mine:
             continue
         low, high = (end(mine, key=lambda row: row["value"]) for end in (min, max))
-        said = f"{label} ({about(low['bytes'])}): "
+        several = len(mine) > 1
+        said = f"{label} ({about(low['bytes'])}): {'lowest ' if several else ''}"
         said += f"{words.amount(low['value'])} to device {low['to']}"
-        if len(mine) > 1:
-            said = said.replace(": ", ": lowest ")
+        if several:
             said += f", highest {words.amount(high['value'])} to device {high['to']}"
         theirs = {
             r["to"]: r["value"] for r in rows if r["kind"] == "published" and r["series"] == label
