@@ -86,9 +86,10 @@ class fabric_pairs(FabricCheck):
         if metric != NAMED:
             return super().figure(document, metric)
         # What judges is loaded where it is needed: sessions start without it.
-        from fabricheck.judge.fabric import attribution
+        from fabricheck.judge.fabric.attributing import attribute
+        from fabricheck.judge.fabric.rounds import measured_of
 
-        found = attribution(document)
+        found = attribute(measured_of(document))
         self.at_fault = [one.sentence for one in (*found.named, *found.switches)]
         return Figure(metric, float(len(self.at_fault)), (), ())
 

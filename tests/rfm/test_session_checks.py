@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 from types import SimpleNamespace
 
 import pytest
@@ -108,3 +110,13 @@ def test_a_check_that_only_an_allocation_has_is_not_lost_on_a_login_node(monkeyp
     monkeypatch.setattr(guard, "_whole_partitions", lambda: [partition])
     assert session.checks().partitions["lumi:gpu"].checks.keys() == {"stream_local"}
     assert NicLoopbackCheck.depends_on_place
+
+
+def test_what_checks_import_late_is_there():
+    """A check imports what judges when it judges, where only a run of it would notice."""
+    for file in sorted((ROOT / "reframe_checks").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fabricheck"):
+                there = vars(importlib.import_module(node.module))
+                lacking = [one.name for one in node.names if one.name not in there]
+                assert lacking == [], f"{file}: {node.module}"
