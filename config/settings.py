@@ -8,11 +8,14 @@ from pathlib import Path
 
 from reframe.core.exceptions import ConfigError
 
+from fabricheck.core import garbage
 from fabricheck.core.errors import FabricheckError
 from fabricheck.rfm import guard, host, launchers, seams
 from fabricheck.site import sets, sites, this_machine
 
 ROOT = Path(__file__).resolve().parents[1]
+
+garbage.collect_rarely()
 
 # ReFrame shows a ConfigError as one sentence, and any other error with its traceback.
 try:

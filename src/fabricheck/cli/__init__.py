@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 import fabricheck
 from fabricheck.cli.output import say
+from fabricheck.core import garbage
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
 
@@ -147,6 +148,7 @@ class OneSentenceGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run the command line; with ``standalone_mode`` it ends the process."""
+        garbage.collect_rarely()
         call = functools.partial(
             super().main, args, prog_name, complete_var, False, windows_expand_args, **extra
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -77,14 +76,8 @@ def verdict(
     if set_tag is not None:
         sets.require(set_tag)
     expected = nodelists.unfolded(nodes) if nodes is not None else []
-    # All data is kept to the end: garbage collection of it takes a quarter of the time.
-    gc.disable()
-    try:
-        results = reading.read(what or ())
-        verdicts = judging.judge(results, expected, set_tag)
-    finally:
-        gc.freeze()
-        gc.enable()
+    results = reading.read(what or ())
+    verdicts = judging.judge(results, expected, set_tag)
     total = documents.whole(results.name, verdicts)
     written = documents.write(folder or documents.folder(results), verdicts, total)
     if as_json:
