@@ -178,7 +178,7 @@ def network() -> str:
 def commands() -> str:
     """Return docs/commands.md: the help of each command, printed on 100 columns."""
     # Typer reads these at its import, so they are set for a process of its own: see main.
-    from fabricheck.cli import COMMANDS, app
+    from fabricheck.cli import app
     from fabricheck.core.vocabulary import COMMAND_EXITS
 
     group = typer.main.get_command(app)
@@ -194,8 +194,8 @@ def commands() -> str:
         "",
         *markdown(("code", "meaning"), codes),
         "",
-        "`site-check` ends with 3 if something of the site file is missing on the node, "
-        "`every-node` with the code of the verdict. Codes of their own have [the "
+        "Exit status 3 of `site check`: something of the site file is missing on the node. "
+        "`every-node` has the status of the verdict. Codes of their own have [the "
         "programs](result-document.md#exit-codes), also in [the first hour](first-hour.md), and "
         "[`spack-env/install`](install.md#an-environment).",
     ]
@@ -208,8 +208,9 @@ def commands() -> str:
         for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
             helps(command.get_command(context, name), f"{path} {name}", min(level + 1, 4))
 
-    for name in COMMANDS:
-        helps(group.get_command(typer.Context(group), name), f"fabricheck {name}", 2)
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        helps(group.get_command(context, name), f"fabricheck {name}", 2)
     text = re.sub(r"[ \t]+$", "", "\n".join(parts), flags=re.MULTILINE) + "\n"
     return text.replace(str(ROOT), "<checkout>")
 

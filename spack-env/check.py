@@ -6,7 +6,7 @@
     kept OLD NEW         every package of one lock is in the other, unchanged
 
 Ends with 0, or says in a sentence what is wrong and ends with 3 (5 where `kept` finds a change).
-`fabricheck site-check` takes functions of this file, too.
+`fabricheck site check` takes functions of this file, too.
 """
 
 import json

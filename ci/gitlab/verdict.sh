@@ -33,7 +33,7 @@ if [ $# -gt 1 ]; then
 fi
 mkdir -p "$target"
 fabricheck report "$page" --output "$target/report" || status=13
-fabricheck export "$@" --openmetrics "$target/metrics.txt" || status=13
+fabricheck results export "$@" --openmetrics "$target/metrics.txt" || status=13
 judged=0
 fabricheck verdict "${whole[@]}" --output "$target" "$@" | tee "$target/verdict.txt" || judged=$?
 [ "$judged" -eq 0 ] || status=$judged

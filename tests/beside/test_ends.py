@@ -141,7 +141,7 @@ def test_a_full_disk_leaves_the_page_as_it_was(tmp_path, limit):
     page.write_text(text)
     limit(2048)
     recorded = Path(__file__).parents[1] / "outputs" / "h200" / "beside-1"
-    ended = CliRunner().invoke(app, ["beside", "table", str(recorded), "--write", str(page)])
+    ended = CliRunner().invoke(app, ["beside", "table", str(recorded), "--page", str(page)])
     assert (ended.exit_code, f"{page} cannot be written" in ended.stderr) == (3, True)
     assert page.read_text() == text
     assert [file.name for file in tmp_path.iterdir()] == ["page.md"]

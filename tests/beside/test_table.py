@@ -261,11 +261,11 @@ def test_rounds_that_broke_off_say_what_is_missing(recorded, tmp_path):
 def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n\n{BEGIN}\nold\n{END}\n\nafter\n")
-    assert lines_of(recorded[0], "--write", page) == []
+    assert lines_of(recorded[0], "--page", page) == []
     first = page.read_text()
     assert first.startswith(f"before\n\n{BEGIN}\n\nPrograms") and "\nold\n" not in first
     assert first.endswith(f"\n\n{END}\n\nafter\n")
-    lines_of(recorded[0], "--write", page)
+    lines_of(recorded[0], "--page", page)
     assert page.read_text() == first
 
 
@@ -281,13 +281,13 @@ def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
 def test_markers_that_are_not_once_each_in_order(recorded, tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text(text)
-    ended = CliRunner().invoke(app, ["beside", "table", str(recorded[0]), "--write", str(page)])
+    ended = CliRunner().invoke(app, ["beside", "table", str(recorded[0]), "--page", str(page)])
     assert ended.exit_code == 4 and "must each occur once" in ended.stderr
     assert page.read_text() == text
 
 
 def test_a_page_that_is_not_there(recorded, tmp_path):
-    arguments = ["beside", "table", str(recorded[0]), "--write", str(tmp_path / "none.md")]
+    arguments = ["beside", "table", str(recorded[0]), "--page", str(tmp_path / "none.md")]
     assert CliRunner().invoke(app, arguments).exit_code == 3
 
 
@@ -296,9 +296,9 @@ def test_the_page_of_the_documentation_is_what_the_recorded_folders_give(tmp_pat
     page = tmp_path / "h200.md"
     committed = (ROOT / "docs" / "h200.md").read_text()
     page.write_text(committed)
-    lines_of(folder, "--write", page)
+    lines_of(folder, "--page", page)
     assert page.read_text() == committed, (
-        "made by: fabricheck beside table tests/outputs/h200/beside-1 --write docs/h200.md"
+        "made by: fabricheck beside table tests/outputs/h200/beside-1 --page docs/h200.md"
     )
 
 

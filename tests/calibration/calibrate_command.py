@@ -1,4 +1,4 @@
-"""The command `fabricheck calibrate`, called by tests."""
+"""The command `fabricheck limits calibrate`, called by tests."""
 
 from typer.testing import CliRunner
 
@@ -10,7 +10,7 @@ from repeated_sessions import PARTITION
 def run(folder, sessions, *options, code=0, system=PARTITION):
     """Call the command; every error and remark is one sentence."""
     named = ["--system", system] if system else []
-    arguments = ["calibrate", *sessions, *named, "--output", folder, *options]
+    arguments = ["limits", "calibrate", *sessions, *named, "--output", folder, *options]
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, (result.output, result.exception)
     assert "Traceback" not in result.output

@@ -105,7 +105,7 @@ def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
 
 
 def told(folder):
-    """Return what `fabricheck references` says of the metric."""
+    """Return what `fabricheck limits show` says of the metric."""
     from fabricheck.references.dry_run import Told
 
     metrics = {METRIC: {"unit": "GB/s", "entry": entry(folder)}}
@@ -115,7 +115,7 @@ def told(folder):
 
 def test_a_simulated_record_is_no_ground_for_another_partition(folder, healthy):
     run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
-    arguments = ["calibrate", "--like", SIM, "--for", "lumi:gpu", "--output", str(folder)]
+    arguments = ["limits", "calibrate", "--like", SIM, "--for", "lumi:gpu", "--output", str(folder)]
     refused = CliRunner().invoke(app, arguments)
     assert refused.exit_code == 4
     assert "it is simulated, so it cannot be used for another partition." in refused.stderr

@@ -1,4 +1,4 @@
-"""The command `fabricheck calibrate` as a user meets it."""
+"""The command `fabricheck limits calibrate` as a user meets it."""
 
 import pytest
 from calibrate_command import entries, run, words

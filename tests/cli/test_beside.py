@@ -22,7 +22,7 @@ def documents(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["results", "beside", *map(str, arguments)])
+    return CliRunner().invoke(app, ["results", "osu", *map(str, arguments)])
 
 
 def test_pairs_of_the_same_size_stand_beside_each_other(documents):

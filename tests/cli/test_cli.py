@@ -55,7 +55,9 @@ def scan(**changes):
 def test_version_and_help():
     assert run("--version").stdout == f"fabricheck {fabricheck.__version__}\n"
     text = " ".join(run("--help").stdout.split())
-    assert "results" in text and "coverage" in text
+    assert text.index("verdict") < text.index("every-node") < text.index("results Sessions")
+    assert run().stdout == run("--help").stdout
+    assert "coverage" in run("results", "--help").stdout
     assert "4 an input is unreadable, invalid or incomplete" in text
 
 
@@ -67,7 +69,7 @@ def test_version_and_help():
         (["results"], "Missing command"),
         (["results", "list", "--limti"], "No such option: --limti"),
         (["results", "list", "--limit", "0"], "Invalid value for '--limit'"),
-        (["coverage", "a", "b"], "unexpected extra argument"),
+        (["results", "coverage", "a", "b"], "unexpected extra argument"),
     ],
 )
 def test_bad_usage_is_one_sentence(arguments, said):
@@ -404,9 +406,9 @@ def test_a_simulated_result_is_never_called_measured(results_folder):
     for command in (["results", "list"], ["results", "show"], ["results", "validate"]):
         text = run(*command).stdout
         assert "simulated" in text and "measured" not in text
-    e1 = json.loads(run("coverage", "--json").stdout)["experiments"][0]
+    e1 = json.loads(run("results", "coverage", "--json").stdout)["experiments"][0]
     assert e1["ran"][0]["clocks"] == ["simulated"]
-    assert "simulated in local:host" in run("coverage").stdout
+    assert "simulated in local:host" in run("results", "coverage").stdout
 
 
 def test_validate(one_session, tmp_path):

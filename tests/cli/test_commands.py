@@ -18,7 +18,7 @@ ASKED = """
 import sys
 from typer.testing import CliRunner
 from fabricheck.cli import app
-assert CliRunner().invoke(app, [sys.argv[1], "--help"]).exit_code == 0
+assert CliRunner().invoke(app, [*sys.argv[1].split(), "--help"]).exit_code == 0
 print([name for name in sys.argv[2:] if name in sys.modules])
 """
 
@@ -30,7 +30,18 @@ def test_every_command_of_a_module_is_in_the_list():
     assert typer.main.get_group(cli.commands).commands.keys() == cli.COMMANDS.keys()
 
 
-@pytest.mark.parametrize("command", ["topology", "tools"])
+def test_every_command_is_in_the_help_of_the_command_line_or_of_its_group():
+    def below(group, path=()):
+        context = typer.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            found = below(command, (*path, name)) if hasattr(command, "list_commands") else ()
+            yield from found or [" ".join((*path, name))]
+
+    assert sorted(below(typer.main.get_command(cli.app))) == sorted(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["node record", "network record", "results record"])
 def test_what_checks_call_imports_nothing_of_the_others(command):
     asked = [sys.executable, "-c", ASKED, command, *HEAVY]
     done = subprocess.run(asked, capture_output=True, text=True, check=True)

@@ -27,13 +27,13 @@ def asked(shell, words):
 @pytest.mark.parametrize(
     ("shell", "words", "wanted", "never"),
     [
-        ("bash", "fabricheck cov", "coverage", "claims"),
+        ("bash", "fabricheck results co", "coverage", "claims"),
         ("bash", "fabricheck results va", "validate", "show"),
-        ("bash", "fabricheck sets --system lum", "lumi:gpu", "jureca"),
+        ("bash", "fabricheck site sets --system lum", "lumi:gpu", "jureca"),
         # Shells take a colon differently.
-        ("bash", "fabricheck site-check jur", "jureca:mi250", "lumi"),
-        ("zsh", "fabricheck site-check jur", "jureca:mi250", "lumi"),
-        ("fish", "fabricheck site-check jur", "jureca:mi250", "lumi"),
+        ("bash", "fabricheck site check jur", "jureca:mi250", "lumi"),
+        ("zsh", "fabricheck site check jur", "jureca:mi250", "lumi"),
+        ("fish", "fabricheck site check jur", "jureca:mi250", "lumi"),
     ],
 )
 def test_a_shell_completes(shell, words, wanted, never):
@@ -42,5 +42,5 @@ def test_a_shell_completes(shell, words, wanted, never):
 
 
 def test_every_site_is_offered():
-    found = asked("bash", "fabricheck site-check ").split()
+    found = asked("bash", "fabricheck site check ").split()
     assert {file.stem for file in SITES.glob("*.py")} <= set(found)

@@ -24,14 +24,14 @@ def listed(monkeypatch):
 
 
 def rows(*arguments):
-    result = CliRunner().invoke(app, ["coverage", "--json", *arguments])
+    result = CliRunner().invoke(app, ["results", "coverage", "--json", *arguments])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)["experiments"]
     return {row["experiment"]: row for row in found}
 
 
 def table():
-    result = CliRunner().invoke(app, ["coverage"])
+    result = CliRunner().invoke(app, ["results", "coverage"])
     assert result.exit_code == 0, result.output
     assert all(len(line) <= output.PIPED_WIDTH for line in result.stdout.splitlines())
     return " ".join(result.stdout.split())
@@ -54,7 +54,7 @@ def test_before_any_session(results_folder):
 
 
 def test_no_such_session(results_folder):
-    result = CliRunner().invoke(app, ["coverage", "5"])
+    result = CliRunner().invoke(app, ["results", "coverage", "5"])
     assert result.exit_code == 3 and "no session '5'" in result.stderr
 
 

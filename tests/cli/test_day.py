@@ -1,4 +1,4 @@
-"""What `fabricheck` shows of a day: its commands, the latest session, and a session on a screen."""
+"""What `fabricheck` shows of a day: its commands, and a session on a screen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, show, today
+from fabricheck.cli import app, show
 from fabricheck.core.checkout import ROOT
 from fabricheck.results import reading, table
 from fabricheck.rfm.base import Printed
@@ -23,19 +23,6 @@ def said(*arguments: str) -> str:
     return ended.stdout
 
 
-def test_without_a_command_those_of_a_day_and_the_latest_session(monkeypatch):
-    monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
-    text = said()
-    assert all(command in text for command in today.COMMANDS)
-    assert "Latest: Session run-0 of 2026-11-21" in text
-    assert text.endswith("Status: PASS\n")
-
-
-def test_before_the_first_session_that_is_said(monkeypatch, tmp_path):
-    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
-    assert said().endswith("Nothing was measured yet.\n")
-
-
 def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
     text = said("summary")
@@ -44,7 +31,7 @@ def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
     assert "h200:x2, measured: PASS;" in text
     (stream,) = (line for line in lines if line.startswith("E1 "))
     assert stream.split()[-5:] == ["4,278", "4,278", "GB/s", "no", "limit"]
-    assert "Not run: E4, E14, E16, E17 (fabricheck coverage)" in text
+    assert "Not run: E4, E14, E16, E17 (fabricheck results coverage)" in text
 
 
 @pytest.mark.parametrize(

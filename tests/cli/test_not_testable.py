@@ -26,9 +26,11 @@ def h200(devices: int, name: str, experiment: str, **changes: object) -> dict:
 def covered(results_folder, *cases) -> tuple[dict, str]:
     """Return the rows of a session as JSON, and what people read."""
     factories.session(results_folder, cases)
-    said = CliRunner().invoke(app, ["coverage"])
+    said = CliRunner().invoke(app, ["results", "coverage"])
     assert said.exit_code == 0, said.output
-    found = json.loads(CliRunner().invoke(app, ["coverage", "--json"]).stdout)["experiments"]
+    found = json.loads(CliRunner().invoke(app, ["results", "coverage", "--json"]).stdout)[
+        "experiments"
+    ]
     return {row["experiment"]: row for row in found}, " ".join(said.stdout.split())
 
 

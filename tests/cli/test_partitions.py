@@ -77,9 +77,11 @@ def test_the_suites_own_checks_and_sites(monkeypatch):
 
 def said(monkeypatch, sites):
     monkeypatch.setattr(partitions, "known_sites", lambda: sites)
-    result = CliRunner().invoke(app, ["coverage"])
+    result = CliRunner().invoke(app, ["results", "coverage"])
     assert result.exit_code == 0, result.output
-    rows = json.loads(CliRunner().invoke(app, ["coverage", "--json"]).stdout)["experiments"]
+    rows = json.loads(CliRunner().invoke(app, ["results", "coverage", "--json"]).stdout)[
+        "experiments"
+    ]
     return " ".join(result.stdout.split()), {row["experiment"]: row for row in rows}
 
 
@@ -103,9 +105,12 @@ def test_what_was_only_simulated_is_counted_apart(results_folder):
     for name in ("stream_local", "on_node"):
         factories.write(factories.case_folder(results_folder, name) / "result.json", simulated)
     end = "1 of 17 experiments have results in this session"
-    assert f"{end}, 1 of those only simulated." in CliRunner().invoke(app, ["coverage"]).stdout
+    assert (
+        f"{end}, 1 of those only simulated."
+        in CliRunner().invoke(app, ["results", "coverage"]).stdout
+    )
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    text = CliRunner().invoke(app, ["coverage"]).stdout
+    text = CliRunner().invoke(app, ["results", "coverage"]).stdout
     assert f"{end}." in text
     one_line = " ".join(text.split())
     assert "measured in local:host by the host runtime" in one_line

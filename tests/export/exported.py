@@ -1,4 +1,4 @@
-"""How the tests call `fabricheck export` and read what it wrote."""
+"""How the tests call `fabricheck results export` and read what it wrote."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from fabricheck.cli import app
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["export", *map(str, arguments)])
+    return CliRunner().invoke(app, ["results", "export", *map(str, arguments)])
 
 
 def read(text):

@@ -1,4 +1,4 @@
-"""`fabricheck fabric`: what it prints, and how it ends."""
+"""`fabricheck network fabric`: what it prints, and how it ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(tmp_path):
         path = tmp_path / "result.json"
         measured = System(nodes, random.Random(1)).measured(faults)
         path.write_text(json.dumps(member.document(measured)))
-        done = CliRunner().invoke(app, ["fabric", str(path), *arguments])
+        done = CliRunner().invoke(app, ["network", "fabric", str(path), *arguments])
         return done.exit_code, done.stdout
 
     return run
@@ -70,7 +70,7 @@ def test_much_that_is_low_fits_on_a_screen_and_json_has_all(run):
 
 def test_a_document_without_rounds_ends_with_3(tmp_path):
     path = factories.write(tmp_path / "result.json")
-    assert CliRunner().invoke(app, ["fabric", str(path)]).exit_code == 3
+    assert CliRunner().invoke(app, ["network", "fabric", str(path)]).exit_code == 3
 
 
 def test_a_damaged_document_is_said_and_ends_with_4(tmp_path):
@@ -78,7 +78,7 @@ def test_a_damaged_document_is_said_and_ends_with_4(tmp_path):
     damaged.write_text(
         json.dumps(member.document(System(4, random.Random(1)).measured(Faults())))[:-9]
     )
-    done = CliRunner().invoke(app, ["fabric", str(damaged)])
+    done = CliRunner().invoke(app, ["network", "fabric", str(damaged)])
     assert done.exit_code == 4
     assert "damaged.json: is not JSON, or cut off" in done.stderr
 
@@ -88,7 +88,7 @@ def test_a_damaged_document_beside_a_good_one_is_said_too(tmp_path):
     for name, text in (("a", good), ("b", good[:-9])):
         (tmp_path / name).mkdir()
         (tmp_path / name / "result.json").write_text(text)
-    done = CliRunner().invoke(app, ["fabric", str(tmp_path)])
+    done = CliRunner().invoke(app, ["network", "fabric", str(tmp_path)])
     assert done.exit_code == 4
     assert "8 nodes, 32 NICs" in done.stdout
     assert "b/result.json: is not JSON, or cut off" in done.stderr
@@ -100,7 +100,7 @@ def test_a_run_of_fabric_without_rounds_says_why(tmp_path):
     content["outcome"].update(status="unsupported", exit_code=3, message="fabric needs two nodes")
     path = tmp_path / "result.json"
     path.write_text(json.dumps({**content, "complete": False}))
-    done = CliRunner().invoke(app, ["fabric", str(path)])
+    done = CliRunner().invoke(app, ["network", "fabric", str(path)])
     assert done.exit_code == 3
     assert "no rounds were measured: fabric needs two nodes." in done.stderr
 
@@ -108,6 +108,6 @@ def test_a_run_of_fabric_without_rounds_says_why(tmp_path):
 def test_a_document_of_another_program_has_no_rounds(tmp_path):
     path = tmp_path / "result.json"
     path.write_text(json.dumps(factories.document()))
-    done = CliRunner().invoke(app, ["fabric", str(path)])
+    done = CliRunner().invoke(app, ["network", "fabric", str(path)])
     assert done.exit_code == 3
     assert "There are no rounds between nodes in" in done.stderr

@@ -114,7 +114,11 @@ def test_what_is_no_archive(tmp_path, content, code, said):
     path = tmp_path / "sent.tar.gz"
     if content is not None:
         path.write_bytes(content)
-    for command in (["results", "show"], ["verdict"], ["calibrate", "--system", PARTITION]):
+    for command in (
+        ["results", "show"],
+        ["verdict"],
+        ["limits", "calibrate", "--system", PARTITION],
+    ):
         found = run(*command, path, code=code)
         assert said in found and "sent.tar.gz" in found
 
@@ -152,7 +156,11 @@ def test_an_archive_that_is_too_large(tmp_path, monkeypatch):
 
 def test_an_archive_without_results(tmp_path):
     path = made(tmp_path / "other.tar.gz", ("a/about.json", "{}"))
-    for command in (["results", "show"], ["verdict"], ["calibrate", "--system", PARTITION]):
+    for command in (
+        ["results", "show"],
+        ["verdict"],
+        ["limits", "calibrate", "--system", PARTITION],
+    ):
         assert f"{path} contains no results of fabricheck." in run(*command, path, code=NOTHING)
 
 
@@ -176,7 +184,7 @@ def test_a_sentence_about_a_file_in_an_archive_names_the_archive(tmp_path):
     for command, code in (
         (["results", "show"], INVALID),
         (["verdict"], INVALID),
-        (["calibrate", "--system", PARTITION], INVALID),
+        (["limits", "calibrate", "--system", PARTITION], INVALID),
     ):
         assert report in run(*command, path, code=code)
 

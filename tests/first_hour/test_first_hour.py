@@ -292,7 +292,7 @@ def test_bad_usage(tmp_path, arguments, code, said):
     there = tmp_path / "there.tar.gz"
     there.touch()
     given = [one.format(there=there) for one in arguments]
-    result = CliRunner().invoke(app, ["first-hour", *given])
+    result = CliRunner().invoke(app, ["site", "first-hour", *given])
     assert result.exit_code == code and said in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
@@ -301,7 +301,7 @@ def test_without_devices_and_allocation_nothing_is_submitted(monkeypatch, tmp_pa
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(NodeSeen, "_judged", (False, "no driver has devices"))
-    result = CliRunner().invoke(app, ["first-hour", "lumi:gpu"])
+    result = CliRunner().invoke(app, ["site", "first-hour", "lumi:gpu"])
     assert result.exit_code == 3 and "No driver has devices here" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -310,7 +310,7 @@ def test_on_a_login_node_the_command_to_type_is_said(monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "nid005001")
     monkeypatch.delenv("SLURMD_NODENAME", raising=False)
-    result = CliRunner().invoke(app, ["first-hour", "lumi:gpu"])
+    result = CliRunner().invoke(app, ["site", "first-hour", "lumi:gpu"])
     assert result.exit_code == 2
     assert "srun --overlap --nodes=1 --ntasks=1 --cpu-bind=none --nodelist=nid005001" in (
         result.stderr

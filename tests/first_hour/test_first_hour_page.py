@@ -81,7 +81,7 @@ def test_a_command_of_fabricheck_takes_its_arguments(line, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("system", ["local:sim-mi250x", "local:host", "lumi:gpu", "h200:x2"])
 def test_a_dry_run_prints_them(system):
-    result = CliRunner().invoke(app, ["first-hour", system, "--dry-run"])
+    result = CliRunner().invoke(app, ["site", "first-hour", system, "--dry-run"])
     assert result.exit_code == 0, result.output
     said = result.stdout.splitlines()
     assert [line for line in said if re.match(r"\d+\. ", line)] == [

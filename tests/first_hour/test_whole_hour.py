@@ -21,7 +21,7 @@ def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
     archive = tmp_path / "hour.tar.gz"
     variables = {"SITE_API_TOKEN": "planted-in-a-variable"}
     done = subprocess.run(
-        ["fabricheck", "first-hour", "local:sim-mi250x", "--output", str(archive)],
+        ["fabricheck", "site", "first-hour", "local:sim-mi250x", "--output", str(archive)],
         cwd=tmp_path,
         env={**os.environ, **variables, "RFM_CONFIG_FILES": str(ROOT / "config" / "settings.py")},
         capture_output=True,
@@ -50,7 +50,7 @@ def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
     assert "session run-0 (2/2 passed), session run-1 (7/7 passed), 7 documents" in said
     judged = run(app, ["verdict", str(archive)])
     assert judged.exit_code == 0 and "Verdict on run-1: 1 PASS" in judged.output
-    words = ["calibrate", str(archive), "--system", "local:sim-mi250x", "--report-only"]
+    words = ["limits", "calibrate", str(archive), "--system", "local:sim-mi250x", "--report-only"]
     found = run(app, [*words, "--output", str(ROOT / "reference_values")])
     assert found.exit_code == 0, found.output
     assert "session 1" in found.stdout and "session 2" in found.stdout

@@ -1,4 +1,4 @@
-"""Fleets that are drawn: tables as `fabricheck export` writes them, of nodes with recorded noise.
+"""Fleets that are drawn: tables as `results export` writes them, of nodes with recorded noise.
 
 The healthy values, and which devices and pairs a metric is made of, are those of the simulated
 session of a node with four MI250X. A node's values deviate as those of 24 recorded sessions on

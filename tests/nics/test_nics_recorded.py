@@ -58,7 +58,7 @@ def recorded(root: Path, model="mi250x", fabric="slingshot-11", **options):
 
 def check(root: Path, monkeypatch, *arguments: str):
     monkeypatch.setattr(command, "SYSTEM", root)
-    return CliRunner().invoke(app, ["nics", "check", *arguments])
+    return CliRunner().invoke(app, ["network", "nics", *arguments])
 
 
 def test_a_healthy_node(tmp_path):
@@ -209,7 +209,7 @@ def test_the_check_for_people_and_prologs(tmp_path, monkeypatch):
 
 def test_the_other_ends_of_the_check(tmp_path, monkeypatch):
     with pytest.raises(NotFoundError):  # exit code 3
-        CliRunner().invoke(app, ["nics", "check", "mi210"], standalone_mode=False,
+        CliRunner().invoke(app, ["network", "nics", "mi210"], standalone_mode=False,
                            catch_exceptions=False)  # fmt: skip
     root = frontier(tmp_path)
     put(nic(root, "cxi0") / "properties/link", "?")
@@ -223,7 +223,7 @@ def test_a_whole_check_is_quick_and_needs_no_reframe(tmp_path):
     code = (
         "import sys; from pathlib import Path; from fabricheck.cli import app, nics; "
         f"nics.SYSTEM = Path({str(frontier(tmp_path))!r}); "
-        "sys.argv = ['fabricheck', 'nics', 'check', 'mi250x', '--fabric', 'slingshot-11']\n"
+        "sys.argv = ['fabricheck', 'network', 'nics', 'mi250x', '--fabric', 'slingshot-11']\n"
         "try: app()\n"
         "finally: print([one for one in ('reframe', 'jinja2', 'polars') if one in sys.modules])"
     )

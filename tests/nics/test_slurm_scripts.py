@@ -41,11 +41,11 @@ def test_the_prolog_keeps_jobs_from_a_node_that_differs(run):
     prolog, _ = SCRIPTS
     assert run(prolog, 0) == (0, [])
     code, said = run(prolog, 8)
-    assert (code, said[0]) == (1, f"logger -t fabricheck nics check ended with 8: {FOUND}")
+    assert (code, said[0]) == (1, f"logger -t fabricheck network nics ended with 8: {FOUND}")
     for other in (1, 2, 3, 4, 124):
         code, said = run(prolog, other)
         assert code == 0 and said[0].startswith(
-            f"logger -t fabricheck nics check ended with {other}"
+            f"logger -t fabricheck network nics ended with {other}"
         )
 
 

@@ -35,14 +35,14 @@ print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in ended]))
 #: A command line, its exit codes, and what it says; a session is judged, and none runs checks.
 COMMANDS = (
     (["results", "show", SESSION], {0}, "stream_local"),
-    (["claims", SESSION], {0}, "reproduced"),
-    (["coverage", SESSION], {0}, "E1 "),
+    (["papers", "claims", SESSION], {0}, "reproduced"),
+    (["results", "coverage", SESSION], {0}, "E1 "),
     (["compare", SESSION, SESSION], {0}, "0 worse, 0 better"),
     (["verdict", SESSION], {0}, "no session recorded them"),
-    (["export", SESSION, "--output", "table.csv"], {0}, "15 series"),
+    (["results", "export", SESSION, "--output", "table.csv"], {0}, "15 series"),
     (["report", SESSION, "--output", "page"], {0}, "Report: page/index.html"),
     (["every-node", "lumi:gpu"], {NotFoundError.exit_code}, "fabricheck[run]"),
-    (["first-hour", "lumi:gpu"], {NotFoundError.exit_code}, "fabricheck[run]"),
+    (["site", "first-hour", "lumi:gpu"], {NotFoundError.exit_code}, "fabricheck[run]"),
 )
 
 
@@ -104,7 +104,9 @@ def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
     # The core does without what compares with publications, and with third-party tools.
     for name in ("papers", "beside"):
         shutil.rmtree(site / "fabricheck" / name)
-    without = [one for one in COMMANDS if one[0][0] != "claims"]
-    run(site, tmp_path, [*without, (["claims", SESSION], {2}, "No such command 'claims'")])
+    without = [one for one in COMMANDS if one[0][0] != "papers"]
+    run(
+        site, tmp_path, [*without, (["papers", "claims", SESSION], {2}, "No such command 'papers'")]
+    )
     text = (tmp_path / "page" / "index.html").read_text()
     assert 'id="h200-x2-node"' in text and "Claims" not in text

@@ -1,4 +1,4 @@
-"""`fabricheck claims`: partitions apart, reasons together, and exit codes that inputs decide."""
+"""`fabricheck papers claims`: partitions apart, reasons together, exit codes that inputs decide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["claims", *map(str, arguments)])
+    return CliRunner().invoke(app, ["papers", "claims", *map(str, arguments)])
 
 
 def rows(*arguments):

@@ -334,13 +334,13 @@ def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):
 
 def test_the_command_ends_with_a_sentence_and_a_code(tmp_path):
     runner = CliRunner()
-    missing = runner.invoke(app, ["fidelity", "mi250x", "--programs", str(tmp_path)])
+    missing = runner.invoke(app, ["papers", "fidelity", "mi250x", "--programs", str(tmp_path)])
     assert missing.exit_code == 3
     assert missing.stderr.startswith(
         f"fabricheck: There is no simulated program {tmp_path}/libfabricheck_node.so"
     )
     assert missing.stdout == ""
-    unknown = runner.invoke(app, ["fidelity", "mi999"])
+    unknown = runner.invoke(app, ["papers", "fidelity", "mi999"])
     assert unknown.exit_code == 3
     assert "There is no node model 'mi999'" in unknown.stderr
 
@@ -348,7 +348,7 @@ def test_the_command_ends_with_a_sentence_and_a_code(tmp_path):
 def test_a_page_that_can_not_be_written_is_a_sentence(made, tmp_path, programs):
     page = tmp_path / "nowhere" / "page.md"
     refused = CliRunner().invoke(
-        app, ["fidelity", "mi250x", "--programs", str(programs), "--write", str(page)]
+        app, ["papers", "fidelity", "mi250x", "--programs", str(programs), "--output", str(page)]
     )
     assert refused.exit_code == 3
     assert f"{page} cannot be written" in refused.stderr

@@ -156,19 +156,21 @@ def test_values_are_in_the_units_of_the_record(found, record, published, simulat
 def test_the_page_of_the_documentation_is_what_is_made_now(found):
     page = ROOT / "docs" / "papers" / "fidelity-mi250x.md"
     assert page.read_bytes() == render.page(found).encode(), (
-        "make it again: fabricheck fidelity mi250x --write docs/papers/fidelity-mi250x.md"
+        "make it again: fabricheck papers fidelity mi250x --output docs/papers/fidelity-mi250x.md"
     )
 
 
 def test_the_command_writes_the_page(made, programs, tmp_path):
     page = tmp_path / "page.md"
-    line = ["fidelity", "mi250x", "--programs", str(programs), "--write", str(page)]
+    line = ["papers", "fidelity", "mi250x", "--programs", str(programs), "--output", str(page)]
     assert CliRunner().invoke(app, line).exit_code == 0
     assert page.read_text() == render.page(made)
 
 
 def test_json_holds_every_row_labelled(made, programs):
-    done = CliRunner().invoke(app, ["fidelity", "mi250x", "--programs", str(programs), "--json"])
+    done = CliRunner().invoke(
+        app, ["papers", "fidelity", "mi250x", "--programs", str(programs), "--json"]
+    )
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
     assert content == json.loads(json.dumps(render.as_json(made)))

@@ -33,7 +33,7 @@ def test_two_fitted_values_tell_the_fourteen_others(sockets):
 
 def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
     page = render.page(sockets)
-    made = "make it again: fabricheck fidelity mi250-two-sockets --write "
+    made = "make it again: fabricheck papers fidelity mi250-two-sockets --output "
     path = ROOT / "docs" / "papers" / "fidelity-mi250-two-sockets.md"
     assert path.read_text() == page, made + "docs/papers/fidelity-mi250-two-sockets.md"
     for part in ("Figure 6", "latencies |", "Worst predicted latencies", "Statements"):
@@ -41,6 +41,8 @@ def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
 
 
 def test_the_command_simulates_and_prints_tables(sockets, programs):
-    done = CliRunner().invoke(app, ["fidelity", "mi250-two-sockets", "--programs", str(programs)])
+    done = CliRunner().invoke(
+        app, ["papers", "fidelity", "mi250-two-sockets", "--programs", str(programs)]
+    )
     assert done.exit_code == 0, done.output
     assert done.stdout == render.text(sockets)

@@ -124,7 +124,7 @@ def test_wrong_data_ends_the_run_and_names_both_nics(launch, invoke, tmp_path):
     # Traffic of other tests over the loopback at that moment counts as that of the ranks.
     ends = "from n0:(rank0|lo) to n1:(rank1|lo)"
     assert re.search(f"{ends}: 1 bytes are wrong", document["outcome"]["message"])
-    code, out = invoke("fabric", str(tmp_path / "result.json"), "--json")
+    code, out = invoke("network", "fabric", str(tmp_path / "result.json"), "--json")
     assert code == 13
     wrong_data = f"Data {ends} was wrong"
     assert any(re.search(wrong_data, sentence) for sentence in json.loads(out)[0]["open"])

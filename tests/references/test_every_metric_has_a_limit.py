@@ -36,7 +36,9 @@ def test_a_limit_or_a_reason(system, variables, least, site_dry_run, monkeypatch
     monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    told = json.loads(CliRunner().invoke(app, ["references", "--system", system, "--json"]).stdout)
+    told = json.loads(
+        CliRunner().invoke(app, ["limits", "show", "--system", system, "--json"]).stdout
+    )
     metrics = told["references"]
     assert len(metrics) > least
     bare = [

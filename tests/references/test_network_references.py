@@ -26,7 +26,7 @@ KEYS = list(stated().table(CHECKS[0]))
 
 
 def rows(key: str, partition: str | None = None) -> list[listing.Row]:
-    """Return what `fabricheck references` prints of the network checks of a partition or set."""
+    """Return what `fabricheck limits show` prints of the network checks of a partition or set."""
     on = partition or key
     told = [
         Told(check, on, "", {metric: {"entry": entry, "unit": entry[3]}

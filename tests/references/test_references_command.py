@@ -1,4 +1,4 @@
-"""`fabricheck references`: what it says of each metric, and how it ends."""
+"""`fabricheck limits show`: what it says of each metric, and how it ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def checks(monkeypatch):
 
 
 def run(*arguments: str, code: int = 0):
-    result = CliRunner().invoke(app, ["references", "--system", GPU, *arguments])
+    result = CliRunner().invoke(app, ["limits", "show", "--system", GPU, *arguments])
     assert result.exit_code == code, result.output
     return result
 
@@ -173,7 +173,9 @@ def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch)
     here = replace(target, environments=[environment])
     monkeypatch.setattr(partitions, "choose", lambda system: [here])
     monkeypatch.setattr(listing, "version_at_hand", lambda environment: "14.1")
-    said = " ".join(CliRunner().invoke(app, ["references", "--system", "h200:x2"]).stdout.split())
+    said = " ".join(
+        CliRunner().invoke(app, ["limits", "show", "--system", "h200:x2"]).stdout.split()
+    )
     assert "another version, 1 limit: measured with CUDA 13.0, not 14.1." in said
 
 
@@ -266,7 +268,7 @@ def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("system", ["lumy", "lumi:cpu", ":gpu", ""])
 def test_an_unknown_system_is_one_sentence(system):
-    result = CliRunner().invoke(app, ["references", "--system", system])
+    result = CliRunner().invoke(app, ["limits", "show", "--system", system])
     assert result.exit_code == 2
     assert "There is no site" in result.stderr or "has no partition" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -283,7 +285,7 @@ def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
     asked = site_dry_run("lumi").told
     monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
-    result = CliRunner().invoke(app, ["references", "--system", "lumi", "--json"])
+    result = CliRunner().invoke(app, ["limits", "show", "--system", "lumi", "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)["references"]
     assert {row["partition"] for row in found} == {GPU}

@@ -43,7 +43,7 @@ def test_every_command_takes_the_job_that_began_last(folder, monkeypatch, tmp_pa
     monkeypatch.setenv("FABRICHECK_RESULTS", str(folder))
     page = tmp_path / "page"
     said = {}
-    for command in ("report --output", "verdict --output", "export", "results show"):
+    for command in ("report --output", "verdict --output", "results export", "results show"):
         words = [*command.split(), *([str(page)] if "--" in command else [])]
         said[command] = CliRunner().invoke(app, words).output
         if page.is_dir():

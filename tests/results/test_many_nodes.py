@@ -78,14 +78,14 @@ def test_the_list_names_the_nodes_and_the_jobs(three):
 
 
 def test_claims_and_coverage_of_each_node(three):
-    claims = json.loads(run("claims", "--json").stdout)["claims"]
+    claims = json.loads(run("papers", "claims", "--json").stdout)["claims"]
     assert {one["scheduler_node"] for one in claims} == set(THREE)
-    only = json.loads(run("claims", "--json", "--node", "node2").stdout)["claims"]
+    only = json.loads(run("papers", "claims", "--json", "--node", "node2").stdout)["claims"]
     assert {one["scheduler_node"] for one in only} == {"node2"}
-    (first, *_) = json.loads(run("coverage", "--json").stdout)["experiments"]
+    (first, *_) = json.loads(run("results", "coverage", "--json").stdout)["experiments"]
     ran = {one["node"]: (one["passed"], one["failed"], one["series"]) for one in first["ran"]}
     assert ran == {"node1": (1, 0, 1), "node2": (0, 1, 1), "node3": (1, 0, 1)}
-    text = " ".join(run("coverage").stdout.split())
+    text = " ".join(run("results", "coverage").stdout.split())
     assert "cluster:queue on node[1,3] by the host runtime: each 1 series" in text
     assert "cluster:queue on node2 by the host runtime: 1 series" in text
 
@@ -158,7 +158,7 @@ def test_of_many_nodes_those_without_a_change_are_one_line(results_folder, tmp_p
 def test_coverage_of_a_job_is_that_of_its_nodes(results_folder):
     distributed_sessions.job(results_folder, THREE)
     for name in ("17", "latest"):
-        found = json.loads(run("coverage", name, "--json").stdout)
+        found = json.loads(run("results", "coverage", name, "--json").stdout)
         assert found["session"] == "17"
         assert {one["node"] for one in found["experiments"][0]["ran"]} == set(THREE)
 

@@ -80,7 +80,12 @@ def test_what_is_of_another_run_is_not(session):
 def test_one_that_is_damaged_is_told_and_the_values_are_there(session, change, said):
     file = changed(session, change)
     assert row(session) == (None, None)
-    for command in (["results", "show"], ["claims"], ["results", "validate"], ["export"]):
+    for command in (
+        ["results", "show"],
+        ["papers", "claims"],
+        ["results", "validate"],
+        ["results", "export"],
+    ):
         ended = CliRunner().invoke(app, [*command, str(session)])
         assert (ended.exit_code, f"{file}: {said}" in " ".join(ended.output.split())) == (4, True)
     compared = CliRunner().invoke(app, ["compare", str(session), str(session)])

@@ -62,7 +62,7 @@ def test_a_name_stands_for_its_checks(results, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_exported_rows_are_those_of_the_name(results, name):
-    written = CliRunner().invoke(app, ["export", named(name)]).stdout
+    written = CliRunner().invoke(app, ["results", "export", named(name)]).stdout
     rows = [one for one in csv.DictReader(io.StringIO(written)) if one["kind"] != "node"]
     documents = {(row["check"], row["node"] or None) for row in rows}
     assert documents == NAMES[name]

@@ -119,11 +119,14 @@ def test_validate(said):
 
 
 def test_coverage(said):
-    rows = {row["experiment"]: row for row in json.loads(said("coverage", "--json"))["experiments"]}
+    rows = {
+        row["experiment"]: row
+        for row in json.loads(said("results", "coverage", "--json"))["experiments"]
+    }
     assert len(rows) == 17
     measured = {name for name, row in rows.items() if any(one["passed"] for one in row["ran"])}
     assert rows.keys() - measured == {"E4", "E14", "E16", "E17"}
-    text = said("coverage")
+    text = said("results", "coverage")
     here = f"not testable here ({PARTITION}): "
     for sentence in (
         "13 of 17 experiments have results in this session.",
@@ -276,7 +279,7 @@ def test_the_calibration_has_its_values():
 def test_one_session_is_too_few_to_calibrate(said, tmp_path):
     references = shutil.copytree(REFERENCES, tmp_path / "references")
     before = {file: file.read_bytes() for file in references.rglob("*") if file.is_file()}
-    asked = ("calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
+    asked = ("limits", "calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
     text = said(*asked, code=4)
     assert (
         f"{PARTITION} has 1 session(s) in 1 campaign(s); references need 5 in 2 (1 of at least 5 "

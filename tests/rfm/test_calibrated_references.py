@@ -16,7 +16,7 @@ def test_sessions_make_the_references_of_the_next_ones(suite):
     for _ in range(5):
         assert suite("-r", "-n", "stream_local").status == 0
     # What ran in one go is one campaign; here the pause that makes another one is shorter.
-    command = ["calibrate", str(suite.results), "--system", "local:host", "--output",
+    command = ["limits", "calibrate", str(suite.results), "--system", "local:host", "--output",
                str(references.parent), "--write"]  # fmt: skip
     refused = CliRunner().invoke(app, command)
     assert refused.exit_code == 4 and "has 5 session(s) in 1 campaign(s)" in refused.stderr

@@ -75,7 +75,7 @@ def test_one_device(whole):
     run, skipped = checks_of(whole.outcome, 1)
     assert (len(run), skipped) == (12, set())
     assert line(whole.results, 1, "node_topology").endswith(
-        "/fabricheck topology record h200 --devices 1 --runtime cuda --programs /programs "
+        "/fabricheck node record h200 --devices 1 --runtime cuda --programs /programs "
         f"--results {whole.results} --time-limit 120 --output result.json"
     )
 

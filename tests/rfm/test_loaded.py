@@ -64,11 +64,11 @@ def test_settings_and_checks_need_no_library_of_an_extra(of_settings_and_checks)
 SESSION = str(ROOT / "tests" / "outputs" / "h200" / "session-x2")
 READERS = [
     ["results", "show", SESSION],
-    ["coverage", SESSION],
-    ["claims", SESSION],
+    ["results", "coverage", SESSION],
+    ["papers", "claims", SESSION],
     ["compare", SESSION, SESSION],
     ["verdict", SESSION, "--output", "verdict"],
-    ["export", SESSION, "--output", "table.csv"],
+    ["results", "export", SESSION, "--output", "table.csv"],
 ]
 
 #: Calls the commands in one process; prints how long a text each wrote, and what is loaded then.
@@ -125,7 +125,7 @@ def test_the_dependencies_alone_run_a_check_and_show_it(base_alone):
     ("command", "package", "extra"),
     [
         (["report"], "altair", "report"),
-        (["export", "--output", "table.parquet"], "polars", "results"),
+        (["results", "export", "--output", "table.parquet"], "polars", "results"),
     ],
 )
 def test_a_command_whose_extra_is_missing_says_which(base_alone, command, package, extra):

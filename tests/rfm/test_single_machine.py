@@ -61,7 +61,7 @@ def test_without_a_node_model_a_session_says_both_ways_to_one(suite):
     assert (
         f"local:gpu has no node model ({draft}: there is no such file): set FABRICHECK_NODE to a "
         "name in config/nodes or to the path of a file, or draft that of this machine with "
-        "'fabricheck topology write' and fill it in."
+        "'fabricheck node draft' and fill it in."
     ) in ended
     assert "gpu" not in partitions_of(suite)
 
@@ -96,14 +96,14 @@ def test_a_draft_that_is_not_complete_says_what_is_missing(suite):
 
 def test_the_draft_of_this_machine_is_written_where_it_is_looked_for(results_folder):
     outputs = ROOT / "tests/outputs/rocm-smi/published-hugging-face-shownodesbw.txt"
-    ended = CliRunner().invoke(app, ["topology", "write", "--from", str(outputs)])
+    ended = CliRunner().invoke(app, ["node", "draft", "--from", str(outputs)])
     assert ended.exit_code == 0, ended.output
     assert yaml.safe_load(this_machine.draft().read_text())["name"] == socket.gethostname()
     assert this_machine.draft().is_relative_to(results_folder)
 
 
 @pytest.mark.parametrize(
-    "command", [["site-check", "local:gpu"], ["references", "--system=local:gpu"]]
+    "command", [["site", "check", "local:gpu"], ["limits", "show", "--system=local:gpu"]]
 )
 def test_commands_say_that_there_is_no_node_model(results_folder, command, monkeypatch):
     monkeypatch.delenv("FABRICHECK_NODE", raising=False)
@@ -132,7 +132,7 @@ def test_the_tools_are_those_of_the_spack_environment_of_the_programs(tmp_path, 
 def test_the_draft_of_two_h100_is_a_model_whose_unknown_peak_bounds_nothing(tmp_path):
     file = tmp_path / "h100.yaml"
     told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
-    words = ("topology", "write", "h100", "--from", str(told), "--folder", str(tmp_path))
+    words = ("node", "draft", "h100", "--from", str(told), "--output", str(tmp_path))
     ended = CliRunner().invoke(app, words)
     assert ended.exit_code == 0 and "h100.yaml is a valid node model." in ended.stderr
     model = load(str(file))
@@ -141,7 +141,7 @@ def test_the_draft_of_two_h100_is_a_model_whose_unknown_peak_bounds_nothing(tmp_
     copy = factories.series(device=0, device_set=[0])
     copy |= {"source": factories.place("device", 0), "destination": factories.place("device", 0)}
     assert bounds.node_bound(model, copy) is None
-    shown = CliRunner().invoke(app, ["topology", "show", str(file)]).stdout
+    shown = CliRunner().invoke(app, ["node", "show", str(file)]).stdout
     assert "GiB its peak unknown" in " ".join(shown.split())
 
 
@@ -149,7 +149,7 @@ def test_a_machine_with_one_gpu_has_no_checks_of_several(tmp_path):
     told = json.loads((ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json").read_text())
     file = tmp_path / "told.json"
     file.write_text(json.dumps(told | {"devices": told["devices"][:1], "links": []}))
-    words = ("topology", "write", "one", "--from", str(file), "--folder", str(tmp_path))
+    words = ("node", "draft", "one", "--from", str(file), "--output", str(tmp_path))
     ended = CliRunner().invoke(app, words)
     assert "one.yaml is a valid node model." in ended.stderr, ended.output
     features = clusters.node(str(tmp_path / "one.yaml"))["features"]

@@ -294,7 +294,7 @@ def test_osu_comes_from_the_view(script, partition):
     assert re.search(
         rf"env .*{visible}=0,1 .*{folder}/osu_bw .* -d {site.environment} D D", found.plan
     )
-    assert shlex.split(found.command)[1:4] == ["tools", "run", "plan.json"]
+    assert shlex.split(found.command)[1:4] == ["results", "record", "plan.json"]
 
 
 @EVERY_SITE
@@ -649,7 +649,7 @@ def test_a_site_may_make_numa_balancing_a_note(suite):
         assert ended.status == 0, ended
         system = partition.partition(":")[0]
         (job,) = suite.results.glob(f"stage/*/{system}/gpu/rocm/node_topology/rfm_job.sh")
-        (command,) = [one for one in job.read_text().splitlines() if "topology record" in one]
+        (command,) = [one for one in job.read_text().splitlines() if "node record" in one]
         assert ("--note-numa-balancing" in command) == noted
 
 

@@ -1,4 +1,4 @@
-"""`fabricheck sets`: the checks of each set, what they may take, and how long sessions took."""
+"""`fabricheck site sets`: the checks of each set, what they may take, how long sessions took."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def three_checks(monkeypatch):
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["sets", "--system", HERE, *arguments])
+    result = CliRunner().invoke(app, ["site", "sets", "--system", HERE, *arguments])
     assert result.exit_code == code, result.output
     return " ".join(result.output.split())
 
@@ -63,7 +63,7 @@ def session(folder, cases, *arguments: str, number: int = 0):
 
 
 def took(*arguments: str) -> dict[str, list]:
-    found = json.loads(CliRunner().invoke(app, ["sets", "--json", *arguments]).stdout)
+    found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json", *arguments]).stdout)
     return {one["set"]: one["took"] for one in found if one["took"]}
 
 
@@ -77,7 +77,7 @@ def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
 
 def test_what_is_predicted_is_told_of_each_check_and_set(monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
-    found = json.loads(CliRunner().invoke(app, ["sets", "--json"]).stdout)
+    found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json"]).stdout)
     assert [one["predicted_s"] for one in found] == [4.4, 24.4, None]
     assert found[-1]["predicted_checks_s"] == {"a": 4.4, "b": 20, "c": None}
     assert [one["not_predicted"] for one in found] == [[], [], ["It is new."]]

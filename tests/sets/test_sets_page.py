@@ -34,7 +34,7 @@ def made_anew(tmp_path, monkeypatch):
 
     def made(system: str, asked: list[Told], *results: Path) -> str:
         monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
-        arguments = ["sets", *map(str, results), "--system", system, "--page", str(page)]
+        arguments = ["site", "sets", *map(str, results), "--system", system, "--page", str(page)]
         done = CliRunner().invoke(app, arguments)
         assert done.exit_code == 0, done.output
         return Path(page).read_text()

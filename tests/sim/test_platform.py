@@ -397,9 +397,9 @@ def test_a_fitted_number_without_its_record_is_refused(tmp_path):
 
 def test_the_command_prints_the_platform():
     path = OVERLAYS / "link-0-6-gone.yaml"
-    done = CliRunner().invoke(app, ["topology", "export", "mi250x", "--overlay", str(path)])
+    done = CliRunner().invoke(app, ["node", "platform", "mi250x", "--overlay", str(path)])
     assert done.exit_code == 0
     assert json.loads(done.stdout) == platform(load("mi250x", path))
     assert done.stdout == platform_json(load("mi250x", path))
-    refused = CliRunner().invoke(app, ["topology", "export", "mi250"])
+    refused = CliRunner().invoke(app, ["node", "platform", "mi250"])
     assert refused.exit_code == 4

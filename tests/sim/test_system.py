@@ -258,7 +258,7 @@ def test_a_resource_without_a_node_is_that_of_every_node(overlaid):
 
 def test_the_command_prints_a_system():
     def export(*arguments):
-        return CliRunner().invoke(app, ["topology", "export", "mi250x", *arguments])
+        return CliRunner().invoke(app, ["node", "platform", "mi250x", *arguments])
 
     overlay = OVERLAYS / "nic-gone.yaml"
     done = export("--nodes", "3", "--overlay", str(overlay))

@@ -1,4 +1,4 @@
-"""What `site-check` finds of a compute node, and how it ends."""
+"""What `site check` finds of a compute node, and how it ends."""
 
 from __future__ import annotations
 
@@ -150,14 +150,14 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tree.bin))
     monkeypatch.setenv("FABRICHECK_MPI", "OFF")
     monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(tmp_path / "programs"))
-    good = CliRunner().invoke(app, ["site-check", "local:host"])
+    good = CliRunner().invoke(app, ["site", "check", "local:host"])
     assert good.exit_code == 0, good.output
     assert "local:host: 7 ok, 0 missing, 0 not seen." in good.output
-    stray = CliRunner().invoke(app, ["site-check", "local:host"], env={"SLURM_JOB_ID": "1"})
+    stray = CliRunner().invoke(app, ["site", "check", "local:host"], env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
     assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login overrides this)")
     (tmp_path / "programs" / "stream").unlink()
-    bad = CliRunner().invoke(app, ["site-check", "local:host", "--json", "--login"])
+    bad = CliRunner().invoke(app, ["site", "check", "local:host", "--json", "--login"])
     assert bad.exit_code == 3
     answer = json.loads(bad.output)
     assert (answer["kind"], answer["because"]) == ("login", "as --login states")
@@ -179,12 +179,12 @@ def test_programs_of_another_folder_need_no_spack(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_ROCM_PROGRAMS", str(folder))
     monkeypatch.setenv("FABRICHECK_RCCL_TESTS", str(folder))
     monkeypatch.setenv("FABRICHECK_ROCM_OSU", str(folder / "osu"))
-    ended = CliRunner().invoke(app, ["site-check", "local:gpu", "--login"])
+    ended = CliRunner().invoke(app, ["site", "check", "local:gpu", "--login"])
     assert ended.exit_code == 0, ended.output
     assert "Spack" not in ended.output
     # Those of the view need it.
     view = clusters.view("local-rocm") / "bin"
     monkeypatch.setenv("FABRICHECK_ROCM_PROGRAMS", str(view))
-    ended = CliRunner().invoke(app, ["site-check", "local:gpu", "--login"])
+    ended = CliRunner().invoke(app, ["site", "check", "local:gpu", "--login"])
     assert ended.exit_code == 3
     assert "Spack is not on the PATH" in ended.output

@@ -1,4 +1,4 @@
-"""What `site-check` finds of modules, Spack, programs and commands, there and missing."""
+"""What `site check` finds of modules, Spack, programs and commands, there and missing."""
 
 from __future__ import annotations
 

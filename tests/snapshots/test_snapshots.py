@@ -52,17 +52,17 @@ SESSIONS = {
         results show latest --json
         results validate results
         results validate results --json
-        results beside latest
-        results beside latest --json
+        results osu latest
+        results osu latest --json
         verdict latest
         verdict latest --json
-        coverage latest
-        coverage latest --json
-        claims latest
-        claims latest --json
+        results coverage latest
+        results coverage latest --json
+        papers claims latest
+        papers claims latest --json
         report latest
-        export latest --output table.csv --openmetrics metrics.txt
-        export latest --output table.parquet
+        results export latest --output table.csv --openmetrics metrics.txt
+        results export latest --output table.parquet
         """,
     ),
     "simulated": (
@@ -70,8 +70,8 @@ SESSIONS = {
         """
         results show run-0
         verdict run-0
-        coverage run-0
-        claims run-0
+        results coverage run-0
+        papers claims run-0
         report run-0
         """,
     ),
@@ -83,7 +83,7 @@ SESSIONS = {
         results validate results
         verdict {made.KILLED}
         report {made.KILLED}
-        export {made.KILLED} --output table.csv
+        results export {made.KILLED} --output table.csv
         """,
     ),
     "distributed": (
@@ -91,11 +91,11 @@ SESSIONS = {
         """
         results list
         results show run-0
-        coverage run-0
+        results coverage run-0
         verdict run-0
         verdict run-0 --json
         report run-0
-        export run-0 --output table.csv --openmetrics metrics.txt
+        results export run-0 --output table.csv --openmetrics metrics.txt
         """,
     ),
     "job": (
@@ -104,11 +104,11 @@ SESSIONS = {
         results list
         results list --json
         results show 17
-        coverage 17
-        claims 17
+        results coverage 17
+        papers claims 17
         verdict 17
         report 17
-        export 17 --output table.csv
+        results export 17 --output table.csv
         """,
     ),
     "failures": (
@@ -117,12 +117,12 @@ SESSIONS = {
         results list
         results show 0
         results show 0 --json
-        coverage 0
-        claims 0
+        results coverage 0
+        papers claims 0
         verdict 0
         verdict 0 --json
         report 0
-        export 0 --output table.csv --openmetrics metrics.txt
+        results export 0 --output table.csv --openmetrics metrics.txt
         """,
     ),
     "older": (
@@ -130,10 +130,10 @@ SESSIONS = {
         """
         results show results/documents
         results validate results
-        results beside results/documents
+        results osu results/documents
         verdict results/documents
         report results/documents
-        export results/documents --output table.csv
+        results export results/documents --output table.csv
         """,
     ),
 }
@@ -169,13 +169,13 @@ NAMES = (
 #: Of each way to name something, one: every command takes it, and means the same by it.
 WAYS = ("run-0", "run-9", "17", made.KILLED, "unreported", "results/loose/one/result.json",
         "hour.tar.gz", "run-0@local:host", "run-0@lumi:gpu", "damaged", "broken.json")  # fmt: skip
-READING = ("results show {}", "export {}")
-ASKED = ("results validate {}", "results beside {}", "coverage {}", "claims {}", "verdict {}",
-         "report {}", "compare {} run-0",
-         "calibrate {} --system local:host --report-only")  # fmt: skip
+READING = ("results show {}", "results export {}")
+ASKED = ("results validate {}", "results osu {}", "results coverage {}", "papers claims {}",
+         "verdict {}", "report {}", "compare {} run-0",
+         "limits calibrate {} --system local:host --report-only")  # fmt: skip
 
 NODES = ("node2", "node[1-2]", "node3", "node4", "node[1", "''")
-OF_NODES = ("results show 17 --node {}", "results beside 17 --node {}", "claims 17 --node {}",
+OF_NODES = ("results show 17 --node {}", "results osu 17 --node {}", "papers claims 17 --node {}",
             "report 17 --node {}", "verdict 17 --nodes {}")  # fmt: skip
 
 OTHERS = {
@@ -203,39 +203,39 @@ OTHERS = {
         results list --limit many
         results show a b
         results join somewhere
-        coverage a b
+        results coverage a b
         verdict --set none
-        export --output table.txt
-        export --output nowhere/table.csv
+        results export --output table.txt
+        results export --output nowhere/table.csv
         compare only-one
         compare run-0 latest --floor -1
         compare run-0 latest --json --markdown
-        references
-        references --system nowhere
-        calibrate
-        calibrate results --system nowhere
-        calibrate --system local:host
-        calibrate --system local:host --page page.md
-        calibrate --system local:host --noise --write
-        calibrate --like h200:x2
-        calibrate --like h200:x2 --for h200
-        sets --page page.md --json
-        site-check
-        site-check nowhere
-        site-check local:nowhere
+        limits show
+        limits show --system nowhere
+        limits calibrate
+        limits calibrate results --system nowhere
+        limits calibrate --system local:host
+        limits calibrate --system local:host --page page.md
+        limits calibrate --system local:host --noise --write
+        limits calibrate --like h200:x2
+        limits calibrate --like h200:x2 --for h200
+        site sets --page page.md --json
+        site check
+        site check nowhere
+        site check local:nowhere
         every-node
-        fidelity nowhere
-        fidelity h200
-        topology show nowhere
-        topology parse nowhere.txt
-        topology compare mi250x --from nowhere.txt
-        topology record mi250x --output result.json
-        best-gpus
-        best-gpus h200 -k 99
-        best-gpus mi250x -k 0
-        best-gpus mi250x -k 2 --
+        papers fidelity nowhere
+        papers fidelity h200
+        node show nowhere
+        node parse nowhere.txt
+        node compare mi250x --from nowhere.txt
+        node record mi250x --output result.json
+        node best-gpus
+        node best-gpus h200 -k 99
+        node best-gpus mi250x -k 0
+        node best-gpus mi250x -k 2 --
         beside table nowhere
-        tools run nowhere.json --output result.json
+        results record nowhere.json --output result.json
         beside rounds rounds --programs nowhere
         """,
     ),
@@ -243,12 +243,12 @@ OTHERS = {
         made.older,
         """
         results show results/documents --all
-        claims results/documents --all
-        claims --rules
-        export results/documents
-        export results/documents --samples
-        export results/documents/cut results/documents/faults-x2
-        export results --all
+        papers claims results/documents --all
+        papers claims --rules
+        results export results/documents
+        results export results/documents --samples
+        results export results/documents/cut results/documents/faults-x2
+        results export results --all
         """,
     ),
     "compare": (
@@ -275,16 +275,16 @@ OTHERS = {
     "calibrate": (
         made.repeated,
         """
-        calibrate steady/session-0 --system local:host --output references
-        calibrate steady/session-0 --system local:host --output references --report-only
-        calibrate steady/* --system local:host --output references
-        calibrate steady/* --system local:host --output references --write
-        calibrate --noise --system local:host --output references
-        calibrate slower/* --system local:host --output references
-        calibrate slower/* --system local:host --output references --write
-        calibrate slower/* --system local:host --output references --write --accept-looser
-        calibrate --like local:host --for local:other --output references
-        calibrate h200 --system h200:x2 --report-only
+        limits calibrate steady/session-0 --system local:host --output references
+        limits calibrate steady/session-0 --system local:host --output references --report-only
+        limits calibrate steady/* --system local:host --output references
+        limits calibrate steady/* --system local:host --output references --write
+        limits calibrate --noise --system local:host --output references
+        limits calibrate slower/* --system local:host --output references
+        limits calibrate slower/* --system local:host --output references --write
+        limits calibrate slower/* --system local:host --output references --write --accept-looser
+        limits calibrate --like local:host --for local:other --output references
+        limits calibrate h200 --system h200:x2 --report-only
         """,
     ),
     "join": (
@@ -299,39 +299,39 @@ OTHERS = {
     "nodes": (
         made.outputs,
         """
-        topology show mi250x
-        topology show mi250x --json
-        topology show mi250x --overlay link-0-6-gone.yaml
-        topology show h200 --devices 2
-        topology show mi250
-        topology parse rocm-smi/published-hugging-face-shownodesbw.txt
-        topology parse four-devices/nvidia-smi-topo-m.txt
-        topology compare mi250x --from rocm-smi/published-hugging-face-shownodesbw.txt
-        topology compare mi250 --from rocm-smi/published-hugging-face-showtoponuma.txt
-        topology compare h200 --devices 4 --from four-devices/nvidia-smi-topo-m.txt
-        topology write new --from rocm-smi/published-hugging-face-shownodesbw.txt --folder .
-        topology export h200
-        best-gpus mi250x -k 2
-        best-gpus -k 4 --from rocm-smi/published-hugging-face-shownodesbw.txt
+        node show mi250x
+        node show mi250x --json
+        node show mi250x --overlay link-0-6-gone.yaml
+        node show h200 --devices 2
+        node show mi250
+        node parse rocm-smi/published-hugging-face-shownodesbw.txt
+        node parse four-devices/nvidia-smi-topo-m.txt
+        node compare mi250x --from rocm-smi/published-hugging-face-shownodesbw.txt
+        node compare mi250 --from rocm-smi/published-hugging-face-showtoponuma.txt
+        node compare h200 --devices 4 --from four-devices/nvidia-smi-topo-m.txt
+        node draft new --from rocm-smi/published-hugging-face-shownodesbw.txt --output .
+        node platform h200
+        node best-gpus mi250x -k 2
+        node best-gpus -k 4 --from rocm-smi/published-hugging-face-shownodesbw.txt
         beside table beside
         """,
     ),
     "site-check": (
         made.site,
         """
-        site-check local:host --login
-        site-check local:host --login --json
-        site-check local:sim-mi250x --compute
+        site check local:host --login
+        site check local:host --login --json
+        site check local:sim-mi250x --compute
         """,
     ),
     "references": (
         made.h200,
         """
-        references --system lumi:gpu
-        references --system h200:x2
-        references --system h200:x2 --json
-        sets --system h200:x2
-        sets --system h200:x2 --json
+        limits show --system lumi:gpu
+        limits show --system h200:x2
+        limits show --system h200:x2 --json
+        site sets --system h200:x2
+        site sets --system h200:x2 --json
         """,
     ),
 }

@@ -634,7 +634,7 @@ def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path):
     (tmp_path / "plan.json").write_text(a_plan(*launches, tmp_path=tmp_path).model_dump_json())
     fabricheck = Path(sys.executable).with_name("fabricheck")
     run = subprocess.Popen(
-        [fabricheck, "tools", "run", "plan.json", "--output", "result.json"], cwd=tmp_path
+        [fabricheck, "results", "record", "plan.json", "--output", "result.json"], cwd=tmp_path
     )
     while not (mark.exists() and mark.read_text().endswith("\n")):
         assert run.poll() is None

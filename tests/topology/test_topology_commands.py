@@ -48,7 +48,7 @@ def drivers(tmp_path):
 
 @pytest.mark.parametrize("name", NODES)
 def test_show_says_everything_a_model_knows(name):
-    result = run("topology", "show", name)
+    result = run("node", "show", name)
     node = load(name)
     assert result.exit_code == 0
     for key in node.facts:
@@ -60,7 +60,7 @@ def test_show_says_everything_a_model_knows(name):
 
 
 def test_show_of_mi250x():
-    text = run("topology", "show", "mi250x").stdout
+    text = run("node", "show", "mi250x").stdout
     assert "  6  2  .  .  .  1  .  -  4" in text
     assert "links2_3hops (100): 1-7 3-5" in text
     assert "cores 49,57,17,25,1,9,33,41" in text
@@ -71,21 +71,21 @@ def test_show_with_an_overlay_says_so():
     overlay = str(node_directory() / "overlays" / "link-0-6-gone.yaml")
     assert (
         "changed by the overlay 'link 0-6 gone'"
-        in run("topology", "show", "mi250x", "--overlay", overlay).stdout
+        in run("node", "show", "mi250x", "--overlay", overlay).stdout
     )
 
 
 def test_show_as_json():
-    content = json.loads(run("topology", "show", "mi250x", "--json").stdout)
+    content = json.loads(run("node", "show", "mi250x", "--json").stdout)
     assert content["identity"] == load("mi250x").identity
     pair = next(p for p in content["pairs"] if (p["source"], p["destination"]) == (1, 7))
     assert pair["class"] == "links2_3hops" and pair["widest_path"] == [1, 0, 6, 7]
     assert len(content["pairs"]) == 56
-    assert json.loads(run("topology", "show", "h200", "--json").stdout)["links"] == []
+    assert json.loads(run("node", "show", "h200", "--json").stdout)["links"] == []
 
 
 def test_parse():
-    text = run("topology", "parse", BANDWIDTH, NUMA).stdout
+    text = run("node", "parse", BANDWIDTH, NUMA).stdout
     assert "50 GB/s each" in text and "NUMA domain of each device" in text
     assert "  7: 1" in text
 
@@ -93,17 +93,17 @@ def test_parse():
 def test_parse_of_types_only(tmp_path):
     path = tmp_path / "topo"
     path.write_text(texts.showtopo(load("mi250x")))
-    assert "XGMI" in run("topology", "parse", str(path)).stdout
+    assert "XGMI" in run("node", "parse", str(path)).stdout
 
 
 def test_compare_with_map_a_and_map_b():
-    result = run("topology", "compare", "mi250x", "--from", BANDWIDTH)
+    result = run("node", "compare", "mi250x", "--from", BANDWIDTH)
     assert result.exit_code == 0
     assert result.stdout == f"{BANDWIDTH} agrees with mi250x (devices, links, peak of a link).\n"
-    result = run("topology", "compare", "mi250", "--from", BANDWIDTH)
+    result = run("node", "compare", "mi250", "--from", BANDWIDTH)
     assert result.exit_code == EXIT_DIFFERENT
     assert "Pair 0-4: 2 links in mi250" in result.stdout
-    result = run("topology", "compare", "mi250x", "--from", BANDWIDTH, "--from", NUMA)
+    result = run("node", "compare", "mi250x", "--from", BANDWIDTH, "--from", NUMA)
     assert result.exit_code == EXIT_DIFFERENT
     assert "Device 4: NUMA domain 0 in mi250x, 1 in" in result.stdout
 
@@ -112,65 +112,65 @@ def test_compare_with_map_a_and_map_b():
     ("k", "expected"), [("1", "0"), ("2", "0,1"), ("3", "0,1,6"), ("4", "0,1,6,7")]
 )
 def test_best_gpus_gives_the_answers_of_the_hugging_face_page(k, expected):
-    assert run("best-gpus", "-k", k, "--from", BANDWIDTH).stdout == f"{expected}\n"
-    assert run("best-gpus", "-k", k, "mi250x").stdout == f"{expected}\n"
+    assert run("node", "best-gpus", "-k", k, "--from", BANDWIDTH).stdout == f"{expected}\n"
+    assert run("node", "best-gpus", "-k", k, "mi250x").stdout == f"{expected}\n"
 
 
 def test_best_gpus_runs_a_command_on_them(capfd):
     script = "import os, sys; print(os.environ.get('HIP_VISIBLE_DEVICES'), "
     script += "os.environ.get('CUDA_VISIBLE_DEVICES'), sys.argv[1:]); sys.exit(7)"
     command = (sys.executable, "-c", script, "-k", "--", "x")
-    assert run("best-gpus", "-k", "3", "mi250x", "--", *command).exit_code == 7
+    assert run("node", "best-gpus", "-k", "3", "mi250x", "--", *command).exit_code == 7
     assert capfd.readouterr().out == "0,1,6 None ['-k', '--', 'x']\n"
-    assert run("best-gpus", "-k", "2", "h200", "--", *command).exit_code == 7
+    assert run("node", "best-gpus", "-k", "2", "h200", "--", *command).exit_code == 7
     assert capfd.readouterr().out == "0,1 0,1 ['-k', '--', 'x']\n"
     killed = (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
-    assert run("best-gpus", "-k", "2", "h200", "--", *killed).exit_code == 128 + 9
+    assert run("node", "best-gpus", "-k", "2", "h200", "--", *killed).exit_code == 128 + 9
 
 
 def test_best_gpus_of_this_machine(drivers):
-    result = run("best-gpus", "-k", "3", *drivers(inventories.composed(load("mi250"))))
+    result = run("node", "best-gpus", "-k", "3", *drivers(inventories.composed(load("mi250"))))
     assert (result.stdout, result.stderr) == ("0,1,4\n", "")
 
 
 def test_best_gpus_failures(tmp_path):
-    assert "8 devices; 9 cannot" in failed(run("best-gpus", "-k", "9", "mi250x"), 2)
-    both = run("best-gpus", "-k", "2", "mi250x", "--from", BANDWIDTH)
+    assert "8 devices; 9 cannot" in failed(run("node", "best-gpus", "-k", "9", "mi250x"), 2)
+    both = run("node", "best-gpus", "-k", "2", "mi250x", "--from", BANDWIDTH)
     assert "cannot be combined" in failed(both, 2)
-    assert "command is required" in failed(run("best-gpus", "-k", "2", "mi250x", "--"), 2)
-    nothing = run("best-gpus", "-k", "2", "mi250x", "--", str(tmp_path / "nothing"))
+    assert "command is required" in failed(run("node", "best-gpus", "-k", "2", "mi250x", "--"), 2)
+    nothing = run("node", "best-gpus", "-k", "2", "mi250x", "--", str(tmp_path / "nothing"))
     assert "nothing' cannot be run" in failed(nothing, 3)
     path = tmp_path / "topo"
     path.write_text(texts.showtopo(load("mi250x")))
-    told = run("best-gpus", "-k", "2", "--from", str(path))
+    told = run("node", "best-gpus", "-k", "2", "--from", str(path))
     assert "The number of links is not reported" in failed(told, 2)
 
 
 def test_compare_and_parse_of_this_machine(tmp_path, drivers, monkeypatch):
-    result = run("topology", "compare", "mi250x", *drivers(inventories.kept("mi250x")))
+    result = run("node", "compare", "mi250x", *drivers(inventories.kept("mi250x")))
     assert result.exit_code == 0, result.output
     assert (
         result.stdout
         == "the driver agrees with mi250x (devices, links, peak of a link, NUMA domains, cores).\n"
     )
-    result = run("topology", "compare", "mi250x", *drivers(inventories.kept("mi250x-links-gone")))
+    result = run("node", "compare", "mi250x", *drivers(inventories.kept("mi250x-links-gone")))
     assert result.exit_code == EXIT_DIFFERENT
     assert "Pair 1-3: 1 link in mi250x, no direct link in the driver." in result.stdout
     told = inventories.kept("h100-x2")
-    result = run("topology", "compare", "h200", "--devices", "2", *drivers(told))
+    result = run("node", "compare", "h200", "--devices", "2", *drivers(told))
     assert result.exit_code == 0, result.output
     # What somebody sends is read as well.
     file = tmp_path / "programs" / "node.json"
-    said = run("topology", "parse", str(file)).stdout
+    said = run("node", "parse", str(file)).stdout
     assert "2 nvidia devices" in said and "26.562 GB/s each" in said
     monkeypatch.chdir(tmp_path)
     assert "no program inventory in build/rocm/bin or build/cuda/bin" in failed(
-        run("topology", "compare", "mi250x"), 3
+        run("node", "compare", "mi250x"), 3
     )
     bad = drivers(
         told | {"devices": [], "links": [], "pci_functions": []}, code=3, says="no driver"
     )
-    assert "inventory shows no device: no driver." in failed(run("topology", "write", "x", *bad), 4)
+    assert "inventory shows no device: no driver." in failed(run("node", "draft", "x", *bad), 4)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name, 
     """What the drivers tell is that of the model; what they do not tell is left to fill in."""
     model = load(name)
     told = inventories.kept(tree)
-    text = run("topology", "write", name, *drivers(told)).stdout
+    text = run("node", "draft", name, *drivers(told)).stdout
     draft = yaml.safe_load(text)
     assert {*to_fill(draft)} == left
     count = len(told["devices"])
@@ -219,7 +219,7 @@ def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name, 
     for way in told["links"]:
         way["links"] = 1 if way["links"] == 0 else 0
     told["domains"] = []
-    result = run("topology", "compare", str(path), *drivers(told))
+    result = run("node", "compare", str(path), *drivers(told))
     assert result.exit_code == 0, result.output
     fact = "switch" if model.switch else "links"
     for one in (fact, "domains", "devices.pci"):
@@ -227,10 +227,10 @@ def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name, 
 
 
 def test_write_a_draft(tmp_path):
-    result = run("topology", "write", "mine", "--from", BANDWIDTH)
+    result = run("node", "draft", "mine", "--from", BANDWIDTH)
     assert yaml.safe_load(result.stdout)["name"] == "mine"
     assert "validator: mine.yaml: title: it must still be filled in" in result.stderr
-    arguments = ("topology", "write", "mine", "--from", BANDWIDTH, "--folder", str(tmp_path))
+    arguments = ("node", "draft", "mine", "--from", BANDWIDTH, "--output", str(tmp_path))
     assert run(*arguments).exit_code == 0
     assert (tmp_path / "mine.yaml").read_text() == result.stdout
     assert "mine.yaml already exists" in failed(run(*arguments), 2)
@@ -239,11 +239,11 @@ def test_write_a_draft(tmp_path):
 
 
 def test_failures_are_one_sentence(tmp_path):
-    assert "no node model 'nope'" in failed(run("topology", "show", "nope"), 3)
-    assert "there is no such file" in failed(run("topology", "parse", str(tmp_path / "gone")), 3)
+    assert "no node model 'nope'" in failed(run("node", "show", "nope"), 3)
+    assert "there is no such file" in failed(run("node", "parse", str(tmp_path / "gone")), 3)
     cut = tmp_path / "cut.txt"
     cut.write_text("\n".join(Path(BANDWIDTH).read_text().splitlines()[:8]))
-    said = failed(run("topology", "compare", "mi250x", "--from", str(cut)), 4)
+    said = failed(run("node", "compare", "mi250x", "--from", str(cut)), 4)
     assert (
         said == f"{cut}, line 8: the text ends here, the table 'Bandwidth' lacks the row of GPU5."
     )

@@ -28,7 +28,7 @@ def machine(tmp_path):
 
 
 def test_show():
-    text = run("topology", "show", "h200", "--devices", "2")
+    text = run("node", "show", "h200", "--devices", "2")
     assert text.startswith("h200 (2 of 8 devices): Eight NVIDIA H200 on NVSwitch\n")
     assert "\nDevices: 2 x NVIDIA H200 (sm_90)\n" in text
     assert "  0: cores 0-31, memory peak unknown, devices 0, 1\n" in text
@@ -37,13 +37,11 @@ def test_show():
 
 
 def test_compare(machine):
-    said = run("topology", "compare", "h200", "--devices", "2", *machine)
+    said = run("node", "compare", "h200", "--devices", "2", *machine)
     assert "agrees with h200 (2 of 8 devices) (devices, links, NUMA domains, cores)." in said
-    said = run("topology", "compare", "h200", "--devices", "4", *machine, code=8)
+    said = run("node", "compare", "h200", "--devices", "4", *machine, code=8)
     assert said.startswith("The node has 4 nvidia devices in h200 (4 of 8 devices), 2 nvidia ")
-    assert "8 nvidia devices in h200, 2 nvidia" in run(
-        "topology", "compare", "h200", *machine, code=8
-    )
+    assert "8 nvidia devices in h200, 2 nvidia" in run("node", "compare", "h200", *machine, code=8)
 
 
 @pytest.fixture
@@ -74,25 +72,25 @@ def test_record_by_the_command(tmp_path, programs):
     output = tmp_path / "result.json"
     asked = ["h200", "--devices", "2", "--runtime", "cuda", "--output", str(output),
              "--programs", str(programs())]  # fmt: skip
-    run("topology", "record", *asked)
+    run("node", "record", *asked)
     assert document.load(output)["options"]["devices"] == 2
     asked[2] = "9"
-    assert "h200 has 8 devices, and 9 were requested." in run("topology", "record", *asked, code=2)
+    assert "h200 has 8 devices, and 9 were requested." in run("node", "record", *asked, code=2)
     assert document.load(output)["outcome"]["status"] == "usage"
 
 
 def test_best_gpus():
-    assert run("best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
-    said = run("best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
+    assert run("node", "best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
+    said = run("node", "best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
     assert "h200 (4 of 8 devices) has 4 devices; 5 cannot be chosen from them." in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not state what"),
-        (["topology", "show", "h200", "--devices", "9"], "8 devices, and 9 were requested"),
-        (["best-gpus", "-k", "1", "--devices", "2"], "--devices requires a node model."),
+        (["node", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not state what"),
+        (["node", "show", "h200", "--devices", "9"], "8 devices, and 9 were requested"),
+        (["node", "best-gpus", "-k", "1", "--devices", "2"], "--devices requires a node model."),
     ],
 )
 def test_what_is_refused(arguments, sentence):

@@ -22,7 +22,7 @@ SIM = Path(__file__).parents[2] / "build" / "sim" / "bin"
 
 
 def run(*arguments: str):
-    return CliRunner().invoke(app, ["topology", "record", *arguments])
+    return CliRunner().invoke(app, ["node", "record", *arguments])
 
 
 def lost_of(document):

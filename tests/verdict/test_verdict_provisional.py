@@ -95,7 +95,7 @@ def test_the_sentence_stands_once_and_exit_codes_stay(uncalibrated, tmp_path):
     assert "\nprovisional PASS (2): node[1-2]\n" in said
     assert "\n# its limits have no calibration; " in said and "\nscontrol" not in said
     assert said.count("has no calibration of its own") == 1
-    assert "fabricheck calibrate" in said
+    assert "fabricheck limits calibrate" in said
     whole = json.loads((tmp_path / "results" / "verdicts" / "run-0" / "verdict.json").read_text())
     assert [one["provisional"] for one in whole["nodes"]] == 3 * [[made.WHERE]]
     assert whole["counts"]["PASS"] == 2

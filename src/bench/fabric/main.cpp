@@ -167,7 +167,7 @@ void print_rates(const json& document, std::FILE* out) {
   }
   print_table(table, out);
   std::fprintf(out,
-               "%zu nodes, %zu rounds, measured again: %zu; fabricheck fabric says which are "
+               "%zu nodes, %zu rounds, measured again: %zu; fabricheck network fabric says which are "
                "at fault\n",
                rounds["nodes"].size(), rounds["rounds"].size(), rounds["suspects"].size());
 }

@@ -12,14 +12,8 @@ from fabricheck.beside import render, table
 from fabricheck.cli import commands, output
 from fabricheck.core import page_block
 
-beside_app = typer.Typer(
-    help="Run third-party tools and our programs in rounds, and compare them.",
-    no_args_is_help=True,
-)
-commands.add_typer(beside_app, name="beside")
 
-
-@beside_app.command("rounds")
+@commands.command("beside rounds")
 def rounds_command(
     folder: Annotated[Path, typer.Argument(help="The folder to record in; new, or empty.")],
     programs: Annotated[Path, typer.Option("--programs", help="Folder of stream, memcpy and p2p.")],
@@ -53,10 +47,10 @@ def rounds_command(
 ) -> None:
     """Run our programs and third-party benchmarks alternately, and keep all their output.
 
-    A failed launch is recorded and the others go on. The worst failure decides the exit code: 5
+    A failed launch is recorded and the others go on. The worst failure decides the exit status: 5
     wrong data, 9 a device error, 6 time limit, 3 not supported, 8 a setting of the node, 7 too
-    noisy, 4 otherwise. 3 also when the record cannot be written, and 128 + n when signal n ended
-    the rounds.
+    noisy, 4 otherwise; 3 also if the record cannot be written, and 128 + n if signal n ended the
+    rounds.
     """
     given = {
         "nvbandwidth": nvbandwidth,
@@ -81,22 +75,22 @@ def _note(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
-@beside_app.command("table")
+@commands.command("beside table")
 def table_command(
     folders: Annotated[list[Path], typer.Argument(help="Folders of fabricheck beside rounds.")],
-    write: Annotated[
+    page: Annotated[
         Path | None,
-        typer.Option("--write", help="A Markdown page; the part between its markers is replaced."),
+        typer.Option("--page", help="Write the tables between their markers in this page."),
     ] = None,
 ) -> None:
     """Compare recorded rounds, one table for each folder.
 
-    The verdict compares the ratio of medians with the row's target and judges nothing else: the
-    exit code is 0 also where a target is missed.
+    The verdict compares the ratio of medians with the row's target and judges nothing else: exit
+    status 0 also where a target is missed.
     """
     text = render.section(table.read_all(folders))
-    if write is None:
+    if page is None:
         typer.echo(text, nl=False)
         return
-    page_block.rewrite(write, {render.BLOCK: f"\n{text}\n"})
-    typer.echo(f"wrote {write}", err=True)
+    page_block.rewrite(page, {render.BLOCK: f"\n{text}\n"})
+    typer.echo(f"wrote {page}", err=True)

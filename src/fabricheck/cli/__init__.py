@@ -31,71 +31,62 @@ EXTRAS = {
     "vl_convert": "report",
 }
 
-#: The commands in the order of the help: the module of this package that adds each to `commands`,
-#: and its line of the help, which needs no import.
+#: The groups of commands, with their lines of the help.
+GROUPS = {
+    "results": "Sessions and documents: list, show, check and export them.",
+    "node": "Node models, and what the drivers of a node report.",
+    "limits": "What each metric must reach, and where that comes from.",
+    "site": "A site before its first measurement.",
+    "network": "NICs, and what is slow between nodes.",
+    "papers": "Comparison with publications.",
+    "beside": "Third-party tools beside our programs.",
+}
+
+#: The module that adds each command to `commands`, and its line of the help, which needs no import.
 _ALL = {
-    "summary": (
-        "cli.summary",
-        "Show a session on one screen: status, E1 to E17, worst findings.",
+    "verdict": ("cli.verdict", "Judge each node PASS, PERF-FAIL, HW-FAIL, ..., with reasons."),
+    "diagnose": ("cli.diagnose", "Show which degraded components explain missed limits."),
+    "report": ("cli.report", "Write the HTML page of a session."),
+    "summary": ("cli.summary", "Show a session on one screen: status, E1 to E17, worst findings."),
+    "compare": ("cli.compare", "Show what is worse, better or missing in B relative to A."),
+    "every-node": ("cli.every_node", "Run a session on each node of the allocation."),
+    "fleet": ("cli.fleet", "Show which of many nodes stand out, and what changed on them."),
+    "results list": ("cli.results", "List the sessions, latest first."),
+    "results show": ("cli.results", "Show what was measured."),
+    "results coverage": ("cli.coverage", "Show which of E1 to E17 a session ran, and why not all."),
+    "results validate": ("cli.results", "Report whether documents are valid and complete."),
+    "results export": ("cli.export", "Write results as one table, or as OpenMetrics."),
+    "results join": ("cli.results", "Join the sessions of several results folders into one."),
+    "results osu": ("cli.results", "Compare the program mpi with OSU Micro-Benchmarks."),
+    "results record": ("cli.tools", "Run third-party benchmarks, as a check does."),
+    "node show": ("cli.node", "Show a node model."),
+    "node compare": ("cli.node", "Compare a node model with the drivers of this machine."),
+    "node draft": ("cli.node", "Draft a node model from the drivers of this machine."),
+    "node parse": ("cli.node", "Show the topology in outputs of vendors' tools."),
+    "node record": ("cli.node", "Write the comparison to a result document, as a check does."),
+    "node best-gpus": ("cli.node", "Print the best K devices, or run a command on them."),
+    "node platform": ("cli.node", "Print the platform of a node for the simulator."),
+    "limits show": ("cli.references", "Show the reference of each metric, and its source."),
+    "limits calibrate": ("cli.calibrate", "Calibrate references of a partition from its sessions."),
+    "site check": ("cli.site_check", "Report what is missing before a site's checks can run."),
+    "site first-hour": (
+        "cli.first_hour",
+        "Run the first hour's ten commands, and pack the output.",
     ),
-    "results": ("cli.results", "List sessions, and show or validate their results."),
-    "coverage": (
-        "cli.coverage",
-        "Show which of E1 to E17 a session ran, and why not the others.",
-    ),
-    "claims": (
+    "site sets": ("cli.sets", "Show the checks of each set, and their times."),
+    "network nics": ("cli.nics", "Compare the NICs of this node with its node model."),
+    "network record": ("cli.nics", "Write that to a result document, as a check does."),
+    "network fabric": ("cli.fabric", "Name the NICs, nodes and switches that are slow."),
+    "papers claims": (
         "papers.claims_command",
         "Show which published findings are reproduced here.",
     ),
-    "report": ("cli.report", "Write the HTML page of a session."),
-    "topology": ("cli.node", "Show node models, and compare a node's tools with one."),
-    "nics": ("cli.nics", "Compare the NICs of this node with its node model."),
-    "best-gpus": (
-        "cli.node",
-        "Print the best K devices of a node, or run a command on them.",
-    ),
-    "fidelity": (
+    "papers fidelity": (
         "papers.fidelity_command",
-        "Simulate a node and compare it with published values.",
+        "Compare a simulated node with published values.",
     ),
-    "tools": ("cli.tools", "Run third-party benchmarks, as a check does."),
-    "beside": ("beside.command", "Run third-party tools and our programs in rounds."),
-    "calibrate": (
-        "cli.calibrate",
-        "Calibrate references of a partition from its sessions.",
-    ),
-    "compare": (
-        "cli.compare",
-        "Show what is worse, better or missing in B relative to A.",
-    ),
-    "export": ("cli.export", "Write results as one table."),
-    "fleet": (
-        "cli.fleet",
-        "Show which of many nodes stand out, and what changed on them.",
-    ),
-    "references": (
-        "cli.references",
-        "Show the reference of each metric, and its source.",
-    ),
-    "sets": ("cli.sets", "Show the checks of each set, and their times."),
-    "site-check": (
-        "cli.site_check",
-        "Report what is missing before a site's checks can run.",
-    ),
-    "first-hour": (
-        "cli.first_hour",
-        "Run the ten commands of the first hour, and pack their output.",
-    ),
-    "every-node": ("cli.every_node", "Run a session on each node of the allocation."),
-    "verdict": (
-        "cli.verdict",
-        "Judge each node PASS, PERF-FAIL, HW-FAIL, ..., with reasons.",
-    ),
-    "diagnose": (
-        "cli.diagnose",
-        "Show which degraded components explain missed limits.",
-    ),
-    "fabric": ("cli.fabric", "Name the NICs, nodes and switches that are slow."),
+    "beside rounds": ("beside.command", "Run third-party tools and our programs in rounds."),
+    "beside table": ("beside.command", "Compare recorded rounds."),
 }
 
 #: Those whose subpackage is installed: the core does without `papers` and `beside`.
@@ -105,38 +96,73 @@ COMMANDS = {
     if find_spec(f"fabricheck.{module.partition('.')[0]}") is not None
 }
 
-#: The group to which the modules below add their commands; `app`, at the end, is the command line.
+#: The sections of the help.
+SECTIONS = {
+    "Every day": ("verdict", "diagnose", "report", "summary", "compare"),
+    "Many nodes": ("every-node", "fleet"),
+    "Groups (fabricheck GROUP --help)": tuple(
+        group for group in GROUPS if any(name.startswith(f"{group} ") for name in COMMANDS)
+    ),
+}
+
+#: The group to which the modules above add their commands; `app`, at the end, is the command line.
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @functools.cache
 def _built(name: str) -> Any:
     """Return a command of the modules that are imported; building takes some 20 ms each time."""
+    module, _ = COMMANDS[name]
+    importlib.import_module(f"fabricheck.{module}")
     return typer.main.get_group(commands).commands[name]
 
 
-class OneSentenceGroup(TyperGroup):
-    """A group of commands whose errors are one sentence on stderr and an exit code.
+class CommandGroup(TyperGroup):
+    """The commands of one group.
 
     A command's module is imported when the command is called: importing all takes most of a second.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
-        return list(COMMANDS)
+        """Return the names of the commands."""
+        first = f"{self.name} "
+        return [name.removeprefix(first) for name in COMMANDS if name.startswith(first)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, or None if there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _ = COMMANDS[cmd_name]
-        importlib.import_module(f"fabricheck.{module}")
-        return _built(cmd_name)
+        name = f"{self.name} {cmd_name}"
+        return _built(name) if name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl(
+                [(name, COMMANDS[f"{self.name} {name}"][1]) for name in self.list_commands(ctx)]
+            )
+
+
+class OneSentenceGroup(TyperGroup):
+    """The command line; its errors are one sentence on stderr and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands and groups."""
+        return [name for names in SECTIONS.values() for name in names]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command or a group, or None if there is none of that name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        if cmd_name in GROUPS:
+            return CommandGroup(name=cmd_name, help=GROUPS[cmd_name], rich_markup_mode=None)
+        return _built(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by section."""
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, GROUPS.get(name) or COMMANDS[name][1]) for name in names]
+                )
 
     def main(
         self,
@@ -178,14 +204,16 @@ class OneSentenceGroup(TyperGroup):
             message = getattr(error, "format_message", None)
             if message is None:
                 raise
-            say(f"{message().rstrip('.')}; see fabricheck --help.")
+            context = getattr(error, "ctx", None)
+            command = "fabricheck" if context is None else context.command_path
+            say(f"{message().rstrip('.')}; see {command} --help.")
             sys.exit(UsageError.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
 
 
 app = typer.Typer(
+    name="fabricheck",
     cls=OneSentenceGroup,
-    help="Read and show the results of fabricheck's checks.",
     epilog=EXIT_CODES,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -208,6 +236,6 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Read and show the results of fabricheck's checks."""
+    """Read and show the results of fabricheck's checks; reframe --mode=node -r measures a node."""
     if context.invoked_subcommand is None:
-        importlib.import_module("fabricheck.cli.today").show()
+        typer.echo(context.get_help())

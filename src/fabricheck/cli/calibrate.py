@@ -1,4 +1,4 @@
-"""The command ``fabricheck calibrate``: references of a system from its own sessions."""
+"""The command ``fabricheck limits calibrate``: references of a system from its own sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fabricheck.site import partitions
 MOST_BESIDE = 8
 
 
-@commands.command("calibrate")
+@commands.command("limits calibrate")
 def calibrate(
     sessions: Annotated[
         list[Path] | None,

@@ -11,6 +11,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.compare_tables import Table, blocks
+from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
@@ -43,15 +44,15 @@ def compare(
     show_all: Annotated[
         bool, typer.Option("--all", help="Show every value, not only the worst of each group.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON with every value.")] = False,
+    as_json: AsJson = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Write the tables in Markdown.")
     ] = False,
 ) -> None:
     """Show what is worse, better, missing or not comparable in B relative to A (docs/result.md).
 
-    Ends with 10 when something is worse beyond noise, 4 when a document cannot be read or is
-    incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated
+    Exit status 10 if something is worse beyond noise, 4 if a document cannot be read or is
+    incomplete, 11 if values of A are missing; 0 otherwise, and for measured against simulated
     results.
     """
     if as_json and as_markdown:

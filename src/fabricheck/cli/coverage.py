@@ -1,4 +1,4 @@
-"""`fabricheck coverage`: which experiments ran, and why the others did not."""
+"""`fabricheck results coverage`: which experiments ran, and why the others did not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fabricheck.results.reading import LATEST, Results, read
 from fabricheck.site import partitions
 
 
-@commands.command("coverage")
+@commands.command("results coverage")
 def coverage(
     session: Annotated[
         str,

@@ -49,10 +49,10 @@ def diagnose(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show which degraded components of a node explain its missed limits; ends with 0.
+    """Show which degraded components of a node explain its missed limits.
 
     Names the smallest set that does, how far each component is down, the evidence for and against
-    it, and other explanations of equal weight. Ends with 3 when there is no session.
+    it, and other explanations of equal weight. Exit status 3 if there is no session; 0 otherwise.
     """
     results = reading.read(what or ())
     verdicts = judging.judge(results)

@@ -79,9 +79,9 @@ def every_node(
 ) -> None:
     """Run a session on each node of the allocation, all at the same time.
 
-    Use it inside sbatch or salloc, with --nodes=N --exclusive. Ends as `fabricheck verdict` does:
-    with 12 when a node or the network failed, 13 when one of them is unstable or incomplete; and
-    with 128 plus its number when a signal ended the run.
+    Use it inside sbatch or salloc, with --nodes=N --exclusive. Exit status as of
+    `fabricheck verdict`: 12 if a node or the network failed, 13 if one of them is unstable or
+    incomplete; and 128 plus its number if a signal ended the run.
     """
     from fabricheck.rfm import host
     from fabricheck.run.every_node import allocation, driver, staging

@@ -1,4 +1,4 @@
-"""`fabricheck export`: results as one tidy table, and as OpenMetrics."""
+"""`fabricheck results export`: results as one tidy table, and as OpenMetrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fabricheck.results.export.cells import Cells
 from fabricheck.results.reading import read
 
 
-@commands.command("export")
+@commands.command("results export")
 def export(
     what: Annotated[
         list[str] | None,
@@ -47,7 +47,7 @@ def export(
 ) -> None:
     """Write results as one table: a row is one value, a column one variable (docs/export.md).
 
-    Ends with 4 when the table was written but lacks something that cannot be read.
+    Exit status 4 if the table was written but lacks something that cannot be read.
     """
     if output is not None:
         writing.require_format(output)

@@ -1,4 +1,4 @@
-"""`fabricheck fabric`: which NIC, node or switch is at fault, of many nodes measured in rounds."""
+"""`fabricheck network fabric`: which NIC, node or switch is slow, from rounds of many nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_SENTENCES = 6
 COLUMNS = ("At fault", "Loss", "95 %", "Direction", "Partners", "Score")
 
 
-@commands.command("fabric")
+@commands.command("network fabric")
 def fabric(
     what: Annotated[
         str | None,
@@ -41,9 +41,9 @@ def fabric(
 ) -> None:
     """Name the NICs, nodes and switches that are slow between nodes.
 
-    Reads the rounds of the program fabric. Ends with 0 when nothing is slow, 12 when a NIC, a node
-    or a switch is named, 13 when something is slow without one that is at fault or is missing, 3
-    when there are no rounds, 4 when a document is invalid and nothing is named in another one.
+    Reads the rounds of the program fabric. Exit status 0 if nothing is slow, 12 if a NIC, a node or
+    a switch is named, 13 if something is slow without one that is at fault or is missing, 3 if
+    there are no rounds, 4 if a document is invalid and nothing is named in another one.
     """
     entries = list(_entries(what))
     found = [

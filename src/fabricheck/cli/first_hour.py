@@ -1,4 +1,4 @@
-"""`fabricheck first-hour`: ten commands on an unmeasured node, and one archive of their output."""
+"""`fabricheck site first-hour`: ten commands on an unmeasured node, their output in one file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
 
-@commands.command("first-hour")
+@commands.command("site first-hour")
 def first_hour(
     system: Annotated[
         str,
@@ -45,10 +45,10 @@ def first_hour(
 ) -> None:
     """Run the ten commands of docs/first-hour.md, and write one archive of their output.
 
-    Continues after a failed command. Results show, verdict, calibrate and compare accept the
-    archive like a results folder. Ends with 4 when a command failed or
-    reached its time limit, with 3 when there are no devices or the archive cannot be written, and
-    with 128 plus its number when a signal ended it.
+    Continues after a failed command. The commands results show, verdict, limits calibrate and
+    compare accept the archive like a results folder. Exit status 4 if a command failed or reached
+    its time limit, 3 if there are no devices or the archive cannot be written, and 128 plus its
+    number if a signal ended it.
     """
     # These read ReFrame, which other commands do without.
     from fabricheck.run.first_hour import running, steps
@@ -105,7 +105,7 @@ def _require_node() -> None:
         node = measured[0]
         raise UsageError(
             f"This shell is not on {node}, the node of the allocation: run srun --overlap "
-            f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck first-hour ..."
+            f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck site first-hour ..."
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.core.whole_files import write_whole
@@ -22,8 +23,8 @@ def fleet(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Tables of `fabricheck export` (.parquet, .csv), folders and globs of them, a "
-            "file of names (.txt), and names of results as for `fabricheck export` (default: the "
+            help="Tables of `fabricheck results export` (.parquet, .csv), folders and globs of "
+            "them, a file of names (.txt), and names of results as for that command (default: the "
             "latest). With --after, what was before.",
         ),
     ] = None,
@@ -42,12 +43,12 @@ def fleet(
     every: Annotated[
         bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show which of many nodes stand out, and what changed on them (docs/fleet.md).
 
-    Ends with 14 when a node stands out, 10 when something is worse after, 4 when something cannot
-    be read, 11 when nodes or metrics are missing; 0 otherwise.
+    Exit status 14 if a node stands out, 10 if something is worse after, 4 if something cannot be
+    read, 11 if nodes or metrics are missing; 0 otherwise.
     """
     from fabricheck.judge.fleet import findings, reading, text
 

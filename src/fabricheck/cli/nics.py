@@ -1,4 +1,4 @@
-"""The commands about a node's NICs: ``fabricheck nics check`` and ``fabricheck nics record``."""
+"""The commands about a node's NICs: ``fabricheck network nics`` and ``network record``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
 from fabricheck.node import load
@@ -32,24 +33,20 @@ Part = Annotated[
     typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
 ]
 
-nics_app = typer.Typer(
-    help="Compare the NICs of this node with its node model.", no_args_is_help=True
-)
-commands.add_typer(nics_app, name="nics")
 
-
-@nics_app.command("check")
+@commands.command("network nics")
 def check_command(
     model: Model,
     fabric: FabricName = None,
     devices: Part = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print a line for each finding about this node's NICs: for people, prologs and health checks.
 
-    It takes about a second, measures nothing, writes nothing, and needs no root. Exit codes: 0 all
-    is as in the model; 8 a NIC differs; 13 a setting keeps messages from one; 3 this machine shows
-    no network, or the model has no NICs; 4 the state or the speed of a NIC cannot be read.
+    It takes about a second, measures nothing, writes nothing, and needs no root. Exit status 0 if
+    all is as in the model, 8 if a NIC differs, 13 if a setting keeps messages from one, 3 if this
+    machine shows no network or the model has no NICs, 4 if the state or the speed of a NIC cannot
+    be read.
     """
     expected = load(model)
     if devices is not None:
@@ -90,7 +87,7 @@ def check_command(
         raise typer.Exit(InvalidInputError.exit_code)
 
 
-@nics_app.command("record")
+@commands.command("network record")
 def record_command(
     model: Model,
     target: Annotated[Path, typer.Option("--output", help="The result document.")],

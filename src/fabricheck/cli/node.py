@@ -1,4 +1,4 @@
-"""The commands about nodes: ``fabricheck topology ...`` and ``fabricheck best-gpus``."""
+"""The commands about nodes: ``fabricheck node ...``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
@@ -54,13 +55,6 @@ Programs = Annotated[
 ]
 
 
-topology_app = typer.Typer(
-    help="Show node models, and compare them with the drivers of a node.",
-    no_args_is_help=True,
-)
-commands.add_typer(topology_app, name="topology")
-
-
 def _load(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
     model = load(node, overlay)
     return model if devices is None else model.part(devices)
@@ -73,19 +67,19 @@ def _report(files: list[Path] | None, programs: Path | None) -> Reported:
     return inventory.reported(inventory.this_machine(programs))
 
 
-@topology_app.command()
+@commands.command("node show")
 def show(
     node: Node,
     overlay: Overlay = None,
     devices: Part = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
     model = _load(node, overlay, devices)
     typer.echo(model_json(model) if as_json else model_text(model))
 
 
-@topology_app.command()
+@commands.command("node parse")
 def parse(
     files: Annotated[list[Path], typer.Argument(help="Output files of one node.")],
 ) -> None:
@@ -93,7 +87,7 @@ def parse(
     typer.echo(report_text(parse_files(files)))
 
 
-@topology_app.command("compare")
+@commands.command("node compare")
 def compare_command(
     node: Node,
     files: From = None,
@@ -103,7 +97,7 @@ def compare_command(
 ) -> None:
     """Compare a node model with the drivers of this machine, or with files.
 
-    Prints one sentence per difference; exit code 8 means that there is one.
+    Prints one sentence per difference. Exit status 8 if there is one.
     """
     model = _load(node, overlay, devices)
     report = _report(files, programs)
@@ -118,7 +112,7 @@ def compare_command(
     typer.echo(f"{report.origin} agrees with {model.name} ({compared}).")
 
 
-@topology_app.command("record")
+@commands.command("node record")
 def record_command(
     target: Annotated[Path, typer.Option("--output", help="The result document.")],
     runtime: Annotated[Runtime, typer.Option(help="The runtime of the programs.")],
@@ -142,7 +136,7 @@ def record_command(
 ) -> None:
     """Compare this node with a node model and write the differences to a result document (E13).
 
-    The program inventory asks the drivers. Differences are in the document, and the exit code is 0.
+    The program inventory asks the drivers. Differences are in the document; exit status 0.
     """
     document = record(
         node,
@@ -158,8 +152,8 @@ def record_command(
     output.end_by(document)
 
 
-@topology_app.command()
-def write(
+@commands.command("node draft")
+def draft(
     name: Annotated[
         str | None,
         typer.Argument(
@@ -171,7 +165,7 @@ def write(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", help="Write NAME.yaml into this folder; default: standard output."
+            "--output", help="Write NAME.yaml into this folder; default: standard output."
         ),
     ] = None,
 ) -> None:
@@ -200,8 +194,8 @@ def write(
     typer.echo(f"validator: {verdict}", err=True)
 
 
-@topology_app.command()
-def export(
+@commands.command("node platform")
+def platform(
     node: Node,
     overlay: Overlay = None,
     nodes: Annotated[
@@ -226,7 +220,7 @@ class CommandAfterDashes(typer.core.TyperCommand):
         return super().parse_args(ctx, args)
 
 
-@commands.command("best-gpus", cls=CommandAfterDashes)
+@commands.command("node best-gpus", cls=CommandAfterDashes)
 def best_gpus(
     context: typer.Context,
     k: Annotated[int, typer.Option("-k", help="Number of devices to choose.")],

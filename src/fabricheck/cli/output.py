@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fabricheck.results.model import ResultDocument
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 #: Columns of a table when the output is not a terminal.
 PIPED_WIDTH = 100

@@ -1,4 +1,4 @@
-"""`fabricheck references`: the references of a system, and their sources."""
+"""`fabricheck limits show`: the references of a system, and their sources."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fabricheck.references.stated import REDUCED, of
 from fabricheck.site import partitions
 
 
-@commands.command("references")
+@commands.command("limits show")
 def references(
     system: Annotated[
         str,
@@ -47,7 +47,7 @@ def references(
     """Show the reference of each metric, and its source (docs/references.md).
 
     The metrics come from a dry run of all checks that the system's environments can run, so they
-    are those that ReFrame will use. Ends with 9 where a metric has no reference.
+    are those that ReFrame will use. Exit status 9 if a metric has no reference.
     """
     chosen = partitions.choose(system)
     found = of(folder())

@@ -34,7 +34,7 @@ def report(
 ) -> None:
     """Write the HTML page of a session: what it reproduces, and where the node is slow.
 
-    Ends with 4 when the page was written but some of its data is missing or damaged.
+    Exit status 4 if the page was written but some of its data is missing or damaged.
     """
     # The drawing libraries take a second to import, and no other command needs them.
     from fabricheck.report import contents, page

@@ -25,9 +25,6 @@ from fabricheck.results.session import Session
 from fabricheck.site import sets
 from fabricheck.site.software import record
 
-results_app = typer.Typer(help="List sessions, and show or validate their results.")
-commands.add_typer(results_app, name="results")
-
 OnNodes = Annotated[
     list[str] | None,
     typer.Option(
@@ -39,7 +36,7 @@ OnNodes = Annotated[
 _KILLED = "without a readable run report: it was killed, or is still running"
 
 
-@results_app.command("list")
+@commands.command("results list")
 def list_sessions(
     as_json: AsJson = False,
     limit: Annotated[int, typer.Option(min=1, help="Number of latest sessions to list.")] = 20,
@@ -189,7 +186,7 @@ def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     return max(codes, default=EXIT_GOOD)
 
 
-@results_app.command("show")
+@commands.command("results show")
 def show_results(
     what: Annotated[
         str,
@@ -240,7 +237,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-@results_app.command("beside")
+@commands.command("results osu")
 def mpi_beside_osu(
     what: Annotated[
         str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As for show.")
@@ -281,7 +278,7 @@ def mpi_beside_osu(
     output.print_table(columns, cells, right)
 
 
-@results_app.command("validate")
+@commands.command("results validate")
 def validate(
     names: Annotated[
         list[str] | None,
@@ -295,7 +292,7 @@ def validate(
 ) -> None:
     """Report for each document whether it is valid and complete, in one sentence.
 
-    Ends with 4 when one is invalid or incomplete, with 3 when one is missing or there is none.
+    Exit status 4 if one is invalid or incomplete, 3 if one is missing or there is none.
     """
     if names:
         entries = [entry for name in names for entry in _to_validate(name)]
@@ -352,7 +349,7 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
 
 
-@results_app.command("join")
+@commands.command("results join")
 def join_results(
     folders: Annotated[
         list[Path],
@@ -368,7 +365,7 @@ def join_results(
 ) -> None:
     """Join the sessions of several results folders, such as those of a pipeline's jobs, into one.
 
-    Ends with 4 when the session was written, but a folder has no usable session.
+    Exit status 4 if the session was written, but a folder has no usable session.
     """
     if whole is not None:
         sets.require(whole)

@@ -1,4 +1,4 @@
-"""`fabricheck sets`: the checks of each set, with their limits, predicted and measured times."""
+"""`fabricheck site sets`: the checks of each set, with limits, predicted and measured times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fabricheck.site import sets as rules
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
 
 
-@commands.command("sets")
+@commands.command("site sets")
 def sets(
     results: Annotated[
         list[Path] | None,

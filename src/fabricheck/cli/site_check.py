@@ -1,4 +1,4 @@
-"""`fabricheck site-check`: what a site's partitions need, and what of it is missing here."""
+"""`fabricheck site check`: what a site's partitions need, and what of it is missing here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Where = Annotated[
 ]
 
 
-@commands.command("site-check")
+@commands.command("site check")
 def check(
     site: Annotated[
         str,
@@ -39,7 +39,7 @@ def check(
 ) -> None:
     """Report what is missing on this node before a site's checks can run.
 
-    Ends with 3 when something is missing.
+    Exit status 3 if something is missing.
     """
     # These read ReFrame, which other commands do without.
     from fabricheck.run import site_check

@@ -111,7 +111,7 @@ def _table(rows: Sequence[Row]) -> None:
         console.print(shown)
     for outcome_of in dict.fromkeys(row.outcome for row in rows if row.shown is None):
         names = ", ".join(row.id for row in rows if row.shown is None and row.outcome == outcome_of)
-        output.line(f"{outcome_of.capitalize()}: {names} (fabricheck coverage)")
+        output.line(f"{outcome_of.capitalize()}: {names} (fabricheck results coverage)")
 
 
 def _findings(

@@ -1,4 +1,4 @@
-"""`fabricheck tools run`: the third-party benchmarks of a check."""
+"""`fabricheck results record`: the third-party benchmarks of a check."""
 
 from __future__ import annotations
 
@@ -12,14 +12,8 @@ from fabricheck.core.models import read_model
 from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.recording import record
 
-tools_app = typer.Typer(
-    help="Run third-party benchmarks, as a check does.",
-    no_args_is_help=True,
-)
-commands.add_typer(tools_app, name="tools")
 
-
-@tools_app.command("run")
+@commands.command("results record")
 def run_command(
     plan: Annotated[Path, typer.Argument(help="The plan of launches, as a check writes it.")],
     target: Annotated[Path, typer.Option("--output", help="The result document.")],
@@ -27,7 +21,7 @@ def run_command(
 ) -> None:
     """Run each launch of a plan, and write a result document of the tool's output.
 
-    The outputs are kept beside the document. Exit codes are those of the measuring programs: 3 not
+    The outputs are kept beside the document. Exit status as of the measuring programs: 3 not
     supported, 4 a launch failed or its output is unusable, 5 wrong data, 6 time limit.
     """
     output.end_by(record(read_model(plan, Plan), target, limit_s, _note))

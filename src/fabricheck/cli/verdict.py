@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core import nodelists
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut
@@ -63,14 +64,12 @@ def verdict(
         Path | None,
         typer.Option("--output", metavar="DIR", help="The folder to write to."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print verdict.json instead of a table.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, with reasons.
 
     Writes a document for each node and one of all. Commands for scontrol are printed, never run.
-    Ends with 12 when a node or a network failed, with 13 when none failed and one is UNSTABLE or
+    Exit status 12 if a node or a network failed, 13 if none failed and one is UNSTABLE or
     INCOMPLETE.
     """
     if set_tag is not None:

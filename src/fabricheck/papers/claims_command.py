@@ -1,4 +1,4 @@
-"""`fabricheck claims`: which published findings a session's results reproduce."""
+"""`fabricheck papers claims`: which published findings a session's results reproduce."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fabricheck.results.observed import Observed, observe
 COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11)
 
 
-@commands.command("claims")
+@commands.command("papers claims")
 def claims_command(
     what: Annotated[
         str,
@@ -40,9 +40,9 @@ def claims_command(
         bool, typer.Option("--rules", help="List the claims and their rules; no session is read.")
     ] = False,
 ) -> None:
-    """Show which published findings are reproduced here; any outcome ends with 0.
+    """Show which published findings are reproduced here.
 
-    Ends with 4 when a document is unreadable, with 3 when there is none.
+    Exit status 0 with any outcome, 4 if a document is unreadable, 3 if there is none.
     """
     if rules:
         _show_rules(as_json)

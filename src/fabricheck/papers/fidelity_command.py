@@ -1,4 +1,4 @@
-"""The command ``fabricheck fidelity``: a simulated node compared with published values."""
+"""The command ``fabricheck papers fidelity``: a simulated node compared with published values."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import AsJson, write_json
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import load
 from fabricheck.papers.fidelity import compare, render
 
 
-@commands.command("fidelity")
+@commands.command("papers fidelity")
 def fidelity(
     node: Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")],
     programs: Annotated[
@@ -23,10 +23,10 @@ def fidelity(
             "--programs", help="Folder of the simulated programs; default: build/sim/bin."
         ),
     ] = None,
-    write: Annotated[
-        Path | None, typer.Option("--write", help="Write the documentation page to this file.")
+    page: Annotated[
+        Path | None, typer.Option("--output", help="Write the documentation page to this file.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Simulate a node and compare it with published values of real nodes.
 
@@ -34,10 +34,10 @@ def fidelity(
     simulated.
     """
     found = compare(load(node), programs)
-    if write is not None:
-        write_whole(write, render.page(found))
-        typer.echo(f"wrote {write}", err=True)
-    if json:
+    if page is not None:
+        write_whole(page, render.page(found))
+        typer.echo(f"wrote {page}", err=True)
+    if as_json:
         write_json(render.as_json(found))
-    elif write is None:
+    elif page is None:
         typer.echo(render.text(found), nl=False)

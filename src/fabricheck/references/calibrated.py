@@ -1,8 +1,8 @@
 """Calibration records: the only place of calibrated entries, where the checks read them.
 
-`fabricheck calibrate` writes them. A partition's record contains every value of every session, so
-that each entry can be traced, and no host names: nodes have letters and the unique ids of their
-devices. A partition may take listed metrics from the record of another one.
+`fabricheck limits calibrate` writes them. A partition's record contains every value of every
+session, so that each entry can be traced, and no host names: nodes have letters and the unique ids
+of their devices. A partition may take listed metrics from the record of another one.
 """
 
 from __future__ import annotations
@@ -238,7 +238,9 @@ def _is_measured(path: Path, _state: int, partition: str) -> bool:
 
 def _read(path: Path, kind: type[_M], what: str) -> _M:
     if not path.exists():
-        raise NotFoundError(f"There is no {what} {path}; fabricheck calibrate --write creates it.")
+        raise NotFoundError(
+            f"There is no {what} {path}; fabricheck limits calibrate --write creates it."
+        )
     try:
         return models.validated(kind, yaml_files.read(path), path)
     except InvalidFile as error:

@@ -1,4 +1,4 @@
-"""The table of `fabricheck references`: the reference of every metric, and its source."""
+"""The table of `fabricheck limits show`: the reference of every metric, and its source."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CHANGED = "changed since"
 class Reference:
     """The reference of a metric, and its origin.
 
-    kind: as in `fabricheck references`, or ``changed since``.
+    kind: as in `fabricheck limits show`, or ``changed since``.
     """
 
     of: Metric

@@ -1,4 +1,4 @@
-"""Archives written by `fabricheck first-hour`: a results folder and node facts in one file."""
+"""Archives written by `fabricheck site first-hour`: a results folder and node facts in one file."""
 
 from __future__ import annotations
 

@@ -210,8 +210,8 @@ class Results:
     name: that of a folder for files written about it. title: a heading. home: the results folder,
     that of a job over many nodes, or the folder of the documents. problems: what is missing or
     unreadable. notes: further information, with nothing missing. job: the job over many nodes.
-    archive: the archive of `fabricheck first-hour` it was read from. parts: the several results it
-    was combined from.
+    archive: the archive of `fabricheck site first-hour` it was read from. parts: the several
+    results it was combined from.
     """
 
     name: str

@@ -13,7 +13,7 @@ def has_runtime(document: ResultDocument) -> bool:
 
 
 def is_from_tool(document: ResultDocument) -> bool:
-    """Whether a document was made of a third-party tool's output, by ``fabricheck tools run``."""
+    """Whether a document was made of a third-party tool's output (``results record``)."""
     return bool(document["options"].get("tool") == document["program"]["name"])
 
 

@@ -1,8 +1,9 @@
 """The table of results: a row is one check, metric, series, state or node.
 
 Rows are plain Python, one class for each kind; a field with a description is a column of
-`fabricheck export` (docs/export.md lists them, generated from these classes). A metric, a series
-and a state refer to the row of their check, whose columns they share. Columns are never renamed.
+`fabricheck results export` (docs/export.md lists them, generated from these classes). A metric, a
+series and a state refer to the row of their check, whose columns they share. Columns are never
+renamed.
 """
 
 from __future__ import annotations
@@ -762,7 +763,7 @@ _OF_THE_SERIES_ALONE = ("mad", "ci_low", "ci_high")
 
 @functools.cache
 def columns() -> tuple[Column, ...]:
-    """Return the columns in the order of `fabricheck export`."""
+    """Return the columns in the order of `fabricheck results export`."""
     kinds: dict[str, list[str]] = {"kind": [*KINDS]}
     found: dict[str, tuple[Type, str]] = {
         "kind": ("text", "kind of row: check, metric, series, sample, state or node")

@@ -282,8 +282,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def _record_metrics(self, metrics: Sequence[Metric]) -> None:
         """Append the check's metrics as a line of JSON to the file named by a variable.
 
-        Only a check whose partition is known can list its metrics, so `fabricheck sets` and
-        `references` start a dry run for them.
+        Only a check whose partition is known can list its metrics, so `fabricheck site sets` and
+        `limits show` start a dry run for them.
         """
         file = os.environ.get(ENV_METRICS)
         if not file:

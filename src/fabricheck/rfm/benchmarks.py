@@ -1,7 +1,7 @@
 """Checks that run a third-party benchmark: several launches and one result document.
 
-The launches are a plan (`fabricheck.tools.benchmarks`) in the stage folder. ``fabricheck tools
-run`` starts them through the partition's launcher, parses the output and writes the document, so
+The launches are a plan (`fabricheck.tools.benchmarks`) in the stage folder. ``fabricheck results
+record`` starts them through the partition's launcher, parses the output and writes the document, so
 that the tools are judged like this suite's programs. The tools are OSU Micro-Benchmarks: MPI
 between two ranks (E9) and its collectives (E10); and rccl-tests or nccl-tests: collectives of RCCL
 or NCCL (E11).
@@ -131,7 +131,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
-        return ("tools", "run", PLAN)
+        return ("results", "record", PLAN)
 
     def predicted_s(self) -> float:
         """Return the predicted time of all launches, in s.
@@ -145,7 +145,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return max(launch.ranks for launch in plan.launches)
 
     def _keep_to_its_nodes(self) -> None:
-        # The plan contains the launchers; ReFrame starts only ``fabricheck tools run``.
+        # The plan contains the launchers; ReFrame starts only ``fabricheck results record``.
         plan = self.plan()
         self.num_tasks = self.processes(plan)
         self.num_tasks_per_node = self.num_tasks // self.node_count

@@ -57,13 +57,15 @@ class Findings:
 
 
 class _ByCommand(MeasuringCheck, special=True):  # type: ignore[call-arg]
-    """Compares a node with its node model by a command of ``fabricheck``, named as the program."""
+    """Compares a node with its node model by ``fabricheck GROUP record``."""
+
+    command_group: str
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
         model = str(self.extra("node"))
         part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
-        return (self.program, "record", model, *part, "--runtime", self.runtime)
+        return (self.command_group, "record", model, *part, "--runtime", self.runtime)
 
     def program_path(self) -> Path:
         """Return ``fabricheck`` itself."""
@@ -80,6 +82,7 @@ class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-ar
     """Reports how a node's drivers differ from the partition's model, and from earlier sessions."""
 
     program = "topology"
+    command_group = "node"
     metrics = (Metric("differences", over=(), unit="count"),)
 
     def program_arguments(self) -> Sequence[str]:
@@ -109,6 +112,7 @@ class _OfNics(_ByCommand, special=True):  # type: ignore[call-arg]
     """Reads a node's NICs from its kernel."""
 
     program = "nics"
+    command_group = "network"
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``, with the partition's fabric if it names one."""

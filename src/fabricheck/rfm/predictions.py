@@ -58,7 +58,7 @@ def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float
 
 
 def of_launches(launches: Iterable[Launch], node: NodeModel) -> float:
-    """Return the predicted time in s of ``fabricheck tools run`` for launches of a third-party
+    """Return the predicted time in s of ``fabricheck results record`` for launches of a third-party
     benchmark.
 
     :raises Unpredicted: when the node model has no timing.

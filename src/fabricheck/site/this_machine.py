@@ -47,7 +47,7 @@ def node(required: bool = False) -> str | None:
             raise InvalidInputError(
                 f"{NAME} has no node model ({str(error).removesuffix('.')}): set {NODE} to a name "
                 "in config/nodes or to the path of a file, or draft that of this machine with "
-                "'fabricheck topology write' and fill it in."
+                "'fabricheck node draft' and fill it in."
             ) from None
         return None
     return model

@@ -79,7 +79,7 @@ Machine* make_machine() {
     if (!path) {
       throw std::runtime_error(
           "there is no node to simulate: name its file in FABRICHECK_SIMULATED_NODE; write it by: "
-          "fabricheck topology export NODE > FILE");
+          "fabricheck node platform NODE > FILE");
     }
     const auto* given = description_for_rank();
     machine->node = given == nullptr ? read_node(*path) : *given;

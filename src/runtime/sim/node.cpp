@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "fabricheck-platform-5";
 constexpr const char* kSystemFormat = "fabricheck-system-1";
-constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
+constexpr const char* kCommand = "fabricheck node platform NODE > FILE";
 
 /// The links of a platform by name.
 class LinkNumbers {

@@ -1,4 +1,4 @@
-// The simulated node as `fabricheck topology export` describes it.
+// The simulated node as `fabricheck node platform` describes it.
 #pragma once
 
 #include <cstdint>

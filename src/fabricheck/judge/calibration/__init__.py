@@ -1,1 +1,1 @@
-"""References of a system from its own repeated sessions: ``fabricheck calibrate``."""
+"""References of a system from its own repeated sessions: ``fabricheck limits calibrate``."""

@@ -174,7 +174,10 @@ def text(made: Record | Transfer) -> str:
     content = {"kind": made.kind, "format": made.format, **made.model_dump(exclude_defaults=True)}
     # Maps and lists that hold no others are written on one line.
     lines = yaml.dump(content, Dumper=_Writer, sort_keys=False, width=120, default_flow_style=None)
-    return f"# Written by `fabricheck calibrate` (docs/references.md). {_HEADS[made.kind]}\n{lines}"
+    return (
+        "# Written by `fabricheck limits calibrate` (docs/references.md). "
+        f"{_HEADS[made.kind]}\n{lines}"
+    )
 
 
 def published(folder: Path, partition: str) -> Expected:

@@ -1,8 +1,8 @@
 """Reading of a fleet: the metrics of many nodes, as a matrix for each partition.
 
-Everything becomes one lazy table with the columns of `fabricheck export`: files of that table are
-scanned, and sessions are exported to memory. Each question scans the few columns that it needs, so
-that thousands of nodes fit into memory.
+Everything becomes one lazy table with the columns of `fabricheck results export`: files of that
+table are scanned, and sessions are exported to memory. Each question scans the few columns that it
+needs, so that thousands of nodes fit into memory.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _NEEDED = tuple(dict.fromkeys((
     "series", "index", *OF_CHECKS, *OF_STATES, *_OF_NOISE,
 )))  # fmt: skip
 
-#: A table without one of these is not one of `fabricheck export`.
+#: A table without one of these is not one of `fabricheck results export`.
 _REQUIRED = ("kind", "node", "check", "metric", "value", "unit")
 
 #: The file or the results folder that a row is from.
@@ -436,7 +436,9 @@ def _required(rows: pl.LazyFrame) -> pl.LazyFrame:
     nested = [name for name, kind in there.items() if name in _NEEDED and kind.is_nested()]
     if lacks or nested:
         said = [*lacks, *(f"{one} has cells of several values" for one in nested)][0]
-        raise InvalidInputError(f"it is no table of `fabricheck export`: the column {said}.")
+        raise InvalidInputError(
+            f"it is no table of `fabricheck results export`: the column {said}."
+        )
     return rows
 
 

@@ -283,5 +283,5 @@ def provisional_note(partitions: Iterable[str]) -> str:
     has = "has no calibration of its own" if len(names) == 1 else "have no calibration of their own"
     return (
         f"{', '.join(names)} {has}: a status that depends on its limits is provisional and "
-        "drains no node. fabricheck calibrate makes a calibration from repeated sessions."
+        "drains no node. fabricheck limits calibrate makes a calibration from repeated sessions."
     )

@@ -21,7 +21,7 @@ def page(found: Fidelity) -> str:
     out = [
         f"# Fidelity of the simulated node {name}",
         "",
-        f"Made by `fabricheck fidelity {name} --write docs/papers/fidelity-{name}.md`; not",
+        f"Made by `fabricheck papers fidelity {name} --output docs/papers/fidelity-{name}.md`; not",
         "edited by hand.",
         "",
         f"[The simulated node](../simulated-node.md) {name} beside published values. **Published**",

@@ -35,11 +35,11 @@ _LARGE = "{programs}/p2p --pairs 0-1 --operations engine --sizes 1GiB --output {
 _MEMCPY = "{programs}/memcpy --memory pinned --operations h2d"
 
 STEPS: Sequence[Step] = (
-    Step("site-check", "Is everything there?", ("fabricheck site-check {system}",), 120),
+    Step("site-check", "Is everything there?", ("fabricheck site check {system}",), 120),
     Step(
         "topology",
         "Are the links and NUMA domains those of the node model?",
-        ("fabricheck topology compare {model} --devices {devices} --programs {programs}",),
+        ("fabricheck node compare {model} --devices {devices} --programs {programs}",),
         120,
         "model",
     ),
