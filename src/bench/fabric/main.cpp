@@ -166,10 +166,11 @@ void print_rates(const json& document, std::FILE* out) {
     }
   }
   print_table(table, out);
-  std::fprintf(out,
-               "%zu nodes, %zu rounds, measured again: %zu; fabricheck network fabric says which are "
-               "at fault\n",
-               rounds["nodes"].size(), rounds["rounds"].size(), rounds["suspects"].size());
+  std::fprintf(
+      out,
+      "%zu nodes, %zu rounds, measured again: %zu; fabricheck network fabric says which are "
+      "at fault\n",
+      rounds["nodes"].size(), rounds["rounds"].size(), rounds["suspects"].size());
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ class Fabricheck(CMakePackage, CudaPackage, ROCmPackage):
     # The sources have no public address yet: the environments of the checkout build them from the
     # checkout, by their develop section, and an archive would have to be made by hand. A release
     # gets homepage, git, and its version tag and commit, in place of these lines.
-    url = "fabricheck-0.2.0.tar.gz"
+    url = "fabricheck-0.3.0.tar.gz"
     manual_download = True
     download_instr = "fabricheck is built from its checkout, by `spack develop`."
 
-    version("0.2.0")
+    version("0.3.0")
 
     license("BSD-3-Clause", checked_by="fabricheck")
 
