@@ -53,7 +53,7 @@ def count(model: str, number: int, faults: int, seed: int) -> tuple[Counter[str]
                 seen["missed a limit"] += bool(session.misses)
                 seen["diagnosed"] += bool(found and found.degraded)
                 continue
-            planted_names = {one.component.name for one in drawn}
+            planted_names = {one.component.label for one in drawn}
             named = planted.named(found)
             hit = {one for one in planted_names if any(one in names for names in named)}
             alone = [next(iter(names)) for names in named if len(names) == 1]
@@ -67,7 +67,7 @@ def count(model: str, number: int, faults: int, seed: int) -> tuple[Counter[str]
             seen["healthy named alone"] += bool(false)
             if hit != planted_names or false:
                 told = ", ".join(
-                    f"{one.component.name} -{100 * (1 - one.left):.1f} %" for one in drawn
+                    f"{one.component.label} -{100 * (1 - one.left):.1f} %" for one in drawn
                 )
                 wrong.append(f"{model}: {told}: {found.sentence if found else 'no diagnosis'}")
     return seen, longest, wrong

@@ -16,10 +16,10 @@ from typing import Any
 from diagnosis import sessions
 from diagnosis.sessions import Session as Drawn
 from fabricheck.judge.diagnosis import evidence
-from fabricheck.judge.diagnosis.components import Component, components
+from fabricheck.judge.diagnosis.components import Candidate, candidates, passes
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Limits, Miss
-from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.diagnosis.model import Component, Diagnosis
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, moment, rates_of, transfers
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
@@ -41,8 +41,13 @@ LEAST_LEFT, MOST_LEFT = 0.01, 0.97
 class Fault:
     """A component, and the part of its bandwidth that it has left."""
 
-    component: Component
+    candidate: Candidate
     left: float
+
+    @property
+    def component(self) -> Component:
+        """The component."""
+        return self.candidate.component
 
 
 class Node:
@@ -53,9 +58,9 @@ class Node:
         self.session: Drawn = sessions.healthy(model)
         self.passes = transfers(self.session.documents, Routes(self.node))
         names = {name for one in self.passes.values() for name in one.slack}
-        touching = [one for one in components(self.node, self.passes.values())
-                    if any(one.all_of(names))]  # fmt: skip
-        self.kinds: dict[str, list[Component]] = {}
+        touching = [one for one in candidates(self.node, self.passes.values())
+                    if any(passes(one.component, name) for name in names)]  # fmt: skip
+        self.kinds: dict[str, list[Candidate]] = {}
         for one in touching:
             kind = _kind(one)
             if kind is not None:
@@ -68,9 +73,7 @@ class Node:
     def _routes(self, faults: Sequence[Fault]) -> Routes:
         found = Routes(self.node)
         for link in sessions.platform_of(self.node)["links"]:
-            left = math.prod(
-                one.left for one in faults if any(one.component.all_of([link["name"]]))
-            )
+            left = math.prod(one.left for one in faults if passes(one.component, link["name"]))
             found.gbs[link["name"]] = link["gbs"] * left
         return found
 
@@ -88,8 +91,8 @@ class Node:
             if own.series["unit"] == "us":
                 part = 1.0
             for fault in faults:
-                virtual = own.gbs is None or fault.component.name.startswith(("rank", "compute"))
-                hit = [one for one in own.slack if any(fault.component.all_of([one]))]
+                virtual = own.gbs is None or fault.component.kind in ("rank", "compute_units")
+                hit = [one for one in own.slack if passes(fault.component, one)]
                 if virtual and hit and min(own.slack[one] for one in hit) == 0:
                     part = min(part, fault.left)
             if part != 1:
@@ -161,14 +164,15 @@ class Node:
         return judged(self.session)
 
 
-def _kind(component: Component) -> str | None:
-    if component.name.endswith("one direction"):
+def _kind(candidate: Candidate) -> str | None:
+    component = candidate.component
+    if component.label.endswith("one direction"):
         return "one direction"
-    if len(component.name.split()) == 2 and component.name.startswith("device"):
+    if component.kind == "device":
         return "device"
-    if component.parts > 1:
+    if component.kind == "package" or not component.ids:
         return None  # what is wrong with all alike only a record shows
-    own = [one for one in KINDS if component.name.startswith(one) and one != "device"]
+    own = [one for one in KINDS if component.label.startswith(one) and one != "device"]
     return max(own, key=len, default=None)
 
 
@@ -191,7 +195,11 @@ def judged(session: Drawn) -> evidence.Session:
 
 def named(found: Diagnosis | None, most: int = 3) -> list[set[str]]:
     """Return the components that a diagnosis names, each with its equals."""
-    every = [] if found is None else [{one.component, *one.equals} for one in found.degraded]
+    every = (
+        []
+        if found is None
+        else [{each.label for each in (one.component, *one.equals)} for one in found.degraded]
+    )
     return [one for one in every if len(one) <= most]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fabricheck.judge.diagnosis.components import components
+from fabricheck.judge.diagnosis.components import candidates, passes
 from fabricheck.node import load
+from fabricheck.node.platform import routes
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,11 @@ from fabricheck.node import load
     ],
 )  # fmt: skip
 def test_a_direction_of_a_device_has_what_goes_that_way_alone(name, one_way, other_way):
-    every = {one.name: one for one in components(load("mi250x"), ())}
-    resources = [one_way, other_way]
-    assert [*every[name.format("from")].all_of(resources)] == [one_way]
-    assert [*every[name.format("to")].all_of(resources)] == [other_way]
+    node = load("mi250x")
+    every = {one.component.label: one.component for one in candidates(node, ())}
+    resources = [
+        one["name"] for one in routes(node)["links"] if one["name"] in (one_way, other_way)
+    ]
+    for way, passed in (("from", one_way), ("to", other_way)):
+        component = every[name.format(way)]
+        assert [one for one in resources if passes(component, one)] == [passed]

@@ -200,7 +200,9 @@ def said(found: NodeVerdict, results: Path) -> Said:
         sorted({one.check for one in found.reasons if one.check}),
         sorted(_passed(results)),
         told.sentence if told is not None else "",
-        [[one.component, *one.equals] for one in told.degraded] if told is not None else [],
+        [[each.label for each in (one.component, *one.equals)] for one in told.degraded]
+        if told is not None
+        else [],
         [found.node] if found.drain is not None and found.drain.live else [],
     )
 

@@ -254,4 +254,6 @@ def test_of_sessions_a_node_that_stands_out_has_the_diagnosis_of_its_verdict(tmp
     assert sentence in page.read_text(encoding="utf-8")
     (part,) = json.loads(run(capsys, tmp_path / "nodes", "--json")[1])["partitions"]
     (node,) = part["outliers"]
-    assert node["diagnosis"]["degraded"][0]["component"] == "HBM of device 3"
+    assert node["diagnosis"]["degraded"][0]["component"] == {
+        "kind": "hbm", "ids": [3], "direction": None, "operation": None,
+    }  # fmt: skip

@@ -651,7 +651,7 @@ def _verdict() -> str:
     }  # fmt: skip
     names = ("PASS", "PERF-FAIL", "HW-FAIL", "DATA-FAIL", "UNSTABLE", "INCOMPLETE")
     whole = {
-        "form": "fabricheck-verdict-2", "of": "run-0", "made": "2026-01-02T03:04:05+00:00",
+        "form": "fabricheck-verdict-3", "of": "run-0", "made": "2026-01-02T03:04:05+00:00",
         "by": "0.1.0", "exit_code": 0, "counts": {name: int(name == "PASS") for name in names},
         "nodes": [row, row | {"node": "node2", "file": "node2.json"}], "notes": ["none"],
     }  # fmt: skip

@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 from html_page import Page, faults
 
-from fabricheck.judge.diagnosis.components import components
-from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.diagnosis.components import candidates
+from fabricheck.judge.diagnosis.model import Component, Degraded, Diagnosis
 from fabricheck.judge.verdict import judging
 from fabricheck.node import load
 from fabricheck.report import contents, figures, page
@@ -18,12 +18,16 @@ from fabricheck.results.observed import Observed
 MI250X, H200 = load("mi250x"), load("h200")
 
 #: Components of no part of the node: software, which is of all devices.
-LIBRARIES = ("MPI", "RCCL")
+LIBRARIES = ("mpi", "rccl")
 
 
-def one(component, *equals, devices=(), loss=50.0, **more):
+def part(kind, *ids, **more):
+    return Component(kind=kind, ids=ids, **more)
+
+
+def one(component, *equals, loss=50.0, **more):
     return Degraded(
-        component=component, equals=list(equals), loss_percent=loss, devices=list(devices),
+        component=component, equals=list(equals), loss_percent=loss, devices=[],
         explains=2, odds=6.3, **more,
     )  # fmt: skip
 
@@ -48,19 +52,19 @@ def titles(svg):
 @pytest.mark.parametrize(
     ("component", "expected"),
     [
-        ("link 0-6", [("link", (0, 6))]),
-        ("link 6-0, one direction", [("link", (0, 6))]),
-        ("link 0-6 gone", [("link", (0, 6))]),
-        ("turns of both directions of link 0-6", [("link", (0, 6))]),
-        ("links of device 3", [("link", pair) for pair in MI250X.links if 3 in pair]),
-        ("links of all devices", [("link", pair) for pair in MI250X.links]),
-        ("pageable copies to device 5", [("host", 5)]),
-        ("connection of NUMA domains 0 to 3", [("domain", 0), ("domain", 3)]),
-        ("NUMA domains rotated by 1", [("domain", index) for index in range(4)]),
-        ("cables of packages [0, 1] and [4, 5] exchanged", [("device", i) for i in (0, 1, 4, 5)]),
-        ("copy engine 0-5", [("device", 0), ("device", 5)]),
-        ("HBM of all devices", [("device", index) for index in range(8)]),
-        ("all_reduce of MPI", []),
+        (part("link", 0, 6), [("link", (0, 6))]),
+        (part("link", 6, 0, direction="one_way"), [("link", (0, 6))]),
+        (part("link_gone", 0, 6), [("link", (0, 6))]),
+        (part("link_turns", 0, 6), [("link", (0, 6))]),
+        (part("link", 3), [("link", pair) for pair in MI250X.links if 3 in pair]),
+        (part("link"), [("link", pair) for pair in MI250X.links]),
+        (part("pageable_copies", 5, direction="to"), [("host", 5)]),
+        (part("numa_connection", 0, 3, direction="one_way"), [("domain", 0), ("domain", 3)]),
+        (part("numa_rotated", 1, 2, 3, 0), [("domain", index) for index in range(4)]),
+        (part("cables_exchanged", 0, 1, 4, 5), [("device", i) for i in (0, 1, 4, 5)]),
+        (part("copies", 0, 5, direction="one_way"), [("device", 0), ("device", 5)]),
+        (part("hbm"), [("device", index) for index in range(8)]),
+        (part("mpi", operation="all_reduce"), []),
     ],
 )
 def test_a_component_has_its_place(component, expected):
@@ -69,16 +73,17 @@ def test_a_component_has_its_place(component, expected):
 
 @pytest.mark.parametrize("model", [MI250X, H200])
 def test_every_component_of_a_node_is_at_its_devices(model):
-    for component in components(model, ()):
-        found = [*degraded.places(component.name, model)]
-        assert bool(found) != component.name.endswith(LIBRARIES), component.name
+    for candidate in candidates(model, ()):
+        component = candidate.component
+        found = [*degraded.places(component, model)]
+        assert bool(found) != (component.kind in LIBRARIES), component.label
         devices = {part for kind, part in found if kind in ("device", "host")}
-        if devices and component.devices:
-            assert devices == set(component.devices), component.name
+        if devices and candidate.devices:
+            assert devices == set(candidate.devices), component.label
 
 
 def test_a_degraded_link_is_outlined_in_words_and_colour():
-    found = drawn(one("link 6-0, one direction", devices=(6, 0)))
+    found = drawn(one(part("link", 6, 0, direction="one_way")))
     shown = texts(found.svg)
     assert shown.count("degraded") == 1 and "6 to 0" in shown and "outlined: degraded" in shown
     assert titles(found.svg) == ["degraded: link 6-0, one direction"]
@@ -87,7 +92,10 @@ def test_a_degraded_link_is_outlined_in_words_and_colour():
 
 
 def test_equals_are_all_marked_with_a_dash_and_a_question():
-    found = drawn(one("host link to device 5", "copies to device 5", "copies from device 4"))
+    found = drawn(
+        one(part("host_link", 5, direction="to"), part("copies", 5, direction="to"),
+            part("copies", 4, direction="from"))
+    )  # fmt: skip
     outlines = re.findall(f'stroke="{drawing.FAILURE}"( stroke-dasharray="6 4")?', found.svg)
     assert len(outlines) == 4 and all(outlines)
     assert texts(found.svg).count("degraded?") == 3 and "degraded" not in texts(found.svg)
@@ -97,31 +105,32 @@ def test_equals_are_all_marked_with_a_dash_and_a_question():
 
 
 def test_of_several_components_at_a_device_each_is_named():
-    found = degraded.marks(of(one("HBM of device 3"), one("rank on device 3", "copy engine 3-4")),
-                           MI250X)  # fmt: skip
+    found = degraded.marks(of(
+        one(part("hbm", 3)), one(part("rank", 3), part("copies", 3, 4, direction="one_way")),
+    ), MI250X)  # fmt: skip
     assert found["device", 3].label == ("degraded", "HBM", "rank", "copy engine")
     assert not found["device", 3].outline.dashed and found["device", 4].outline.dashed
 
 
 def test_a_domain_and_a_line_to_the_switch_are_marked():
-    assert "DDR degraded" in texts(drawn(one("DDR of NUMA domain 1")).svg)
-    found = drawn(one("links from the switch to device 3"), model=H200)
+    assert "DDR degraded" in texts(drawn(one(part("ddr", 1))).svg)
+    found = drawn(one(part("link", 3, direction="to")), model=H200)
     assert titles(found.svg) == ["degraded: links from the switch to device 3"]
     assert texts(found.svg).count("degraded") == 1
 
 
 def test_without_a_place_or_a_diagnosis_nothing_is_marked():
     unmeasured = Observed("local:sim", (), (), MI250X)
-    for diagnosis in (None, of(), of(one("collectives of MPI"))):
+    for diagnosis in (None, of(), of(one(part("mpi", operation="collectives")))):
         assert list(node.figures(unmeasured, diagnosis)) == []
 
 
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (one("link 0-6", loss=None), ""),
-        (one("latency of link 0-6", loss=250.0, longer=True), "250 % longer"),
-        (one("HBM of device 3", loss=30.4), "30 %"),
+        (one(part("link_gone", 0, 6), loss=None), ""),
+        (one(part("latency_of_link", 0, 6), loss=250.0), "250 % longer"),
+        (one(part("hbm", 3), loss=30.4), "30 %"),
     ],
 )
 def test_the_loss_is_told_as_in_the_sentence(found, told):
@@ -133,7 +142,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
     supporting = [f"memcpy_near h2d {number}" for number in range(8)]
     found = of(
         one(
-            "host link to device 5", "copies to device 5", devices=(5,),
+            part("host_link", 5, direction="to"), part("copies", 5, direction="to"),
             supporting=supporting,
             contradicting=["p2p_engine engine 4-5"], causes=["throttled <hot>"],
             next=["p2p_engine"],

@@ -49,7 +49,11 @@ def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(session
 def test_json_has_all_of_it(session):
     (node,) = json.loads(run(session, "--json").output)
     assert node["status"] == "PERF-FAIL" and node["sentence"].startswith("HBM of device 3")
-    assert node["diagnosis"]["degraded"][0]["equals"] == ["compute units of device 3", "device 3"]
+    equals = node["diagnosis"]["degraded"][0]["equals"]
+    assert [(one["kind"], one["ids"]) for one in equals] == [
+        ("compute_units", [3]),
+        ("device", [3]),
+    ]
 
 
 def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(tmp_path):

@@ -84,7 +84,9 @@ def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
     assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
 
 
-@pytest.mark.parametrize("form", ["fabricheck-verdict-1", "fabricheck-verdict-2"])
+@pytest.mark.parametrize(
+    "form", ["fabricheck-verdict-1", "fabricheck-verdict-2", "fabricheck-verdict-3"]
+)
 def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path, form):
     verdicts = list(two_nodes(tmp_path).values())
     folder = tmp_path / "v"
@@ -171,7 +173,7 @@ def two_nodes(tmp_path):
 
 
 def validate(content):
-    schema = Path(documents.__file__).with_name("verdict-2.schema.json").read_text()
+    schema = Path(documents.__file__).with_name("verdict-3.schema.json").read_text()
     jsonschema_rs.Draft202012Validator(json.loads(schema)).validate(content)
 
 

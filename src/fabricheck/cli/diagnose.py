@@ -94,8 +94,8 @@ def _show(one: NodeVerdict, told: Diagnosis) -> None:
         rows = [_cells(degraded, told) for degraded in told.degraded]
         output.print_table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
     for degraded in told.degraded:
-        _listed(f"For {degraded.component}", degraded.supporting)
-        _listed(f"Against {degraded.component}", degraded.contradicting)
+        _listed(f"For {degraded.component.label}", degraded.supporting)
+        _listed(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
             output.echo(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
     _listed("Not explained", told.unexplained)
@@ -105,7 +105,8 @@ def _show(one: NodeVerdict, told: Diagnosis) -> None:
 
 def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
     misses = f"{one.explains}/{told.misses}"
-    return one.component, one.loss or "-", misses, one.said_odds, ", ".join(one.equals)
+    equals = ", ".join(each.label for each in one.equals)
+    return one.component.label, one.loss or "-", misses, one.said_odds, equals
 
 
 def _listed(label: str, names: Sequence[str]) -> None:

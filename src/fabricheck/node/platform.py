@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.node.model import Device, Domain, Nic, NodeModel
@@ -30,10 +30,66 @@ FORMAT = "fabricheck-platform-5"
 _MOST_TIMES = 10
 #: The end of the name of a resource of one node of a system.
 OF_NODE = re.compile(r" of node\d+")
-#: The link that is the copy engine of one copy, and the one of all messages from one place to
-#: another.
-_ENGINE = "copy engine of copies {}-{}"
-_QUEUE = "copy engine of messages {}-{}"
+#: The kinds of resources, by the text of their names.
+ResourceKind = Literal[
+    "memory of {0}",
+    "link {0.number}-{1.number}",
+    "host link to {1}",
+    "host link from {0}",
+    "interconnect {0}-{1}",
+    "host reads of kernels of {0}",
+    "host writes of kernels of {0}",
+    "accesses of kernels of {0} to {1}",
+    "page migration of {0}",
+    "pageable copies to {1}",
+    "pageable copies from {0}",
+    "pageable copies of all devices",
+    "copy engine of copies {0}-{1}",
+    "copy engine of messages {0}-{1}",
+    "copy engines of {0}",
+    # Of no platform: what else limits a measurement, for the diagnosis.
+    "kernels of {0}",
+    "rank on {0}",
+    "latency of copies {0.number}-{1.number}",
+    "latency of messages {0.number}-{1.number}",
+    "latency of link {0.number}-{1.number}",
+    "{0.number} of mpi",
+    "{0.number} of rccl",
+    "device {0.number}",
+    "pair {0.number}-{1.number}",
+]
+
+
+class End(NamedTuple):
+    """Where a resource begins or ends: a device, a NUMA domain, the switch; or an operation."""
+
+    what: str
+    number: int | str
+
+    def __str__(self) -> str:
+        return f"{self.what}{self.number}"
+
+
+class Resource(str):
+    """The name of a resource, which knows what it is and where it begins and ends."""
+
+    kind: ResourceKind
+    source: End | None
+    destination: End | None
+
+    def __new__(  # noqa: D102 - as the class
+        cls, kind: ResourceKind, source: End | None = None, destination: End | None = None
+    ) -> Resource:
+        made = super().__new__(cls, kind.format(source, destination))
+        made.kind, made.source, made.destination = kind, source, destination
+        return made
+
+    @property
+    def owner(self) -> End | None:
+        """The end that it belongs to: the device of which it begins, else that at which it ends."""
+        if self.source is not None and (self.source.what == "device" or self.destination is None):
+            return self.source
+        return self.destination
 
 
 def platform_json(node: NodeModel) -> str:
@@ -113,9 +169,9 @@ _PEAKS = _peaks()
 Place = Device | Domain
 
 
-def name_of(place: Place) -> str:
-    """Return the name of a place in a platform."""
-    return f"{'device' if isinstance(place, Device) else 'domain'}{place.index}"
+def end_of(place: Place) -> End:
+    """Return a place as the end of a resource; its text is the name in a platform."""
+    return End("device" if isinstance(place, Device) else "domain", place.index)
 
 
 class Platform:
@@ -124,7 +180,7 @@ class Platform:
     def __init__(self, node: NodeModel, parameters: SimulationSection) -> None:
         self.node = node
         self.parameters = parameters
-        self.links: dict[str, dict[str, Any]] = {}
+        self.links: dict[Resource, dict[str, Any]] = {}
         self.places: Sequence[Place] = (*node.devices, *node.domains)
         self._domains = {domain.index: domain for domain in node.domains}
 
@@ -155,7 +211,7 @@ class Platform:
         ]
         for device in node.devices:
             migration = float(parameters.migration_gbs.value) if self.stated else None
-            self._link(f"page migration of device{device.index}", migration)
+            self._link(Resource("page migration of {0}", end_of(device)), migration)
         identity = node.identity
         overlay = identity["overlay"]
         return {
@@ -213,13 +269,13 @@ class Platform:
     def _path(self, source: Device, destination: Device) -> Path:
         return self.node.widest_path(source.index, destination.index)
 
-    def _link(self, name: str, gbs: float | None, each: bool = False) -> str:
+    def _link(self, name: Resource, gbs: float | None, each: bool = False) -> Resource:
         self.links.setdefault(name, {"gbs": gbs, "each": each})
         return name
 
-    def _memory(self, place: Place) -> str:
+    def _memory(self, place: Place) -> Resource:
         """Return the memory of a place: reads and writes share it."""
-        name, peak = f"memory of {name_of(place)}", place.memory_peak_gbs
+        name, peak = Resource("memory of {0}", end_of(place)), place.memory_peak_gbs
         if peak is None and (self.stated or isinstance(place, Device)):
             key = "devices" if isinstance(place, Device) else "domains"
             reason = "a simulation needs its value, which is unknown"
@@ -231,51 +287,53 @@ class Platform:
             peak = sum(2 * self.node.devices[one].host_link_gbs for one in own)
         return self._link(name, peak)
 
-    def _fabric(self, path: Path) -> list[str]:
+    def _fabric(self, path: Path) -> list[Resource]:
         """Return the links of a path between devices, in its direction."""
         efficiency = float(self.parameters.link_efficiency.value)
+        ends = [End("device", index) for index in path]
+        peaks = [self.node.path_peak_gbs(pair) * efficiency for pair in pairwise(path)]
         if self.node.switch is not None:
-            a, b = path
-            peak = self.node.path_peak_gbs(path) * efficiency
-            return [self._link(f"link {a}-switch", peak), self._link(f"link switch-{b}", peak)]
+            ends.insert(1, End("", "switch"))
+            peaks *= 2
         return [
-            self._link(f"link {a}-{b}", self.node.path_peak_gbs((a, b)) * efficiency)
-            for a, b in pairwise(path)
+            self._link(Resource("link {0.number}-{1.number}", *pair), peak)
+            for pair, peak in zip(pairwise(ends), peaks, strict=True)
         ]
 
-    def _host_links(self, device: Device, domain: Domain, *, down: bool) -> list[str]:
+    def _host_links(self, device: Device, domain: Domain, *, down: bool) -> list[Resource]:
         """Return the links between a device and a domain, one way; down is to the device."""
-        name = f"host link {'to' if down else 'from'} device{device.index}"
+        name = Resource("host link to {1}" if down else "host link from {0}", *_way(device, down))
         efficiency = float(self.parameters.host_link_efficiency.value)
         links = [self._link(name, device.host_link_gbs * efficiency)]
         own = self._domains[device.domain]
         return links + self._interconnect(*((domain, own) if down else (own, domain)))
 
-    def _interconnect(self, source: Domain, destination: Domain) -> list[str]:
+    def _interconnect(self, source: Domain, destination: Domain) -> list[Resource]:
         """Return the connection of two domains, where the model has one."""
         between = self.parameters.interconnect_gbs
         if between is None or source is destination:
             return []
-        name = f"interconnect {name_of(source)}-{name_of(destination)}"
+        name = Resource("interconnect {0}-{1}", end_of(source), end_of(destination))
         return [self._link(name, float(between.value))]
 
     def _kernel(self, device: Device, place: Place) -> dict[str, Any]:
         """Return the links over which a device's kernel reads and writes a memory."""
-        memory = self._memory(place)
+        memory, own = self._memory(place), end_of(device)
         read, write = [memory], [memory]
         if isinstance(place, Domain):
             peak = device.host_link_gbs * float(self.parameters.host_kernel_efficiency.value)
-            for links, what, down in ((read, "reads", True), (write, "writes", False)):
-                window = self._link(f"host {what} of kernels of device{device.index}", peak)
-                links += [window, *self._host_links(device, place, down=down)]
+            reads = Resource("host reads of kernels of {0}", own)
+            writes = Resource("host writes of kernels of {0}", own)
+            for links, window, down in ((read, reads, True), (write, writes, False)):
+                links += [self._link(window, peak), *self._host_links(device, place, down=down)]
         elif place is not device:
             there, back = self._path(device, place), self._path(place, device)
             peak = self.node.path_peak_gbs(there) * float(self.parameters.kernel_window.value)
-            name = f"accesses of kernels of device{device.index} to {name_of(place)}"
+            name = Resource("accesses of kernels of {0} to {1}", own, end_of(place))
             window = self._link(name, peak)
             read += [window, *self._fabric(back)]
             write += [window, *self._fabric(there)]
-        return {"device": device.index, "memory": name_of(place), "read": read, "write": write}
+        return {"device": device.index, "memory": str(end_of(place)), "read": read, "write": write}
 
     def _copy(self, source: Place, destination: Place) -> dict[str, Any]:
         """Return the links and the start time of a copy-engine transfer."""
@@ -283,8 +341,8 @@ class Platform:
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
         links = [self._memory(source), self._memory(destination)]
-        limits: list[str] = []
-        route: dict[str, Any] = {"source": name_of(source), "destination": name_of(destination)}
+        limits: list[Resource] = []
+        route: dict[str, Any] = _ends(source, destination)
         more: dict[str, Any] = {}
         if isinstance(source, Device) and isinstance(destination, Device):
             path = self._path(source, destination)
@@ -307,19 +365,19 @@ class Platform:
             more = {"pageable": [*links, *limits]}
         return route | {"links": links, "start_us": start} | more
 
-    def _pageable(self, device: Device, domain: Domain, *, down: bool) -> list[str]:
+    def _pageable(self, device: Device, domain: Domain, *, down: bool) -> list[Resource]:
         """Return the limits of copies of pageable memory: the device's, and that of all copies."""
         parameters = self.parameters
         efficiency = float(parameters.pageable_efficiency.value)
-        name = f"pageable copies {'to' if down else 'from'} device{device.index}"
+        kind: ResourceKind = "pageable copies to {1}" if down else "pageable copies from {0}"
         peak = device.host_link_gbs * efficiency if self.stated else None
-        limits = [self._link(name, peak)]
+        limits = [self._link(Resource(kind, *_way(device, down)), peak)]
         if parameters.pageable_host_gbs is None or parameters.pageable_far_cost is None:
             return limits
         ratio = Fraction(parameters.pageable_far_cost.value).limit_denominator(_MOST_TIMES)
         times = ratio.denominator if domain.index == device.domain else ratio.numerator
         total = float(parameters.pageable_host_gbs.value) * ratio.denominator
-        return limits + times * [self._link("pageable copies of all devices", total)]
+        return limits + times * [self._link(Resource("pageable copies of all devices"), total)]
 
     def _message(self, source: Place, destination: Place) -> dict[str, Any]:
         """Return the links of a message of MPI between two ranks, by the memory of their buffers.
@@ -329,7 +387,7 @@ class Platform:
         receives reads it, and one that sends to the host writes it. Devices without a path go
         through the sender's domain, there and on.
         """
-        route: dict[str, Any] = {"source": name_of(source), "destination": name_of(destination)}
+        route: dict[str, Any] = _ends(source, destination)
         if isinstance(source, Device) and not self._joined(source, destination):
             host = self._domains[source.domain]
             there, on = self._message(source, host), self._message(host, destination)
@@ -345,11 +403,13 @@ class Platform:
         if source is not destination and self._copied(source, destination):
             links = self._copy(source, destination)["links"]
             by_engine = [self._queue(link, source, destination) for link in links]
-        queue = _QUEUE.format(name_of(source), name_of(destination))
+        queue = _queue(source, destination)
         route |= {"by_engine": by_engine, "by_kernel": by_kernel}
         return route | ({"queue": queue} if queue in by_engine else {})
 
-    def network_end(self, place: Place, nic: Nic, *, out: bool, staged: bool = False) -> list[str]:
+    def network_end(
+        self, place: Place, nic: Nic, *, out: bool, staged: bool = False
+    ) -> list[Resource]:
         """Return the links of the node that a message passes between a memory and a NIC, one way.
 
         A NIC accesses memory itself, through the device that it hangs on. ``staged`` messages of a
@@ -373,28 +433,41 @@ class Platform:
             return [memory]
         return [memory, *self._fabric(self._path(*((place, owner) if out else (owner, place))))]
 
-    def _queue(self, link: str, source: Place, destination: Place) -> str:
+    def _queue(self, link: Resource, source: Place, destination: Place) -> Resource:
         """Return the queue that messages use instead of a link that every flow has to itself.
 
         The messages of a pair go through one queue of an engine, one after the other.
         """
         if not self.links[link]["each"]:
             return link
-        name = _QUEUE.format(name_of(source), name_of(destination))
-        return self._link(name, self.links[link]["gbs"])
+        return self._link(_queue(source, destination), self.links[link]["gbs"])
 
-    def _engines(self, source: Place, destination: Place) -> list[str]:
+    def _engines(self, source: Place, destination: Place) -> list[Resource]:
         """Return the limits of copy engines: of one copy, and of all copies of the device."""
         engine = self.node.copy_engine
-        name = _ENGINE.format(name_of(source), name_of(destination))
+        ends = end_of(source), end_of(destination)
+        name = Resource("copy engine of copies {0}-{1}", *ends)
         if engine.peak_gbs is None:
             return [] if self.stated else [self._link(name, None, each=True)]
         limits = [self._link(name, engine.peak_gbs, each=True)]
         if engine.count is not None:
             total = engine.peak_gbs * engine.count
-            device = source if isinstance(source, Device) else destination
-            limits.append(self._link(f"copy engines of {name_of(device)}", total))
+            limits.append(self._link(Resource("copy engines of {0}", name.owner), total))
         return limits
+
+
+def _ends(source: Place, destination: Place) -> dict[str, Any]:
+    return {"source": str(end_of(source)), "destination": str(end_of(destination))}
+
+
+def _way(device: Device, down: bool) -> tuple[End | None, End | None]:
+    """Return the ends of what is to a device, or from it."""
+    return (None, end_of(device)) if down else (end_of(device), None)
+
+
+def _queue(source: Place, destination: Place) -> Resource:
+    """Return the engine of all messages from one place to another."""
+    return Resource("copy engine of messages {0}-{1}", end_of(source), end_of(destination))
 
 
 def changed(

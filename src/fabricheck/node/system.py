@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.node import fabric, platform
 from fabricheck.node.model import Device, Nic, NodeModel
-from fabricheck.node.platform import Place, Platform, name_of
+from fabricheck.node.platform import Place, Platform, end_of
 from fabricheck.node.schema import SimulationSection
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class _Node:
             named = self.nic_of.get(place.index, "") if is_device else ""
             nic = nics.get(named) or self._nearest(place)
             end = self._end(links, place, nic, staged=self.staged and is_device)
-            places[name_of(place)] = end
+            places[str(end_of(place))] = end
         return {
             "name": self.name,
             "provider": "tcp" if self.tcp else "cxi",

@@ -10,10 +10,12 @@ from types import MappingProxyType
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.diagnosis.components import Change, Place, place_of
+from fabricheck.judge.diagnosis.model import Component
 from fabricheck.judge.diagnosis.search import MOST
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
+from fabricheck.node.platform import End, Resource
 from fabricheck.results.model import Difference, ResultDocument
 
 #: The cost of a place where the node's tools contradict the prediction.
@@ -27,7 +29,7 @@ def changes(
     node: NodeModel,
     documents: Mapping[str, ResultDocument],
     transfers: Mapping[Key, Transfer],
-    concerned: Collection[str],
+    concerned: Collection[Resource],
 ) -> Iterator[Change]:
     """Yield wirings that the node may have instead of its model's, with their effect on transfers.
 
@@ -39,9 +41,9 @@ def changes(
         return
     healthy = rates_of(documents, Routes(node))
     places = {key: number for number, key in enumerate(transfers)}
-    for name, devices, content in _contents(node, documents, concerned):
+    for component, devices, content in _contents(node, documents, concerned):
         try:
-            other = apply_overlay(replace(node, overlay=None), _overlay(name, content))
+            other = apply_overlay(replace(node, overlay=None), _overlay(component.label, content))
         except FabricheckError:
             continue  # the node could not run so
         logs = {}
@@ -52,7 +54,7 @@ def changes(
                 if abs(log) > _SAME:
                     logs[places[key]] = log
         changed = _changed(node, other)
-        yield Change(name, devices, logs, changed, _told(changed, documents))
+        yield Change(component, devices, logs, changed, _told(changed, documents))
 
 
 def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
@@ -95,28 +97,29 @@ def _overlay(name: str, content: Mapping[str, object]) -> Overlay:
 
 
 def _contents(
-    node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[str]
-) -> Iterator[tuple[str, tuple[int, ...], dict[str, object]]]:
-    """Yield possible changes: the name, the devices, and the overlay that describes the change."""
+    node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[Resource]
+) -> Iterator[tuple[Component, tuple[int, ...], dict[str, object]]]:
+    """Yield possible changes, with their devices, and the overlay that describes the change."""
     differs = any(map(_of_topology, documents.values()))
+    pairs = {frozenset((one.source, one.destination)) for one in concerned}
     for a, b in node.links:
-        links = [f"link {a}-{b}", f"link {b}-{a}"]
-        if not differs and not any(one.removeprefix("latency of ") in links for one in concerned):
+        if not differs and frozenset((End("device", a), End("device", b))) not in pairs:
             continue
-        yield f"link {a}-{b} gone", (a, b), {"links": [{"pair": [a, b], "gone": True}]}
-        turns = {"names": links, "take_turns": True}
-        yield f"turns of both directions of link {a}-{b}", (a, b), {"resources": [turns]}
+        gone = Component(kind="link_gone", ids=(a, b))
+        yield gone, gone.ids, {"links": [{"pair": [a, b], "gone": True}]}
+        turns = Component(kind="link_turns", ids=(a, b))
+        names = [f"link {a}-{b}", f"link {b}-{a}"]
+        yield turns, turns.ids, {"resources": [{"names": names, "take_turns": True}]}
     if not differs:
         return  # no sign that the node is wired differently
     order = list(range(len(node.devices)))
-    for a, b in combinations(order, 2):
-        other = [b if one == a else a if one == b else one for one in order]
-        yield f"cables of devices {a} and {b} exchanged", (a, b), {"remap_links": other}
-    for first, second in combinations(node.packages, 2):
-        if 1 < len(first) == len(second):
-            to = dict(zip((*first, *second), (*second, *first), strict=True))
-            named = " and ".join(", ".join(map(str, one)) for one in (first, second))
-            name = f"cables of packages {named} exchanged"
-            yield name, (*first, *second), {"remap_links": [to.get(one, one) for one in order]}
-    for steps in range(1, len(node.domains)):
-        yield f"NUMA domains rotated by {steps}", (), {"rotate_numa": steps}
+    equal = [(one, other) for one, other in combinations(node.packages, 2)
+             if 1 < len(one) == len(other)]  # fmt: skip
+    for first, second in (*(((a,), (b,)) for a, b in combinations(order, 2)), *equal):
+        to = dict(zip((*first, *second), (*second, *first), strict=True))
+        exchanged = Component(kind="cables_exchanged", ids=(*first, *second))
+        yield exchanged, exchanged.ids, {"remap_links": [to.get(one, one) for one in order]}
+    domains = [one.index for one in node.domains]
+    for steps in range(1, len(domains)):
+        turned = (*domains[steps:], *domains[:steps])
+        yield Component(kind="numa_rotated", ids=turned), (), {"rotate_numa": steps}

@@ -2,19 +2,110 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import translate
 from itertools import permutations
 
 from fabricheck.core.vocabulary import COLLECTIVES
+from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
 from fabricheck.judge.diagnosis.transfers import Transfer
 from fabricheck.node import NodeModel
+from fabricheck.node.platform import End, Resource, ResourceKind
 from fabricheck.results.model import Difference
 
 #: Some devices, and their links or their NUMA domain; None where another property differs.
 Place = tuple[frozenset[int], int | None]
+
+_LATENCIES: tuple[ResourceKind, ...] = (
+    "latency of copies {0.number}-{1.number}",
+    "latency of messages {0.number}-{1.number}",
+    "latency of link {0.number}-{1.number}",
+)
+_COPIES: ResourceKind = "copy engine of copies {0}-{1}"
+_KERNELS: tuple[ResourceKind, ...] = ("kernels of {0}", "accesses of kernels of {0} to {1}")
+_HOST_ACCESSES: tuple[ResourceKind, ...] = (
+    "host reads of kernels of {0}",
+    "host writes of kernels of {0}",
+)
+
+#: The kinds of resources that are slower where a component is degraded, all by the same factor. A
+#: device has all that begins or ends at it, but for latencies.
+_RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
+    "pair": ("pair {0.number}-{1.number}",),
+    "package": (*_KERNELS, "memory of {0}"),
+    "hbm": ("memory of {0}",),
+    "compute_units": (*_KERNELS, *_HOST_ACCESSES),
+    "kernel_accesses": _KERNELS[1:],
+    "host_accesses": _HOST_ACCESSES,
+    "copy_engines": (_COPIES, "copy engines of {0}"),
+    "copies": (_COPIES,),
+    "host_link": ("host link to {1}", "host link from {0}"),
+    "pageable_copies": (
+        "pageable copies to {1}",
+        "pageable copies from {0}",
+        "pageable copies of all devices",
+    ),
+    "page_migration": ("page migration of {0}",),
+    "messages": ("copy engine of messages {0}-{1}",),
+    "rank": ("rank on {0}",),
+    "link": ("link {0.number}-{1.number}",),
+    "latency_of_copies": _LATENCIES[:1],
+    "latency_of_messages": _LATENCIES[1:2],
+    "latency_of_link": _LATENCIES[2:],
+    "ddr": ("memory of {0}",),
+    "numa_connection": ("interconnect {0}-{1}",),
+    "mpi": ("{0.number} of mpi",),
+    "rccl": ("{0.number} of rccl",),
+}
+
+#: The components of each device.
+_OF_DEVICE: tuple[tuple[ComponentKind, Direction | None], ...] = (
+    ("hbm", None),
+    ("compute_units", None),
+    ("copy_engines", None),
+    ("copies", "from"),
+    ("copies", "to"),
+    ("host_link", "to"),
+    ("host_link", "from"),
+    ("host_link", None),
+    ("host_accesses", None),
+    ("pageable_copies", "to"),
+    ("pageable_copies", "from"),
+    ("pageable_copies", None),
+    ("page_migration", None),
+    ("messages", None),
+    ("messages", "from"),
+    ("messages", "to"),
+    ("rank", None),
+    ("link", None),
+    ("device", None),
+    ("latency_of_copies", "from"),
+    ("latency_of_messages", None),
+)
+
+#: The components of each ordered pair of devices.
+_OF_PAIR: tuple[ComponentKind, ...] = (
+    "copies",
+    "messages",
+    "kernel_accesses",
+    "latency_of_copies",
+    "latency_of_messages",
+)
+
+#: The kinds of which all of a node may be degraded alike.
+_OF_ALL: tuple[ComponentKind, ...] = (
+    "hbm",
+    "compute_units",
+    "copy_engines",
+    "link",
+    "host_link",
+    "ddr",
+    "pageable_copies",
+    "page_migration",
+    "messages",
+)
+
+_LIBRARIES: tuple[ComponentKind, ...] = ("mpi", "rccl")
 
 
 def place_of(difference: Difference) -> Place:
@@ -23,32 +114,45 @@ def place_of(difference: Difference) -> Place:
 
 
 @dataclass(frozen=True)
-class Component:
+class Candidate:
     """A component that can be degraded.
 
-    name: in sentences. resources: patterns of its resources; all become slower by the same factor.
-    devices: those that it belongs to or connects; empty for a component that all share. parts: the
-    number of like components that it represents. loose: whether the loose slacks of transfers
-    apply. is_latency: whether it is slower by taking longer, not by less bandwidth.
+    devices: those that it belongs to or connects; empty for a component that all share. loose:
+    whether the loose slacks of transfers apply.
     """
 
-    name: str
-    resources: tuple[str, ...]
+    component: Component
     devices: tuple[int, ...] = ()
-    parts: int = 1
     loose: bool = False
-    is_latency: bool = False
-
-    def all_of(self, names: Collection[str]) -> Iterator[str]:
-        """Yield the given resources that belong to the component, each once."""
-        patterns = [one for one in self.resources if "*" in one]
-        yield from (one for one in self.resources if "*" not in one and one in names)
-        if patterns:
-            every = re.compile("|".join(map(translate, patterns)))
-            yield from (one for one in names if every.match(one) and one not in self.resources)
 
 
-def components(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Component]:
+def passes(component: Component, resource: Resource) -> bool:
+    """Whether a resource is slower where a component is degraded."""
+    kind = component.kind
+    if kind == "device":
+        if resource.kind in (*_LATENCIES, *_RESOURCES["pair"]):
+            return False
+    elif resource.kind not in _RESOURCES[kind]:
+        return False
+    if component.operation is not None:
+        return resource.source == End("operation", component.operation)
+    of = "domain" if kind in ("ddr", "numa_connection") else "device"
+    ends = tuple(End(of, one) for one in component.ids)
+    if not ends:
+        return resource.owner is None or resource.owner.what == of
+    if component.direction == "from":
+        return resource.source == ends[0]
+    if component.direction == "to":
+        return resource.destination == ends[0]
+    own = (resource.source, resource.destination)
+    if component.direction == "one_way":
+        return own == ends
+    if kind in ("compute_units", "copy_engines", "package"):
+        return resource.owner in ends
+    return set(ends) <= set(own)
+
+
+def candidates(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Candidate]:
     """Return the components of a node that can be degraded.
 
     :param node: None without a model; the devices and pairs that the transfers name are then
@@ -59,142 +163,63 @@ def components(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Co
     return [*_of_devices(node), *_of_pairs(node), *_of_domains(node), *_of_all(node)]
 
 
-def _of_devices(node: NodeModel) -> Iterator[Component]:
+def _of_devices(node: NodeModel) -> Iterator[Candidate]:
     for device in node.devices:
-        own = (device.index,)
-        d = f"device{device.index}"
-        kernels = (f"kernels of {d}", f"accesses of kernels of {d} to *",
-                   f"host * of kernels of {d}")  # fmt: skip
-        copies, messages = "copy engine of copies", "copy engine of messages"
-        for name, *resources in (
-            (f"HBM of device {device.index}", f"memory of {d}"),
-            (f"compute units of device {device.index}", *kernels),
-            (f"copy engines of device {device.index}", f"{copies} {d}-*",
-             f"{copies} domain*-{d}", f"copy engines of {d}"),
-            (f"copies from device {device.index}", f"{copies} {d}-*"),
-            (f"copies to device {device.index}", f"{copies} *-{d}"),
-            (f"host link to device {device.index}", f"host link to {d}"),
-            (f"host link from device {device.index}", f"host link from {d}"),
-            (f"host link of device {device.index}", f"host link * {d}"),
-            (f"kernels' host accesses of device {device.index}", kernels[-1]),
-            (f"pageable copies to device {device.index}", f"pageable copies to {d}"),
-            (f"pageable copies from device {device.index}", f"pageable copies from {d}"),
-            (f"pageable copies of device {device.index}", f"pageable copies * {d}"),
-            (f"page migration of device {device.index}", f"page migration of {d}"),
-            (f"messages of device {device.index}", f"{messages} {d}-*", f"{messages} *-{d}"),
-            (f"messages from device {device.index}", f"{messages} {d}-*"),
-            (f"messages to device {device.index}", f"{messages} *-{d}"),
-            (f"rank on device {device.index}", f"rank on {d}"),
-            (f"links of device {device.index}", f"link {device.index}-*",
-             f"link *-{device.index}"),
-            (f"device {device.index}", f"memory of {d}", f"*{d}", f"*{d}-*", f"*of {d} *",
-             f"link {device.index}-*", f"link *-{device.index}"),
-        ):  # fmt: skip
-            yield Component(name, tuple(resources), own)
-        for name, *resources in (
-            (f"latency of copies from device {device.index}",
-             f"latency of copies {device.index}-*"),
-            (f"latency of messages of device {device.index}",
-             f"latency of messages {device.index}-*", f"latency of messages *-{device.index}"),
-        ):  # fmt: skip
-            yield Component(name, tuple(resources), own, is_latency=True)
+        for kind, direction in _OF_DEVICE:
+            yield _of(kind, device.index, direction=direction)
     for package in node.packages:
         if 1 < len(package) < len(node.devices):
-            named = ", ".join(map(str, package))
-            clocked = tuple(
-                one for device in package
-                for one in (f"kernels of device{device}",
-                            f"accesses of kernels of device{device} to *",
-                            f"memory of device{device}")
-            )  # fmt: skip
-            yield Component(f"package of devices {named}", clocked, package, len(package))
+            yield _of("package", *package)
 
 
-def _of_pairs(node: NodeModel) -> Iterator[Component]:
+def _of_pairs(node: NodeModel) -> Iterator[Candidate]:
     if node.switch is None:
         for a, b in node.links:
-            for x, y in ((a, b), (b, a)):
-                yield Component(f"link {x}-{y}, one direction", (f"link {x}-{y}",), (x, y))
-            yield Component(f"link {a}-{b}", (f"link {a}-{b}", f"link {b}-{a}"), (a, b))
-            yield Component(
-                f"latency of link {a}-{b}",
-                (f"latency of link {a}-{b}", f"latency of link {b}-{a}"), (a, b),
-                is_latency=True,
-            )  # fmt: skip
+            yield _of("link", a, b, direction="one_way")
+            yield _of("link", b, a, direction="one_way")
+            yield _of("link", a, b)
+            yield _of("latency_of_link", a, b)
     else:
         for device in range(len(node.devices)):
-            ways = (f"link {device}-switch", f"link switch-{device}")
-            yield Component(f"links from device {device} to the switch", ways[:1], (device,))
-            yield Component(f"links from the switch to device {device}", ways[1:], (device,))
+            yield _of("link", device, direction="from")
+            yield _of("link", device, direction="to")
     for a, b in permutations(range(len(node.devices)), 2):
-        pair = (a, b)
-        yield Component(
-            f"copy engine {a}-{b}", (f"copy engine of copies device{a}-device{b}",), pair
-        )
-        yield Component(
-            f"messages {a}-{b}", (f"copy engine of messages device{a}-device{b}",), pair
-        )
-        yield Component(
-            f"kernels of device {a} at device {b}",
-            (f"accesses of kernels of device{a} to device{b}",), pair,
-        )  # fmt: skip
-        for what in ("copies", "messages"):
-            name = f"latency of {what} {a}-{b}"
-            yield Component(name, (name,), pair, is_latency=True)
+        for kind in _OF_PAIR:
+            yield _of(kind, a, b, direction="one_way")
         if a < b:
-            for what, name in (("copies", "copy engines"), ("messages", "messages")):
-                both = tuple(
-                    f"copy engine of {what} device{x}-device{y}" for x, y in ((a, b), (b, a))
-                )
-                yield Component(f"{name} between {a} and {b}", both, pair)
+            yield _of("copies", a, b)
+            yield _of("messages", a, b)
 
 
-def _of_domains(node: NodeModel) -> Iterator[Component]:
+def _of_domains(node: NodeModel) -> Iterator[Candidate]:
     for domain in node.domains:
-        index = domain.index
-        yield Component(
-            f"DDR of NUMA domain {index}", (f"memory of domain{index}",), domain.devices
-        )
+        yield Candidate(Component(kind="ddr", ids=(domain.index,)), domain.devices)
         for other in node.domains:
             if other is not domain:
-                name = f"interconnect domain{index}-domain{other.index}"
-                yield Component(f"connection of NUMA domains {index} to {other.index}", (name,), ())
+                ids = (domain.index, other.index)
+                yield Candidate(Component(kind="numa_connection", ids=ids, direction="one_way"))
 
 
-def _of_all(node: NodeModel) -> Iterator[Component]:
-    count = len(node.devices)
-    if count == 1:
+def _of_all(node: NodeModel) -> Iterator[Candidate]:
+    if len(node.devices) == 1:
         return
-    every: tuple[tuple[str, ...], ...] = (
-        ("HBM of all devices", "memory of device*"),
-        ("compute units of all devices", "kernels of device*", "accesses of kernels of *",
-         "host * of kernels of *"),
-        ("copy engines of all devices", "copy engine of copies *", "copy engines of *"),
-        ("links of all devices", "link *"),
-        ("host links of all devices", "host link *"),
-        ("DDR of all NUMA domains", "memory of domain*"),
-        ("pageable copies of all devices", "pageable copies *"),
-        ("page migration of all devices", "page migration of *"),
-        ("messages of all devices", "copy engine of messages *"),
-        *((f"{operation} of {library}", f"{operation} of {engine}")
-          for engine, library in (("mpi", "MPI"), ("rccl", "RCCL"))
-          for operation in ("collectives", *COLLECTIVES)),
-    )  # fmt: skip
-    for name, *resources in every:
-        yield Component(name, tuple(resources), (), count)
-    for what in ("copies", "messages"):
-        name, resource = f"latency of all {what}", f"latency of {what} *"
-        yield Component(name, (resource,), (), count, is_latency=True)
+    for kind in _OF_ALL:
+        yield _of(kind)
+    for library in _LIBRARIES:
+        for operation in ("collectives", *COLLECTIVES):
+            yield Candidate(Component(kind=library, operation=operation))
+    yield _of("latency_of_copies")
+    yield _of("latency_of_messages")
 
 
-def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
-    names = dict.fromkeys(name for one in transfers for name in one.slack)
-    for name in names:
-        word, _, numbers = name.partition(" ")
-        if word in ("device", "pair"):
-            yield Component(name, (name,), tuple(map(int, numbers.split("-"))))
-        else:
-            yield Component(name, (name,))
+def _without_model(transfers: Iterable[Transfer]) -> Iterator[Candidate]:
+    for name in dict.fromkeys(name for one in transfers for name in one.slack):
+        ends = [one.number for one in (name.source, name.destination) if one is not None]
+        yield _of("pair" if len(ends) == 2 else "device", *map(int, ends))
+
+
+def _of(kind: ComponentKind, *devices: int, direction: Direction | None = None) -> Candidate:
+    return Candidate(Component(kind=kind, ids=devices, direction=direction), devices)
 
 
 @dataclass(frozen=True)
@@ -206,7 +231,7 @@ class Change:
     the tools' reports, as that of a hypothesis.
     """
 
-    name: str
+    component: Component
     devices: tuple[int, ...]
     logs: Mapping[int, float]
     places: frozenset[Place] = frozenset()

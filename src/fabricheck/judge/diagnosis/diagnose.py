@@ -9,15 +9,37 @@ from dataclasses import replace
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis import evidence as gathered
 from fabricheck.judge.diagnosis.changes import changes
-from fabricheck.judge.diagnosis.components import Change, Component, components
+from fabricheck.judge.diagnosis.components import Candidate, Change, candidates, passes
 from fabricheck.judge.diagnosis.evidence import Explanations, Session
-from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.diagnosis.model import Component, ComponentKind, Degraded, Diagnosis
 from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Named, Search
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
+from fabricheck.node.platform import Resource, ResourceKind
 
 #: The number of measurements named for and against a component.
 MOST_NAMED = 8
+
+_LINKS: tuple[ResourceKind, ...] = (
+    "link {0.number}-{1.number}",
+    "latency of link {0.number}-{1.number}",
+)
+
+#: By check, the components that limit its measurements.
+_LIMITS: Mapping[str, tuple[ComponentKind, ...]] = {
+    "stream_local": ("device", "package", "hbm", "compute_units"),
+    "p2p_engine": (
+        "device", "copies", "copy_engines", "link", "latency_of_copies", "latency_of_link",
+    ),
+    "p2p_kernel": ("device", "package", "link", "kernel_accesses", "compute_units"),
+    "memcpy_near": ("device", "host_link"),
+    "memcpy_near_pageable": ("device", "pageable_copies"),
+    "memcpy_numa": ("device", "ddr", "numa_connection"),
+    "mpi_pairs": ("device", "messages", "link", "latency_of_messages"),
+    "pingpong_right": ("device", "rank", "ddr"),
+    "stream_concurrent": ("device", "ddr", "host_accesses", "compute_units"),
+    "managed_zero_copy": ("device", "host_accesses", "compute_units"),
+}  # fmt: skip
 
 
 def diagnose(session: Session, node: NodeModel | None) -> Diagnosis | None:
@@ -41,25 +63,25 @@ class _Diagnosed:
             self.transfers = by_level(self.transfers, self.routes, references)
         measured = gathered.evidence(self.transfers)
         self.explains = Explanations(session, self.transfers, measured, known)
-        self.search = Search(measured, known, self._components(), self._changes())
+        self.search = Search(measured, known, self._candidates(), self._changes())
 
-    def _components(self) -> Iterator[tuple[Component, Mapping[int, float]]]:
+    def _candidates(self) -> Iterator[tuple[Candidate, Mapping[int, float]]]:
         """Yield the components that limit transfers to be explained, and all they touch."""
         every = list(self.transfers.values())
-        passing: dict[str, list[int]] = {}
+        passing: dict[Resource, list[int]] = {}
         for number, one in enumerate(every):
             for name in one.slack:
                 passing.setdefault(name, []).append(number)
         concerned = {name for number in self.explains.concerned for name in every[number].slack}
-        for component in components(self.node, every):
-            if not any(component.all_of(concerned)):
+        for candidate in candidates(self.node, every):
+            own = [name for name in passing if passes(candidate.component, name)]
+            if concerned.isdisjoint(own):
                 continue
-            own = list(component.all_of(passing))
             touched = _touched(own, passing, [one.slack for one in every])
-            yield component, touched
+            yield candidate, touched
             loose = _touched(own, passing, [one.loose or one.slack for one in every])
             if loose != touched:
-                yield replace(component, loose=True), loose
+                yield replace(candidate, loose=True), loose
 
     def _changes(self) -> Iterator[Change]:
         """Yield the other wirings that can explain something."""
@@ -67,8 +89,9 @@ class _Diagnosed:
             return
         every = list(self.transfers.values())
         links = {
-            name for number in self.explains.concerned for name in every[number].slack
-            if name.startswith(("link ", "latency of link "))
+            name
+            for number in self.explains.concerned for name in every[number].slack
+            if name.kind in _LINKS
         }  # fmt: skip
         yield from changes(self.node, self.session.documents, self.transfers, links)
 
@@ -93,31 +116,29 @@ class _Diagnosed:
         equals = self._equals(best, tried, own)
         supporting, contradicting = self._measurements(best, alone)
         return Degraded(
-            component=own.what.name,
-            equals=[one.name for one in equals],
+            component=own.what.component,
+            equals=equals,
             loss_percent=_loss(own),
-            longer=isinstance(own.what, Component) and own.what.is_latency,
             devices=list(own.what.devices),
             explains=sum(one < len(self.session.misses) for one in explained),
             odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
             supporting=supporting,
             contradicting=contradicting,
-            next=further(own.what, equals, self.session, self.node),
+            next=self._further([own.what.component, *equals]),
         )
 
-    def _equals(
-        self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named
-    ) -> list[Component | Change]:
+    def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named) -> list[Component]:
         """Return components that would explain as much in place of this one."""
-        rest = {one.what.name for one in best.named if one is not own}
+        rest = {one.what.component for one in best.named if one is not own}
         explained = self.explains(best)
         found = []
         for one in tried:
             if one.cost > best.cost + EQUAL or not explained <= self.explains(one):
                 continue
-            other = [each.what for each in one.named if each.what.name not in rest]
-            same = len(one.named) == len(best.named) and len(other) == 1
-            if same and other[0].name != own.what.name:
+            every = [each.what.component for each in one.named]
+            other = [each for each in every if each not in rest]
+            same = len(every) == len(best.named) and len(other) == 1
+            if same and other[0] != own.what.component:
                 found.append(other[0])
         return found
 
@@ -132,6 +153,15 @@ class _Diagnosed:
             into = contradicting if above > CONTRADICTS else supporting
             into.append(_named(keys[number], self.transfers[keys[number]]))
         return _some(supporting), _some(contradicting)
+
+    def _further(self, equals: Sequence[Component]) -> list[str]:
+        """Return the checks, not in the session, that tell some components from the others."""
+        found = []
+        for check, kinds in _LIMITS.items() if self.node is not None else ():
+            limited = sum(one.kind in kinds for one in equals)
+            if check not in self.session.documents and 0 < limited < len(equals):
+                found.append(check)
+        return found
 
     def _lacking(self) -> Iterator[str]:
         if self.node is None:
@@ -156,9 +186,9 @@ class _Diagnosed:
 
 
 def _touched(
-    names: Iterable[str],
-    passing: Mapping[str, Sequence[int]],
-    slacks: Sequence[Mapping[str, float]],
+    names: Iterable[Resource],
+    passing: Mapping[Resource, Sequence[int]],
+    slacks: Sequence[Mapping[Resource, float]],
 ) -> dict[int, float]:
     """Return the indices of the transfers that use some resources, with the slack there."""
     found: dict[int, float] = {}
@@ -172,7 +202,7 @@ def _touched(
 def _loss(own: Named) -> float | None:
     if isinstance(own.what, Change):
         return None
-    if own.what.is_latency:
+    if own.what.component.is_latency:
         return round(100 * (math.exp(-own.log) - 1), 1)
     return round(100 * (1 - math.exp(own.log)), 1)
 
@@ -191,47 +221,3 @@ def _some(names: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(names))
     more = len(distinct) - MOST_NAMED
     return [*distinct[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
-
-
-#: By check, the resources that limit its measurements, by the first words of their names.
-_LIMITS = {
-    "stream_local": ("memory of device", "kernels of device"),
-    "p2p_engine": ("copy engine of copies device", "link ", "latency of copies", "latency of link"),
-    "p2p_kernel": ("link ", "accesses of kernels"),
-    "memcpy_near": ("host link",),
-    "memcpy_near_pageable": ("pageable copies",),
-    "memcpy_numa": ("memory of domain", "interconnect"),
-    "mpi_pairs": ("copy engine of messages", "link ", "latency of messages"),
-    "pingpong_right": ("rank on device", "memory of domain"),
-    "stream_concurrent": ("memory of domain", "host reads", "host writes"),
-    "managed_zero_copy": ("host reads", "host writes"),
-}
-
-
-def further(
-    own: Component | Change,
-    equals: Sequence[Component | Change],
-    session: Session,
-    node: NodeModel | None,
-) -> list[str]:
-    """Return the checks that distinguish a component from equally good explanations.
-
-    Only checks that the session lacks are returned; none if there is no other explanation.
-    """
-    if not equals or node is None:
-        return []
-    every = [one for one in (own, *equals) if isinstance(one, Component)]
-    return [*_telling(every, session)]
-
-
-def _telling(every: Sequence[Component], session: Session) -> Iterator[str]:
-    for check, words in _LIMITS.items():
-        limited = {one.name for one in every if any(_begins(one, word) for word in words)}
-        if check not in session.documents and 0 < len(limited) < len(every):
-            yield check
-
-
-def _begins(component: Component, word: str) -> bool:
-    """Whether the name of any of a component's resources starts with a word."""
-    starts = (pattern.split("*")[0] for pattern in component.resources)
-    return any(one.startswith(word) or word.startswith(one) for one in starts)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
-from fabricheck.judge.diagnosis.components import Change, Component, Place
+from fabricheck.judge.diagnosis.components import Candidate, Change, Place
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
@@ -288,14 +288,10 @@ def _series_of(miss: Miss, session: Session) -> list[Series]:
     return [] if document is None else [document["series"][index] for index in miss.series]
 
 
-def _carries_messages(what: Component | Change) -> bool:
+def _carries_messages(what: Candidate | Change) -> bool:
     """Whether messages between devices can use a component."""
-    if not what.devices:
-        return False
-    if isinstance(what, Change):
-        return True
-    return any(one.startswith(("link ", "memory of device", "copy engine of messages"))
-               for one in what.resources)  # fmt: skip
+    kinds = ("device", "package", "hbm", "messages", "link")
+    return bool(what.devices) and (isinstance(what, Change) or what.component.kind in kinds)
 
 
 def named_devices(miss: Miss, session: Session) -> frozenset[int]:

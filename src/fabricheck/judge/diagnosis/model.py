@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from pydantic import Field
 
 from fabricheck.core.models import StrictModel
@@ -10,18 +13,138 @@ from fabricheck.core.models import StrictModel
 _SURE = 12
 
 
+ComponentKind = Literal[
+    "device",
+    "package",
+    "pair",
+    "hbm",
+    "compute_units",
+    "kernel_accesses",
+    "host_accesses",
+    "copy_engines",
+    "copies",
+    "host_link",
+    "pageable_copies",
+    "page_migration",
+    "messages",
+    "rank",
+    "link",
+    "latency_of_copies",
+    "latency_of_messages",
+    "latency_of_link",
+    "ddr",
+    "numa_connection",
+    "mpi",
+    "rccl",
+    "link_gone",
+    "link_turns",
+    "cables_exchanged",
+    "numa_rotated",
+]
+
+Direction = Literal["from", "to", "one_way"]
+
+#: The label of each kind by its direction, else by the number of its ids; a and b are the first and
+#: the second half of its ids.
+_LABELS: Mapping[ComponentKind, Mapping[str | int | None, str]] = {
+    "device": {1: "device {a}"},
+    "package": {"any": "package of devices {ids}"},
+    "pair": {2: "pair {a}-{b}"},
+    "hbm": {0: "HBM of all devices", 1: "HBM of device {a}"},
+    "compute_units": {0: "compute units of all devices", 1: "compute units of device {a}"},
+    "kernel_accesses": {2: "kernels of device {a} at device {b}"},
+    "host_accesses": {1: "kernels' host accesses of device {a}"},
+    "copy_engines": {0: "copy engines of all devices", 1: "copy engines of device {a}"},
+    "copies": {
+        1: "copies {way} device {a}",
+        2: "copy engines between {a} and {b}",
+        "one_way": "copy engine {a}-{b}",
+    },
+    "host_link": {0: "host links of all devices", 1: "host link {way} device {a}"},
+    "pageable_copies": {
+        0: "pageable copies of all devices",
+        1: "pageable copies {way} device {a}",
+    },
+    "page_migration": {0: "page migration of all devices", 1: "page migration of device {a}"},
+    "messages": {
+        0: "messages of all devices",
+        1: "messages {way} device {a}",
+        2: "messages between {a} and {b}",
+        "one_way": "messages {a}-{b}",
+    },
+    "rank": {1: "rank on device {a}"},
+    "link": {
+        0: "links of all devices",
+        1: "links of device {a}",
+        2: "link {a}-{b}",
+        "one_way": "link {a}-{b}, one direction",
+        "from": "links from device {a} to the switch",
+        "to": "links from the switch to device {a}",
+    },
+    "latency_of_copies": {
+        0: "latency of all copies",
+        1: "latency of copies {way} device {a}",
+        2: "latency of copies {a}-{b}",
+    },
+    "latency_of_messages": {
+        0: "latency of all messages",
+        1: "latency of messages {way} device {a}",
+        2: "latency of messages {a}-{b}",
+    },
+    "latency_of_link": {2: "latency of link {a}-{b}"},
+    "ddr": {0: "DDR of all NUMA domains", 1: "DDR of NUMA domain {a}"},
+    "numa_connection": {2: "connection of NUMA domains {a} to {b}"},
+    "mpi": {0: "{operation} of MPI"},
+    "rccl": {0: "{operation} of RCCL"},
+    "link_gone": {2: "link {a}-{b} gone"},
+    "link_turns": {2: "turns of both directions of link {a}-{b}"},
+    "cables_exchanged": {
+        2: "cables of devices {a} and {b} exchanged",
+        "any": "cables of packages {a} and {b} exchanged",
+    },
+    "numa_rotated": {"any": "NUMA domains rotated by {steps}"},
+}
+
+
+class Component(StrictModel):
+    """A component of a node, or a way in which the node is wired otherwise than its model."""
+
+    kind: ComponentKind
+    ids: tuple[int, ...] = ()
+    """The devices that it is of or joins; of `ddr`, `numa_connection` and `numa_rotated` the NUMA
+    domains. Empty where it is of all; rotated domains are in their new order."""
+    direction: Direction | None = None
+    """`from` or `to` a device, or `one_way` from the first of two to the second; else null."""
+    operation: str | None = None
+    """The collective of `mpi` or `rccl`: `collectives` are all of them."""
+
+    @property
+    def label(self) -> str:
+        """The component in words."""
+        forms, ids = _LABELS[self.kind], self.ids
+        form = next(forms[one] for one in (self.direction, len(ids), "any") if one in forms)
+        half = (len(ids) + 1) // 2
+        a, b, every = (", ".join(map(str, part)) for part in (ids[:half], ids[half:], ids))
+        steps = sorted(ids).index(ids[0]) if ids else 0
+        return form.format(
+            a=a, b=b, ids=every, steps=steps, way=self.direction or "of", operation=self.operation
+        )
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is slower by taking longer, not by less bandwidth."""
+        return self.kind in ("latency_of_copies", "latency_of_messages", "latency_of_link")
+
+
 class Degraded(StrictModel):
     """A degraded component."""
 
-    component: str
-    """The component, as docs/result.md names it."""
-    equals: list[str] = []
+    component: Component
+    equals: list[Component] = []
     """Other components that explain as much: one of them all is degraded."""
     loss_percent: float | None
     """By how many percent it is below its bandwidth, or, of a latency, how much longer that is;
     null where it is not a matter of degree, as of a link that is gone."""
-    longer: bool = False
-    """Whether it is a latency, and longer by that many percent."""
     devices: list[int]
     """The devices that it is of or joins."""
     explains: int = Field(ge=0)
@@ -47,7 +170,7 @@ class Degraded(StrictModel):
         """The loss of bandwidth, or the increase of a latency; empty without a degree."""
         if self.loss_percent is None:
             return ""
-        if self.longer:
+        if self.component.is_latency:
             return f"{self.loss_percent:.3g} % longer"
         return f"{self.loss_percent:.2g} %"
 
@@ -78,8 +201,8 @@ class Diagnosis(StrictModel):
 
 
 def _told(one: Degraded) -> str:
-    names = [one.component, *one.equals]
+    names = [each.label for each in (one.component, *one.equals)]
     name = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-    down = "" if one.longer else "down by "
+    down = "" if one.component.is_latency else "down by "
     told = f"{name} {down}{one.loss}" if one.loss else name
     return f"{told} ({one.causes[0]})" if one.causes else told

@@ -14,7 +14,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from fabricheck.judge.diagnosis.components import Change, Component
+from fabricheck.judge.diagnosis.components import Candidate, Change
+from fabricheck.judge.diagnosis.model import Component
 
 #: The largest error of a degraded component's predicted effect: a fraction of a small effect, a
 #: difference of logarithms for a large one.
@@ -76,7 +77,7 @@ class Level:
 class Named:
     """A component of a set, and the logarithm of its best-fitting factor; 0 for a change."""
 
-    what: Component | Change
+    what: Candidate | Change
     log: float
 
 
@@ -121,13 +122,13 @@ class Search:
         self,
         evidence: Sequence[Evidence],
         levels: Mapping[Hashable, Level],
-        components: Iterable[tuple[Component, Mapping[int, float]]],
+        candidates: Iterable[tuple[Candidate, Mapping[int, float]]],
         changes: Iterable[Change] = (),
     ) -> None:
         """Prepare the search.
 
         :param levels: the known levels of groups.
-        :param components: each with the evidence that it touches and the slack there.
+        :param candidates: each with the evidence that it touches and the slack there.
         """
         groups = {name: number for number, name in enumerate(
             dict.fromkeys(one.group for one in evidence))}  # fmt: skip
@@ -137,8 +138,8 @@ class Search:
         about = self._references(evidence, known)
         self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
         self._healthy = [one.variance for one in evidence]
-        self.components = [(one, sorted(touched.items(), key=lambda each: each[1]))
-                           for one, touched in components if touched]  # fmt: skip
+        self.candidates = [(one, sorted(touched.items(), key=lambda each: each[1]))
+                           for one, touched in candidates if touched]  # fmt: skip
         self.changes = list(changes)
 
     def _references(
@@ -215,16 +216,16 @@ class Search:
         """
         sums = self._sums(start.shifts)
         before = explains(start)
-        names = {one.what.name for one in start.named}
+        known = {one.what.component for one in start.named}
         for change in self.changes:
-            if change.name not in names:
+            if change.component not in known:
                 shifts = _changed(start.shifts, change)
                 named = (*start.named, Named(change, 0.0))
                 found = Hypothesis(named, self._cost(named, shifts), shifts)
                 if found.cost < min(start.cost, most) and explains(found) - before:
                     yield found
-        for component, touched in self.components:
-            if component.name in names:
+        for candidate, touched in self.candidates:
+            if candidate.component in known:
                 continue
 
             def cost_of(log: float, touched: Sequence[tuple[int, float]] = touched) -> float:
@@ -234,7 +235,7 @@ class Search:
             if gain >= 0 or start.cost + gain >= most:
                 continue
             shifts = _shifted(start.shifts, touched, log)
-            found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
+            found = Hypothesis((*start.named, Named(candidate, log)), start.cost + gain, shifts)
             if explains(found) - before and (
                 not start.named or self._fresh(start, found, touched, sums)
             ):
@@ -259,7 +260,7 @@ class Search:
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set with each factor fitted again, given the others."""
-        touched = dict(self.components)
+        touched = dict(self.candidates)
         named = list(found.named)
         for number, one in enumerate(named):
             if isinstance(one.what, Change):
@@ -274,7 +275,7 @@ class Search:
 
     def shifts_of(self, named: Sequence[Named]) -> dict[int, float]:
         """Return the logarithm of the remaining rates under some components, by evidence."""
-        touched = dict(self.components)
+        touched = dict(self.candidates)
         shifts: dict[int, float] = {}
         for one in named:
             if isinstance(one.what, Change):
@@ -415,9 +416,9 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
 
 def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
     """Return each set of components once."""
-    by_names: dict[frozenset[str], Hypothesis] = {}
+    cheapest: dict[frozenset[Component], Hypothesis] = {}
     for one in found:
-        names = frozenset(each.what.name for each in one.named)
-        if names not in by_names or one.cost < by_names[names].cost:
-            by_names[names] = one
-    return list(by_names.values())
+        named = frozenset(each.what.component for each in one.named)
+        if named not in cheapest or one.cost < cheapest[named].cost:
+            cheapest[named] = one
+    return list(cheapest.values())

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
-from fabricheck.node.platform import routes
+from fabricheck.node.platform import End, Resource, ResourceKind, routes
 from fabricheck.references import rules
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.results.series import device_pair, kernel_variant
@@ -28,8 +28,20 @@ _SLOWED = 0.02
 #: it.
 _LIMITED = 0.6
 
+#: The kinds of resources that are copy engines, and those of pageable copies.
+_ENGINES: tuple[ResourceKind, ...] = (
+    "copy engine of copies {0}-{1}",
+    "copy engine of messages {0}-{1}",
+    "copy engines of {0}",
+)
+_PAGEABLE: tuple[ResourceKind, ...] = (
+    "pageable copies to {1}",
+    "pageable copies from {0}",
+    "pageable copies of all devices",
+)
+
 #: By resource, how many times a flow uses it.
-Flow = Mapping[str, int]
+Flow = Mapping[Resource, int]
 
 #: A series: its check, and its index in the document.
 Key = tuple[str, int]
@@ -49,11 +61,11 @@ class Transfer:
 
     key: Key
     series: Series
-    slack: Mapping[str, float]
+    slack: Mapping[Resource, float]
     gbs: float | None
     alike: Hashable
     kind: str
-    loose: Mapping[str, float] = field(default_factory=dict)
+    loose: Mapping[Resource, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ class Routes:
         self.node = node
         content = routes(node)
         self.stated = node.simulation is not None
-        self.gbs: dict[str, float] = {
+        self.gbs: dict[Resource, float] = {
             link["name"]: math.inf if link["gbs"] is None else float(link["gbs"])
             for link in content["links"]
         }
@@ -96,7 +108,7 @@ class Routes:
         if source is None or destination is None:
             return ()
         if series["movement"] in ("page-migration", "prefetch") if "movement" in series else False:
-            return ({f"page migration of device{series['device']}": 1},)
+            return ({_of_device("page migration of {0}", series["device"]): 1},)
         if series["engine"] == "kernel":
             return self._by_kernel(series["device"], source, destination)
         copy = self._copy.get((source, destination))
@@ -133,7 +145,7 @@ class Routes:
             return None
         return f"domain{self.node.devices[device].domain}"
 
-    def rates(self, flows: Sequence[Flow], slowed: str | None = None) -> list[float]:
+    def rates(self, flows: Sequence[Flow], slowed: Resource | None = None) -> list[float]:
         """Return the rates of simultaneous flows, in GB/s, by max-min fairness.
 
         :param slowed: a resource that has only a fraction of its bandwidth.
@@ -153,7 +165,7 @@ class Routes:
         open_flows = set(range(len(flows)))
         shared = [name for name in left if name not in self.each]
         while open_flows:
-            level, tight = math.inf, ""
+            level, tight = math.inf, None
             for name in shared:
                 takes = sum(flows[one].get(name, 0) for one in open_flows)
                 if takes and left[name] / takes < level:
@@ -285,25 +297,32 @@ def _kind(series: Series, routes: Routes | None) -> str:
     )
 
 
-def _passed(series: Series, routes: Routes | None) -> list[str]:
+def _passed(series: Series, routes: Routes | None) -> list[Resource]:
     """Return the components of a series without a rate or a known route.
 
     Each has the whole effect: the latency of a pair and of the links between, the software of a
     collective; without a node model, the devices and the pair.
     """
     pair = device_pair(series)
+    ends = [End("device", one) for one in pair]
     if routes is None:
-        own = [f"device {one}" for one in dict.fromkeys(pair)] if len(pair) <= 2 else []
-        return [*own, *([f"pair {pair[0]}-{pair[1]}"] if len(pair) == 2 else [])]
+        own = [Resource("device {0.number}", one) for one in dict.fromkeys(ends)]
+        both = [Resource("pair {0.number}-{1.number}", *ends)] if len(ends) == 2 else []
+        return [*own, *both] if len(ends) <= 2 else []
     if series["direction"] == "collective":
-        return [f"{one} of {series['engine']}" for one in ("collectives", series["operation"])]
+        kind: ResourceKind = (
+            "{0.number} of mpi" if series["engine"] == "mpi" else "{0.number} of rccl"
+        )
+        operations = ("collectives", series["operation"])
+        return [Resource(kind, End("operation", one)) for one in operations]
     if series["operation"] != "latency" or len(pair) != 2:
         return []
     if series["engine"] == "mpi":
-        return [f"latency of messages {pair[0]}-{pair[1]}"]
+        return [Resource("latency of messages {0.number}-{1.number}", *ends)]
     path = routes.node.widest_path(*pair) if routes.node.switch is None else ()
-    links = [f"latency of link {a}-{b}" for a, b in pairwise(path)]
-    return [f"latency of copies {pair[0]}-{pair[1]}", *links]
+    hops = pairwise(End("device", one) for one in path)
+    links = [Resource("latency of link {0.number}-{1.number}", *hop) for hop in hops]
+    return [Resource("latency of copies {0.number}-{1.number}", *ends), *links]
 
 
 def _at_once(
@@ -341,12 +360,12 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
     """Yield the transfers of simultaneous flows."""
     flows = at_once.flows
     healthy = routes.rates(flows)
-    slowed: dict[str, list[float]] = {}
+    slowed: dict[Resource, list[float]] = {}
     for key, own in at_once.own.items():
         series = chosen[key]
         # A transfer in both directions ends with the slower one.
         gbs = min(healthy[one] for one in own)
-        passes: dict[str, float] = {}
+        passes: dict[Resource, float] = {}
         for name in {name for one in own for name in flows[one]}:
             if math.isinf(routes.gbs[name]):
                 passes[name] = 0.0
@@ -358,11 +377,15 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
                 if slower < 0.999 * gbs:
                     passes[name] = max(0.0, math.log(slower / gbs) - math.log(_SLOWED))
         if series["experiment"] == "E6":
-            passes[f"rank on device{series['device']}"] = 0.0
+            passes[_of_device("rank on {0}", series["device"])] = 0.0
         if series["direction"] == "local":
-            passes[f"kernels of device{series['device']}"] = 0.0
+            passes[_of_device("kernels of {0}", series["device"])] = 0.0
         alike = (*_alike(key[0], series), f"{gbs:.3g}")
         yield Transfer(key, series, passes, gbs, alike, _kind(series, routes))
+
+
+def _of_device(kind: ResourceKind, device: int | None) -> Resource:
+    return Resource(kind, None if device is None else End("device", device))
 
 
 def by_level(
@@ -394,9 +417,9 @@ def by_level(
     return changed
 
 
-def _may_limit(name: str, one: Transfer, routes: Routes) -> bool:
+def _may_limit(name: Resource, one: Transfer, routes: Routes) -> bool:
     """Whether a resource without a peak may limit a transfer; no engine limits pageable copies."""
-    if name.startswith("copy engine") and any(each.startswith("pageable") for each in one.slack):
+    if name.kind in _ENGINES and any(each.kind in _PAGEABLE for each in one.slack):
         return False
     return math.isinf(routes.gbs.get(name, math.inf))
 

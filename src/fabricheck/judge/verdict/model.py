@@ -1,6 +1,6 @@
 """The documents of a verdict as types, shown in docs/result.md and the schema.
 
-The schema in ``verdict-2.schema.json`` is made of these types by ``ci/result_schema.py``.
+The schema in ``verdict-3.schema.json`` is made of these types by ``ci/result_schema.py``.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def by_label(every: Iterable[Status]) -> dict[str, list[Status]]:
 class NodeVerdict(_Status):
     """The verdict on one node."""
 
-    form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
+    form: Literal["fabricheck-node-verdict-3"] = "fabricheck-node-verdict-3"
     partitions: list[str]
     start: Moment | None
     devices: list[Device]
@@ -223,7 +223,7 @@ class Row(_Status):
 class Verdict(StrictModel):
     """The verdict on all nodes of a session."""
 
-    form: Literal["fabricheck-verdict-2"] = "fabricheck-verdict-2"
+    form: Literal["fabricheck-verdict-3"] = "fabricheck-verdict-3"
     of: str
     """The session, or the job over many nodes."""
     made: Moment

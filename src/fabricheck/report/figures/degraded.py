@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.diagnosis.model import Component, ComponentKind, Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.report.figures.drawing import Outline
 from fabricheck.results.table import Pair
@@ -18,22 +17,34 @@ from fabricheck.results.table import Pair
 Kind = Literal["link", "host", "device", "domain"]
 Place: TypeAlias = "tuple[Kind, int | Pair]"
 
-#: The first words of a component's name, by its kind; all others belong to devices.
-_KINDS: tuple[tuple[str, Kind], ...] = (
-    ("link", "link"),
-    ("latency of link", "link"),
-    ("turns of both directions of link", "link"),
-    ("host link", "host"),
-    ("pageable copies", "host"),
-    ("page migration", "host"),
-    ("kernels' host accesses", "host"),
-    ("DDR", "domain"),
-    ("connection of NUMA domains", "domain"),
-    ("NUMA domains rotated", "domain"),
-)
-
-#: The separators in a component's name before its device or link.
-_OF = re.compile(r" (?:of|from|to|on|between|by) | ?\d")
+#: By kind of component where it is drawn, and the word for what of the place it is; those of no
+#: place are software.
+_DRAWN: Mapping[ComponentKind, tuple[Kind, str]] = {
+    "device": ("device", "device"),
+    "package": ("device", "package"),
+    "pair": ("device", "pair"),
+    "hbm": ("device", "HBM"),
+    "compute_units": ("device", "compute units"),
+    "kernel_accesses": ("device", "kernels"),
+    "host_accesses": ("host", "kernels' host accesses"),
+    "copy_engines": ("device", "copy engines"),
+    "copies": ("device", "copy engine"),
+    "host_link": ("host", ""),
+    "pageable_copies": ("host", "pageable copies"),
+    "page_migration": ("host", "page migration"),
+    "messages": ("device", "messages"),
+    "rank": ("device", "rank"),
+    "link": ("link", ""),
+    "latency_of_copies": ("device", "latency"),
+    "latency_of_messages": ("device", "latency"),
+    "latency_of_link": ("link", "latency"),
+    "ddr": ("domain", "DDR"),
+    "numa_connection": ("domain", "connection"),
+    "link_gone": ("link", "gone"),
+    "link_turns": ("link", "turns"),
+    "cables_exchanged": ("device", "cables"),
+    "numa_rotated": ("domain", "NUMA domains rotated"),
+}
 
 #: The most letters in a line of a label, and the most lines that name components; a device has no
 #: more space.
@@ -47,7 +58,7 @@ class Mark:
     certain: whether one of them is certainly degraded, not only one of several equal explanations.
     """
 
-    components: tuple[str, ...]
+    components: tuple[Component, ...]
     certain: bool
 
     @property
@@ -59,7 +70,8 @@ class Mark:
     def outline(self) -> Outline:
         """The style: dashed where another component may be the cause."""
         why = "" if self.certain else ", or another component that explains as much"
-        return Outline(not self.certain, f"{self.word}: {' or '.join(self.components)}{why}")
+        labels = " or ".join(one.label for one in self.components)
+        return Outline(not self.certain, f"{self.word}: {labels}{why}")
 
     @property
     def label(self) -> tuple[str, ...]:
@@ -82,30 +94,24 @@ def marks(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
     return found
 
 
-def places(component: str, node: NodeModel) -> Iterator[Place]:
+def places(component: Component, node: NodeModel) -> Iterator[Place]:
     """Yield the places of a component; none for one without a place, such as a library."""
-    begun = (kind for start, kind in _KINDS if component.startswith(start))
-    kind: Kind = next(begun, "device")
-    every = "all" in component.split() or "rotated" in component
-    numbers = set() if every else {int(one) for one in re.findall(r"\d+", component)}
-    if not (every or numbers):
+    if component.kind not in _DRAWN:
         return
+    kind, _ = _DRAWN[component.kind]
+    every = not component.ids
     if kind == "link" and node.switch is None:
         for pair in node.links:
-            if numbers <= set(pair):
+            if set(component.ids) <= set(pair):
                 yield "link", pair
     else:
         for one in node.domains if kind == "domain" else node.devices:
-            if every or one.index in numbers:
+            if every or one.index in component.ids:
                 yield kind, one.index
 
 
-def _short(component: str) -> str:
+def _short(component: Component) -> str:
     """Return the part of its place that a component is; empty for a whole link."""
-    one_way = re.fullmatch(r"link (\d+)-(\d+), one direction", component)
-    if one_way:
-        return f"{one_way[1]} to {one_way[2]}"
-    if component.endswith(" gone"):
-        return "gone"
-    word = _OF.split(component)[0]
-    return "" if word in ("link", "links", "host link", "host links") else word
+    if component.kind == "link" and component.direction == "one_way":
+        return "{} to {}".format(*component.ids)
+    return _DRAWN[component.kind][1]
