@@ -44,7 +44,6 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.lines import doubled
 from fabricheck.core.models import read_model
 from fabricheck.core.text import read_text
-from fabricheck.judge.verdict import documents as verdicts
 from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.papers.fidelity import plan as fidelity
@@ -634,28 +633,6 @@ def _files_of_json() -> Iterator[Reader]:
     texts = [Text(f"format {form}", locks.text(form), locked) for form in lock.FORMATS]
     texts.append(_recorded(ROOT / "spack-env" / "local" / "spack.lock", locked))
     yield Reader("spack.lock", texts, "spack.lock", plain_json)
-
-    def verdict(path: Path) -> Mapping[Any, Any]:
-        return _dumped(verdicts.read(path))
-
-    yield Reader("verdicts", [Text("of all nodes", _verdict(), verdict)], "verdict.json",
-                 plain_json)  # fmt: skip
-
-
-def _verdict() -> str:
-    row = {
-        "node": "node1", "scheduled": True, "kind": "measured", "simulated": None,
-        "faults_injected": [], "status": "PASS", "provisional": [], "file": "node1.json",
-        "set": "node", "duration_s": 12.5, "reasons": [], "caveats": [],
-        "checks": {"passed": 3, "failed": 0, "skipped": [], "missing": []},
-    }  # fmt: skip
-    names = ("PASS", "PERF-FAIL", "HW-FAIL", "DATA-FAIL", "UNSTABLE", "INCOMPLETE")
-    whole = {
-        "form": "fabricheck-verdict-3", "of": "run-0", "made": "2026-01-02T03:04:05+00:00",
-        "by": "0.1.0", "exit_code": 0, "counts": {name: int(name == "PASS") for name in names},
-        "nodes": [row, row | {"node": "node2", "file": "node2.json"}], "notes": ["none"],
-    }  # fmt: skip
-    return json.dumps(whole, indent=1)
 
 
 # YAML.

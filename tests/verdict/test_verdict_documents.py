@@ -1,4 +1,4 @@
-"""The documents of a verdict: their schema, how they are written, and how read."""
+"""The documents of a verdict: their schema, and how they are written."""
 
 import json
 import re
@@ -11,68 +11,41 @@ import pytest
 import factories
 import verdict_sessions as made
 from fabricheck.core import nodelists
-from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict import documents, evidence, model, rules, scheduler
 from full_disk import files_of_at_most
 
 
-def test_documents_are_read_as_they_were_written(tmp_path):
+def test_documents_are_valid_and_name_each_other(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
     total = documents.whole("run-0", verdicts)
     path = documents.write(tmp_path / "verdicts", verdicts, total)
     validate(json.loads(path.read_text()))
-    assert documents.read(path) == total
     assert total.exit_code == 12 and total.counts["PERF-FAIL"] == total.counts["PASS"] == 1
     for row in total.nodes:
-        own = documents.read(path.with_name(row.file))
-        assert own in verdicts and (own.node, own.status) == (row.node, row.status)
-        validate(json.loads(path.with_name(row.file).read_text()))
+        own = json.loads(path.with_name(row.file).read_text())
+        assert own in [documents.as_json(one) for one in verdicts]
+        assert (own["node"], own["status"]) == (row.node, row.status)
+        validate(own)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        ({"status": "FINE"}, "status: "),
-        ({"duration_s": -1.0}, "duration_s: "),
-        ({"more": 1}, "more: "),
-        ({"node": 3}, "node: "),
-        ({"form": "fabricheck-verdict-9"}, "does not match any of the expected tags"),
+        {"status": "FINE"},
+        {"duration_s": -1.0},
+        {"more": 1},
+        {"node": 3},
+        {"form": "fabricheck-verdict-9"},
     ],
 )
-def test_what_breaks_the_schema_is_refused_by_place(tmp_path, change, said):
+def test_the_schema_refuses_what_breaks_it(tmp_path, change):
     verdicts = list(two_nodes(tmp_path).values())
     path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
     own = path.with_name("node1.json")
     content = json.loads(own.read_text()) | change
-    own.write_text(json.dumps(content))
-    with pytest.raises(InvalidInputError, match=r"node1\.json: ") as refused:
-        documents.read(own)
-    assert said in str(refused.value)
     with pytest.raises(jsonschema_rs.ValidationError):
         validate(content)
-
-
-def test_a_key_that_stands_twice_is_refused(tmp_path):
-    verdicts = list(two_nodes(tmp_path).values())
-    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
-    path.write_text(path.read_text().replace('"exit_code"', '"exit_code": 0, "exit_code"'))
-    with pytest.raises(InvalidInputError, match="contains the key 'exit_code' twice"):
-        documents.read(path)
-
-
-def test_what_is_left_of_a_date_is_no_number_of_seconds(tmp_path):
-    verdicts = list(two_nodes(tmp_path).values())
-    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
-    path.write_text(re.sub('"made": "[^"]*"', '"made": "20261"', path.read_text()))
-    with pytest.raises(InvalidInputError, match="made: it is not a date and time"):
-        documents.read(path)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "\0"])
-def test_a_cut_document_is_refused(tmp_path, text):
-    (tmp_path / "node1.json").write_text(text)
-    with pytest.raises(InvalidInputError, match=r"node1\.json"):
-        documents.read(tmp_path / "node1.json")
 
 
 def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):

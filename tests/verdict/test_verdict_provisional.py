@@ -101,16 +101,6 @@ def test_the_sentence_stands_once_and_exit_codes_stay(uncalibrated, tmp_path):
     assert whole["counts"]["PASS"] == 2
 
 
-def test_a_verdict_from_before_is_read_as_one_that_is_not_provisional(tmp_path):
-    verdict = made.only(tmp_path / "results", MISSED, factories.document())
-    total = documents.whole("run-0", [verdict])
-    content = documents.as_json(total)
-    del content["nodes"][0]["provisional"]
-    path = tmp_path / "verdict.json"
-    path.write_text(json.dumps(content))
-    assert documents.read(path).nodes[0].provisional == []
-
-
 @pytest.mark.parametrize(
     ("partition", "expected"),
     [("h200:x2", True), ("h200:x8", False), ("lumi:gpu", False), ("local:host", False)],

@@ -1,4 +1,4 @@
-"""Writing and reading of verdicts: one file for each node, and one for all nodes."""
+"""Writing of verdicts: one file for each node, and one for all nodes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 import fabricheck
 from fabricheck.core import strict_json
-from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
-from fabricheck.core.models import first_fault
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import is_several, natural
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict import alike, model
-from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
+from fabricheck.judge.verdict.model import NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, STATUSES
 from fabricheck.results import archive
 from fabricheck.results.reading import Results
@@ -31,8 +28,6 @@ VERDICTS = "verdicts"
 
 #: The file of all nodes.
 WHOLE = "verdict.json"
-
-_ADAPTER: TypeAdapter[Document] = TypeAdapter(Document)
 
 
 def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
@@ -128,18 +123,3 @@ def _text(document: NodeVerdict | Verdict) -> str:
 def as_json(document: NodeVerdict | Verdict) -> Any:
     """Return a document as JSON types, its form first."""
     return {"form": document.form} | document.model_dump(mode="json")
-
-
-def read(path: Path) -> NodeVerdict | Verdict:
-    """Read a document of a node, or that of all nodes.
-
-    :raises NotFoundError: when the file does not exist.
-    :raises InvalidInputError: when it cannot be read or violates the schema.
-    """
-    text = read_text(path)
-    try:
-        found = _ADAPTER.validate_json(text, strict=True)
-    except ValidationError as invalid:
-        raise InvalidFile(path, *first_fault(invalid)) from None
-    strict_json.parse(text, path)
-    return found
