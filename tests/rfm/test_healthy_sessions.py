@@ -38,6 +38,7 @@ def test_the_command_a_person_types(whole):
     _, outcome = whole
     assert outcome.status == 0
     assert "[ PASSED ] Ran 6/6 test case(s) from 6 check(s) (0 failure(s)" in outcome
+    assert outcome.text.splitlines()[-1] == "now: fabricheck verdict"
     assert ran(outcome) == CHECKS
     assert "These checks run only if requested by -n or -t: build." in outcome
     assert "P: triad_worst: 6.8744 GB/s" in outcome
