@@ -11,7 +11,7 @@
 # make faults  make each fault of the catalogue, and write what was said (docs/faults.md); 2 minutes
 # make mutants  make slips in the code that judges, and write which test sees each (docs/mutants.md); 2 minutes
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/fuzzing.md)
-# make docs    the site of docs/ in build/site; what it has of the code is written anew
+# make docs    the site of docs/ in build/site, with what it has of the code
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 
 SHELL := /bin/bash
@@ -107,7 +107,6 @@ fuzz: setup-test
 	source ./env.sh; PYTHONPATH=tests python -m fuzzing $(FUZZ)
 
 docs: setup-test
-	.venv/bin/python ci/docs_pages.py
 	.venv/bin/python -m mkdocs build
 	@echo "docs: build/site/index.html"
 

@@ -1,15 +1,18 @@
-"""Write what docs/ has of the code: commands.md, tables of measured.md and network.md, drawings.
+"""What docs/ has of the code: commands.md, the tables of pages.
 
-docs_pages.py            write them
-docs_pages.py --check    end with 1 where one differs from what would be written
+A hook of mkdocs.yml makes them when the site is built; nothing of them is committed. A table stands
+in its page as one line, such as `<!-- checks of E1 -->` or `<!-- published values: one way -->`.
+
+docs_pages.py FOLDER    write docs/ with all of them to a new folder, for reading without the site
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +28,9 @@ from fabricheck.core.yaml_files import SAFE
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+
+#: The page of the help of all commands.
+COMMANDS = "commands.md"
 
 #: The set of references whose metrics are listed: nodes with four MI250X.
 REFERENCES = "lumi"
@@ -99,17 +105,6 @@ def shortened(names: list[str]) -> list[str]:
     )
 
 
-def measured() -> str:
-    """Return docs/measured.md with its generated tables."""
-    text = (DOCS / "measured.md").read_text()
-    return re.sub(
-        r"(<!-- checks of (E\d+) -->\n).*?(<!-- end of checks of \2 -->)",
-        lambda found: found[1] + table_of(found[2]) + found[3],
-        text,
-        flags=re.DOTALL,
-    )
-
-
 #: The published values between nodes, by the experiments of their records.
 BETWEEN_NODES = {
     "one way": "mpi_internode_osu_bw(_mpi4py)?",
@@ -165,28 +160,16 @@ def allowed(one: dict[str, Any]) -> str:
     return f", accepted {' to '.join(filter(None, (lower, upper)))}"
 
 
-def network() -> str:
-    """Return docs/network.md with its generated tables."""
-    return re.sub(
-        r"(<!-- published values: ([a-z ]+) -->\n).*?(<!-- end of published values: \2 -->)",
-        lambda found: found[1] + published(found[2]) + found[3],
-        (DOCS / "network.md").read_text(),
-        flags=re.DOTALL,
-    )
-
-
 def commands() -> str:
     """Return docs/commands.md: the help of each command, printed on 100 columns."""
-    # Typer reads these at its import, so they are set for a process of its own: see main.
-    from fabricheck.cli import app
+    # Typer reads COLUMNS and NO_COLOR at its import: `commands_page` starts a process for this.
+    from fabricheck import cli
     from fabricheck.core.vocabulary import COMMAND_EXITS
 
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(cli.app)
     codes = ((str(code), said) for code, said in COMMAND_EXITS.items())
     parts = [
         "# Commands",
-        "",
-        "<!-- Written by ci/docs_pages.py, not by hand. -->",
         "",
         "The help of each command. `fabricheck COMMAND --help` prints the same.",
         "",
@@ -215,146 +198,54 @@ def commands() -> str:
     return text.replace(str(ROOT), "<checkout>")
 
 
-# --- drawings: a node with four MI250X, and what an experiment moves in it ------------------------
-
-#: The NUMA domain near each package, as in config/nodes/mi250x.yaml.
-NEAR = (3, 1, 0, 2)
-
-#: The devices that the NICs hang on, as in config/nodes/mi250x.yaml.
-ON_NIC = (1, 3, 5, 7)
-
-#: By experiment, the arrows as (from, to, kind); h is the host memory, d a device, n a NIC.
-MOVED: dict[str, list[tuple[str, str, str]]] = {
-    "E1": [(f"d{i}", f"d{i}", "kernel") for i in range(8)],
-    "E2": [("h3", "d0", "engine"), ("d4", "h0", "engine")],
-    "E3": [("h3", "d0", "kernel"), ("h0", "d4", "page")],
-    "E4": [(f"h{i}", "d2", "engine") for i in range(4)],
-    "E5": [(f"h{NEAR[i // 2]}", f"d{i}", "kernel") for i in (0, 2, 4, 6)],
-    "E6": [(f"h{NEAR[i // 2]}", f"d{i}", "engine") for i in range(8)],
-    "E7": [("d0", "d1", "engine"), ("d0", "d2", "engine"), ("d0", "d6", "engine")],
-    "E8": [("d0", "d1", "kernel"), ("d0", "d2", "kernel"), ("d0", "d6", "kernel")],
-    "E9": [("d0", "d1", "message"), ("d0", "d6", "message"), ("d2", "d7", "message")],
-    "E10": [(f"d{i}", f"d{i + 1}", "message") for i in range(7)],
-    "E11": [(f"d{i}", f"d{i + 1}", "message") for i in range(7)] + [("d7", "d0", "message")],
-    "E12": [("d0", "d3", "message"), ("d3", "d0", "message")],
-    "E13": [],
-    "E14": [("d0", "d1", "kernel")],
-    "E15": [(f"h{NEAR[i // 2]}", f"d{i}", "rank") for i in range(8)],
-    "E16": [],
-    "E17": [(f"d{device}", f"n{number}", "message") for number, device in enumerate(ON_NIC)],
-}
-#: The drawings with the NICs, and what those without an arrow show.
-WITH_NICS = ("E16", "E17")
-REPORTED = {
-    "E13": "devices, links and domains as the driver reports them",
-    "E16": "NICs as the kernel reports them",
-}
-COLOURS = {
-    "kernel": "#b4530a", "engine": "#0b6b8f", "page": "#6b3fa0", "message": "#1f7a3d",
-    "rank": "#555555",
-}  # fmt: skip
-MEANS = {
-    "kernel": "moved by a kernel", "engine": "moved by the copy engine",
-    "page": "pages migrate", "message": "message of MPI or RCCL", "rank": "rank, core and device",
-}  # fmt: skip
+#: What makes the table of a line in a page, by the line's first words.
+TABLES = {"checks of": table_of, "published values:": published}
+LINE = re.compile(rf"^<!-- ({'|'.join(TABLES)}) (.+) -->$", re.MULTILINE)
 
 
-def place(end: str) -> tuple[int, int]:
-    """Return the centre of a device or of a NUMA domain."""
-    number = int(end[1])
-    if end[0] == "n":
-        return 40 + 80 * ON_NIC[number], 264
-    return (80 + 160 * NEAR.index(number), 60) if end[0] == "h" else (40 + 80 * number, 190)
+def filled(text: str) -> str:
+    """Return the text of a page with its tables.
+
+    :raises KeyError: for a group of published values that there is not.
+    """
+    return LINE.sub(lambda line: TABLES[line[1]](line[2]), text)
 
 
-def drawing(experiment: str) -> str:
-    """Return an SVG drawing of the transfers of an experiment in a node with four MI250X."""
-    height = 320 if experiment in WITH_NICS else 270
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {height}" width="640" '
-        f'height="{height}" '
-        f'font-family="sans-serif" font-size="13" role="img" aria-label="{experiment}">',
-        "<defs>",
-        *(
-            f'<marker id="{kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-            f'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" '
-            f'fill="{colour}"/></marker>'
-            for kind, colour in COLOURS.items()
-        ),
-        "</defs>",
-        f'<rect width="640" height="{height}" fill="#ffffff"/>',
-    ]
-    for number in range(4):
-        x, y = place(f"h{number}")
-        out.append(f'<rect x="{x - 65}" y="{y - 30}" width="130" height="40" rx="4" fill="#eef2f5" '
-                   'stroke="#8a97a3"/>')  # fmt: skip
-        out.append(f'<text x="{x}" y="{y - 6}" text-anchor="middle">NUMA domain {number}</text>')
-        x = 80 + 160 * number
-        out.append(f'<rect x="{x - 76}" y="158" width="152" height="64" rx="4" fill="none" '
-                   'stroke="#8a97a3" stroke-dasharray="4 3"/>')  # fmt: skip
-    for number in range(8):
-        x, y = place(f"d{number}")
-        out.append(f'<rect x="{x - 30}" y="{y - 20}" width="60" height="40" rx="4" fill="#fbf3e8" '
-                   'stroke="#8a97a3"/>')  # fmt: skip
-        out.append(f'<text x="{x}" y="{y + 5}" text-anchor="middle">GCD {number}</text>')
-    for number in range(len(ON_NIC)) if experiment in WITH_NICS else ():
-        x, y = place(f"n{number}")
-        out.append(f'<rect x="{x - 30}" y="{y - 16}" width="60" height="32" rx="4" fill="#eef5ee" '
-                   'stroke="#8a97a3"/>')  # fmt: skip
-        out.append(f'<text x="{x}" y="{y + 5}" text-anchor="middle">NIC {number}</text>')
-        out.append(f'<path d="M{x} {y + 16}L{x} 316" stroke="#8a97a3" stroke-dasharray="4 3"/>')
-        out.append(f'<path d="M{x} 211L{x} {y - 16}" stroke="#8a97a3"/>')
-    for start, end, kind in MOVED[experiment]:
-        (x, y), (to_x, _) = place(start), place(end)
-        style = f'fill="none" stroke="{COLOURS[kind]}" stroke-width="2"'
-        ends = f'marker-end="url(#{kind})"' + (' marker-start="url(#rank)"' * (kind == "rank"))
-        if start == end:
-            path = f"M{x - 14} 170C{x - 22} 130 {x + 22} 130 {x + 14} 168"
-        elif start[0] == end[0]:
-            bow = 235 + min(30, abs(to_x - x) // 14)
-            path = f"M{x} 211C{x} {bow} {to_x} {bow} {to_x} 212"
-        elif start[0] == "h":
-            path = f"M{x} 72L{to_x} 167"
-        elif end[0] == "n":
-            path = f"M{x} 211L{x} 246"
-        else:
-            path = f"M{x} 169L{to_x} 73"
-        out.append(f'<path d="{path}" {style} {ends}/>')
-    kinds = list(dict.fromkeys(kind for _, _, kind in MOVED[experiment]))
-    said = [f'<tspan fill="{COLOURS[kind]}">{MEANS[kind]}</tspan>' for kind in kinds]
-    below = " · ".join(said) or REPORTED[experiment]
-    out.append(f'<text x="8" y="18">{experiment}: {below}</text>')
-    return "\n".join([*out, "</svg>"]) + "\n"
+def commands_page() -> str:
+    """Return what `commands` returns with a fixed width and without colours."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--commands"],
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
 
 
-def pages() -> dict[Path, str]:
-    """Return the required content of each file."""
-    drawn = {DOCS / "drawings" / f"{name}.svg": drawing(name) for name in MOVED}
-    return {
-        DOCS / "commands.md": commands(),
-        DOCS / "measured.md": measured(),
-        DOCS / "network.md": network(),
-        **drawn,
-    }
+def on_files(files: Any, *, config: Any, **_: Any) -> Any:
+    """Add the page of the commands (mkdocs)."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, COMMANDS, content=commands_page()))
+    return files
 
 
-def main() -> int:
-    """Write the pages, or name those that differ."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
-    check = parser.parse_args().check
-    differing = [path for path, text in pages().items()
-                 if not path.exists() or path.read_text() != text]  # fmt: skip
-    for path in differing:
-        if not check:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(pages()[path])
-        print(f"{path.relative_to(ROOT)}: {'differs' if check else 'written'}")
-    if check and differing:
-        print("make them anew: python ci/docs_pages.py", file=sys.stderr)
-    return int(check and bool(differing))
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Return a page with its tables (mkdocs)."""
+    return filled(markdown)
+
+
+def write(folder: Path) -> None:
+    """Write docs/ with all that is made of the code to a new folder."""
+    shutil.copytree(DOCS, folder)
+    for page in folder.rglob("*.md"):
+        page.write_text(filled(page.read_text()))
+    (folder / COMMANDS).write_text(commands_page())
 
 
 if __name__ == "__main__":
-    os.environ.update(COLUMNS="100", NO_COLOR="1")
-    sys.exit(main())
+    if sys.argv[1:] == ["--commands"]:
+        print(commands(), end="")
+    elif len(sys.argv) == 2 and not Path(sys.argv[1]).exists():
+        write(Path(sys.argv[1]))
+    else:
+        sys.exit("docs_pages: name a new folder to write docs/ to")

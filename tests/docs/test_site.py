@@ -1,4 +1,4 @@
-"""The site of docs/ is built without a warning, and what it has of the code is up to date."""
+"""The site of docs/ is built without a warning, with what it has of the code."""
 
 from __future__ import annotations
 
@@ -38,18 +38,42 @@ def test_a_dead_link_fails_the_build(tmp_path, damage):
     (docs / "index.md").write_text(f"# Start\n\n{damage}\n")
     text = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[0]
     text = text.replace("docs_dir: docs", f"docs_dir: {docs}")
-    text = text.replace("ci/docs_links.py", str(ROOT / "ci" / "docs_links.py"))
+    text = re.sub("^hooks: .*", f"hooks: [{ROOT}/ci/docs_links.py]", text, flags=re.M)
     (tmp_path / "mkdocs.yml").write_text(text)
     done = build(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
     assert done.returncode == 1 and "nowhere" in done.stdout + done.stderr
 
 
-def test_what_is_made_of_the_code_is_up_to_date():
-    done = subprocess.run(
-        [sys.executable, "ci/docs_pages.py", "--check"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A folder with docs/ and all that is made of the code."""
+    folder = tmp_path_factory.mktemp("pages") / "docs"
+    command = [sys.executable, "ci/docs_pages.py", str(folder)]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+    assert subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE).returncode == 1
+    return folder
+
+
+def test_pages_have_a_table_of_each_experiment_and_each_group_of_published_values(written):
+    assert "<!-- checks of E1 -->" in (ROOT / "docs" / "measured.md").read_text()
+    for page in written.rglob("*.md"):
+        assert not re.search("^<!-- (checks of|published values)", page.read_text(), re.M), page
+    checks = (written / "measured.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (smoke|node|full|network) \|", checks, re.MULTILINE)
+    assert {"stream_local", "p2p_engine", "osu_nodes"} <= {check for check, _ in rows}
+    assert "| `stream_local` | smoke | " in checks and "`copy_{worst,median}`" in checks
+    network = (written / "network.md").read_text()
+    assert "| lumi-g | " in network and "`thesis-lumi-" in network
+
+
+def test_the_page_of_commands_has_the_help_of_each_and_the_exit_codes(written):
+    page = (written / "commands.md").read_text()
+    for path in ("fabricheck verdict", "fabricheck results", "fabricheck results list"):
+        assert re.search(rf"^#+ {path}$", page, re.MULTILINE), path
+        assert f"Usage: {path} [OPTIONS]" in page
+    assert re.search(r"^\| 12 \| ", page, re.MULTILINE)
+    assert str(ROOT) not in page and "\x1b" not in page
+    assert max(map(len, re.findall(r"^[ │╭╰].*", page, re.MULTILINE))) <= 100
 
 
 def test_the_links_of_the_readme_lead_somewhere():

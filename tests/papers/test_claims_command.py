@@ -155,22 +155,3 @@ def test_documents_of_two_runtimes_stand_apart(documents):
     lines = run(documents).stdout.splitlines()
     for runtime in ("cuda", "rocm"):
         assert f"documents outside any session ({runtime}), measured" in lines
-
-
-def test_the_readme_has_their_number():
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    numbers = (
-        "none",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-    )
-    documents = numbers[len({one.document for one in CLAIMS})]
-    assert f"compares {len(CLAIMS)} findings of {documents} documents" in readme

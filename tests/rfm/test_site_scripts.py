@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.cli import sets as sets_command
 from fabricheck.judge import set_times
 from fabricheck.site import clusters
 from site_dry_runs import ASKED, DryRun
@@ -567,15 +566,10 @@ def test_sets_are_predicted_to_end_in_time_on_eight_devices(told, partition):
 
 
 @EVERY_SITE
-def test_a_page_says_what_is_predicted_and_asks_for_more(told, partition):
+def test_a_page_asks_for_more_than_is_predicted(told, partition):
     site = "single-machine" if " " in partition else partition.partition(":")[0]
     page = (ROOT / "docs" / "sites" / f"{site}.md").read_text()
-    smoke, node, full, *_ = set_times.listed(told(partition))[partition.split()[0]]
-    times = [f"{smoke.whole_s:.0f} s", f"{node.whole_s:.0f} s", f"{full.whole_s / 60:.0f} min"]
-    sentence = "`smoke` {}, `node` {}, all checks {}".format(*times)
-    row = " | ".join(times)
-    # A page of several partitions has a table.
-    assert sentence in page.replace("\n", " ") or f"| {row} |" in page
+    _, _, full, *_ = set_times.listed(told(partition))[partition.split()[0]]
     for minutes in re.findall(r"^salloc .* --time=(\d+)", page, re.MULTILINE):
         # A prediction is good to a factor of 1.5.
         assert int(minutes) * 60 >= 1.5 * full.whole_s
@@ -587,17 +581,6 @@ def test_other_pages_ask_for_enough_time_too(told):
         text = (ROOT / "docs" / f"{page}.md").read_text()
         (minutes,) = re.findall(rf"^{line} .*--gpus-per-node=8 --time=(\d+)", text, re.MULTILINE)
         assert int(minutes) * 60 >= 1.5 * limit.whole_s
-
-
-@AMD
-def test_the_page_of_the_sets_has_what_is_predicted(told, partition, single_machine):
-    if " " in partition:
-        single_machine(partition.split()[1])
-    page = (ROOT / "docs" / "sets.md").read_text()
-    where, listed = partition.split()[0], set_times.listed(told(partition))
-    table = sets_command.markdown(where, listed[where], [])
-    marks = f"<!-- sets of {where} -->\n{table}<!-- end of sets of {where} -->"
-    assert marks in page
 
 
 def test_a_metric_without_a_reference_fails(suite):

@@ -127,52 +127,5 @@ def test_a_skipped_check_takes_no_time_and_a_failed_one_does(results_folder):
     assert (one["seconds"], one["checks"], one["failed"]) == (2, 1, 1)
 
 
-def test_a_page_has_all_sessions_between_its_markers(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"Before.\n<!-- sets of {HERE} -->\n<!-- end of sets of {HERE} -->\nAfter.\n")
-    reports = [
-        session(tmp_path / "results", [case("a", 0, seconds)], "-t", "smoke", number=number)
-        for number, seconds in enumerate([5.0, 7.0, 6.5])
-    ]
-    run("--page", str(page), *map(str, reports))
-    row = (
-        "| smoke | 1 | 120 s | 60 s | 4 s | 6.5 (5.0 to 7.0) s, 0.8 s simulated "
-        "| 3 sessions, 2026-01-02, 1 ran |"
-    )
-    assert row in page.read_text()
-    checks = (
-        "\n\n- smoke: a.\n- node, besides: b.\n- full, besides: c.\n- Not predicted: It is new.\n"
-    )
-    assert f"{checks}<!--" in page.read_text()
-    assert page.read_text().startswith("Before.\n") and page.read_text().endswith("\nAfter.\n")
-    assert "--page and --json cannot be combined" in run("--page", "x", "--json", code=2)
-
-
-def test_a_page_keeps_the_times_of_sets_that_no_session_ran(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"<!-- sets of {HERE} -->\n<!-- end of sets of {HERE} -->\n")
-    first = session(tmp_path / "results", [case("a", 0, 5)], "-t", "smoke")
-    run("--page", str(page), str(first))
-    written = page.read_text()
-    (tmp_path / "none").mkdir()
-    run("--page", str(page), str(tmp_path / "none"))
-    assert page.read_text() == written and "| 5.0 s, 0.8 s simulated |" in written
-    later = [case("a", 0, 4), case("b", 4, 6)]
-    run("--page", str(page), str(session(tmp_path / "results", later, "-t", "node", number=1)))
-    assert "| 5.0 s, 0.8 s simulated | run-0, " in page.read_text()
-    assert "| 6.0 s, 1.5 s simulated | run-1, " in page.read_text()
-
-
-def test_a_page_that_lacks_a_marker_stays_as_it_is(monkeypatch, tmp_path):
-    told = [dry_run.Told("a", where, "sim", {}, ["smoke"], 120, 4.0) for where in (HERE, "other:x")]
-    monkeypatch.setattr(dry_run, "ask", lambda system, folders: told)
-    page = tmp_path / "page.md"
-    text = f"<!-- sets of {HERE} -->\nas before\n<!-- end of sets of {HERE} -->\n"
-    page.write_text(text)
-    said = run("--page", str(page), str(tmp_path), code=4)
-    assert "the lines <!-- sets of other:x -->" in said and "wrote" not in said
-    assert page.read_text() == text
-
-
 def test_what_can_not_be_read_is_said(tmp_path):
     assert "there is no such file" in run(str(tmp_path / "run-9.json"), code=4)
