@@ -8,9 +8,9 @@
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
 # make lint    formatters, linters, types, what is made of the vocabulary; make format mends the first
-# make faults  make each fault of the catalogue, and write what was said (docs/faults.md); 2 minutes
-# make mutants  make slips in the code that judges, and write which test sees each (docs/mutants.md); 2 minutes
-# make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/fuzzing.md)
+# make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); 2 minutes
+# make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 2 minutes
+# make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/evidence/fuzzing.md)
 # make docs    the site of docs/ in build/site, with what it has of the code
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 

@@ -10,7 +10,7 @@ the default. The emulator compiles by a clang, and llvm-readobj reads the code o
 
 Every kernel of every target runs, with counts that fill no block, and what it must not write is
 looked at too; then faults are injected, which the kernels that compare have to find. The emulator
-has no time, no caches and one memory: docs/machine-code.md says what follows.
+has no time, no caches and one memory: docs/evidence/machine-code.md says what follows.
 
 Ends with 1 and a sentence for each kernel that does wrong or is not run, 2 for bad usage, 3 where
 something is missing on this machine.

@@ -294,11 +294,11 @@ def test_a_page_that_is_not_there(recorded, tmp_path):
 def test_the_page_of_the_documentation_is_what_the_recorded_folders_give(tmp_path):
     folder = ROOT / "tests" / "outputs" / "h200" / "beside-1"
     page = tmp_path / "h200.md"
-    committed = (ROOT / "docs" / "h200.md").read_text()
+    committed = (ROOT / "docs" / "evidence" / "h200.md").read_text()
     page.write_text(committed)
     lines_of(folder, "--page", page)
     assert page.read_text() == committed, (
-        "made by: fabricheck beside table tests/outputs/h200/beside-1 --page docs/h200.md"
+        "made by: fabricheck beside table tests/outputs/h200/beside-1 --page docs/evidence/h200.md"
     )
 
 

@@ -1,7 +1,7 @@
 """Draw faults on four node models, diagnose them, and count what is named.
 
 PYTHONPATH=tests python -m diagnosis            # 500 single and 500 double faults; 12 minutes
-PYTHONPATH=tests python -m diagnosis --write    # into docs/diagnosis.md
+PYTHONPATH=tests python -m diagnosis --write    # into docs/evidence/diagnosis.md
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from diagnosis import planted, sessions
 from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
 
-PAGE = ROOT / "docs" / "diagnosis.md"
+PAGE = ROOT / "docs" / "evidence" / "diagnosis.md"
 
 BLOCK = "drawn faults"
 
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=500, help="single and double faults each")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="write it into docs/diagnosis.md")
+    parser.add_argument("--write", action="store_true", help="write it into the page")
     chosen = parser.parse_args(arguments)
     found = []
     for line in lines(chosen.count, chosen.seed, shares=2):

@@ -1,4 +1,4 @@
-"""docs/faults.md: each fault, how it is made, and what the last run said of it."""
+"""docs/evidence/faults.md: each fault, how it is made, and what the last run said of it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from pathlib import Path
 from faults.rows import Outcome, Row
 from faults.sessions import ROOT
 
-PAGE = ROOT / "docs" / "faults.md"
+PAGE = ROOT / "docs" / "evidence" / "faults.md"
 #: The most characters of a sentence.
 _LONGEST = 300
-_COLUMNS = ("#", "fault", "by", "how it is made", "must be said", "said", "checks that failed",
-            "first sentence", "diagnosis")  # fmt: skip
+_COLUMNS = ("#", "fault", "by", "required", "result", "diagnosis")
 
 _HEAD = """# Faults that the suite is tested against
 
 <!-- Written by `make faults`, not by hand. -->
 
 A check that has never been seen to fail proves nothing. `make faults` injects each fault of this
-catalogue, runs the checks that concern it and some that do not, and writes here what was said. It
-fails where a row is not caught without a reason, or caught with one; the quick rows run with all
-other tests.
+catalogue (`tests/faults/catalogue.py` says how), runs the checks that concern it and some that do
+not, and writes the result here. It fails where a row is not caught without a reason, or caught with
+one; the quick rows run with all other tests.
 
-- **S**: on the simulated node `local:sim-mi250x`, by [an overlay](node-models.md#overlays). **P**:
-  injected by a program (`--inject-fault`). **L**: by a stand-in in the place of a program, a
-  launcher or a tool, which is `$real` in it. **F**: in files, such as documents with counters of a
-  driver that no machine at hand has. **H**: recorded on two H200.
-- *Must be said*: the status of the node, what one sentence of that status names, the component
-  that is [diagnosed](diagnosis.md), and the nodes with a [live line](result.md#drain) for the
-  scheduler. A row is *caught* where that was said, no other component and no other line, and the
-  checks that the fault does not concern passed.
-- Values are simulated, but for programs of `local:host`, what was recorded, and what stand-ins and
+- **S**: on the simulated node `local:sim-mi250x`, by [an overlay](../node-models.md#overlays).
+  **P**: injected by a program (`--inject-fault`). **L**: a substitute for a program, a launcher or
+  a tool. **F**: in files, such as documents with counters of a driver that no machine at hand has.
+  **H**: recorded on two H200.
+- *Required*: the status of the node, what a sentence of that status names, the component that is
+  [diagnosed](diagnosis.md), and the nodes with a [live drain line](../result.md#drain). A row is
+  *caught* if all of that appears, no other component and no other line, and the checks that the
+  fault does not concern pass.
+- Values are simulated, but for programs of `local:host`, recordings, and what substitutes and
   documents make up. Nothing here ran on a device of AMD.
 
 `make faults FAULTS="--rows 4,16"` makes some of them; with `FAULTS="--references lumi"` simulated
@@ -61,16 +60,12 @@ def line(outcome: Outcome) -> str:
     """Return the line of a row."""
     row, said = outcome.row, outcome.said
     caught = "caught" if outcome.caught else "**not yet**"
-    sentence = outcome.sentence or (said.sentences[0][1] if said.sentences else "")
-    last = [f"{said.status}, {caught}", ", ".join(said.failed), _short(sentence),
-            _short(said.diagnosis)]  # fmt: skip
-    return _cells([*fixed(row), *last])
+    return _cells([*fixed(row), f"{said.status}, {caught}", _short(said.diagnosis)])
 
 
 def fixed(row: Row) -> list[str]:
     """Return the cells of a row that no run changes."""
-    how = re.sub(r"\s*\n\s*", "; ", str(row.make))
-    return [str(row.number), row.fault, row.by, how, str(row.must)]
+    return [str(row.number), row.fault, row.by, str(row.must)]
 
 
 def cells(text: str) -> Iterator[list[str]]:

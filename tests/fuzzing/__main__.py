@@ -16,7 +16,7 @@ from fuzzing.judging import CHANGED, RIGHT, SENTENCE, UNSEEN
 from fuzzing.readers import readers
 from fuzzing.running import Fuzzer
 
-PAGE, BLOCK = ROOT / "docs" / "fuzzing.md", "recorded run"
+PAGE, BLOCK = ROOT / "docs" / "evidence" / "fuzzing.md", "recorded run"
 
 #: Failures that are shown of one reader.
 SHOWN = 6

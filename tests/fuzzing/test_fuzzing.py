@@ -1,4 +1,4 @@
-"""Every reader stands some damage, and what must not be is seen: docs/fuzzing.md has the hour."""
+"""Every reader stands some damage, what must not be is seen: docs/evidence/fuzzing.md."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_mutation_changes_something():
 
 
 def test_the_page_has_every_reader():
-    told = page_block.read(ROOT / "docs" / "fuzzing.md", "recorded run")
+    told = page_block.read(ROOT / "docs" / "evidence" / "fuzzing.md", "recorded run")
     assert set(re.findall(r"^\| ([^|]+) \| \d", told, re.MULTILINE)) == {*readers(), "all"}
 
 

@@ -1,4 +1,4 @@
-"""docs/mutants.md: each mutant, and which test saw it in the last run."""
+"""docs/evidence/mutants.md: each mutant, and which test saw it in the last run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from mutants.mutant import PACKAGE, Mutant, Outcome
 from mutants.runs import ROOT
 
-PAGE = ROOT / "docs" / "mutants.md"
+PAGE = ROOT / "docs" / "evidence" / "mutants.md"
 _COLUMNS = ("mutant", "file", "seen by, or why it survives")
 
 _HEAD = f"""# Errors that the tests are tested against

@@ -153,10 +153,14 @@ def test_values_are_in_the_units_of_the_record(found, record, published, simulat
     assert row.deviation == pytest.approx(row.simulated / row.record.value - 1)
 
 
-def test_the_page_of_the_documentation_is_what_is_made_now(found):
-    page = ROOT / "docs" / "papers" / "fidelity-mi250x.md"
+def test_the_page_and_the_records_are_what_is_made_now(found):
+    page = ROOT / "docs" / "evidence" / "fidelity-mi250x.md"
     assert page.read_bytes() == render.page(found).encode(), (
-        "make it again: fabricheck papers fidelity mi250x --output docs/papers/fidelity-mi250x.md"
+        "make it again: fabricheck papers fidelity mi250x --output docs/evidence/fidelity-mi250x.md"
+    )
+    records = ROOT / "tests" / "papers" / "fidelity-mi250x.md"
+    assert records.read_text() == render.text(found), (
+        "make it again: fabricheck papers fidelity mi250x > tests/papers/fidelity-mi250x.md"
     )
 
 

@@ -33,9 +33,11 @@ def test_two_fitted_values_tell_the_fourteen_others(sockets):
 
 def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
     page = render.page(sockets)
-    made = "make it again: fabricheck papers fidelity mi250-two-sockets --output "
-    path = ROOT / "docs" / "papers" / "fidelity-mi250-two-sockets.md"
-    assert path.read_text() == page, made + "docs/papers/fidelity-mi250-two-sockets.md"
+    path = ROOT / "docs" / "evidence" / "fidelity-mi250-two-sockets.md"
+    again = "make it again: fabricheck papers fidelity mi250-two-sockets"
+    assert path.read_text() == page, f"{again} --output {path}"
+    records = ROOT / "tests" / "papers" / "fidelity-mi250-two-sockets.md"
+    assert records.read_text() == render.text(sockets), f"{again} > {records}"
     for part in ("Figure 6", "latencies |", "Worst predicted latencies", "Statements"):
         assert part not in page
 

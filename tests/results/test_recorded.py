@@ -74,7 +74,7 @@ def test_copies_of_pinned_memory_were_within_1_percent_of_nvbandwidth_in_that_se
 
 @pytest.mark.parametrize(("name", "checks"), [("smoke", 3), ("node", 4), ("full", 10)])
 def test_sessions_on_one_device_passed_near_the_values_of_two(name, checks):
-    """As docs/h200.md says."""
+    """As docs/evidence/h200.md says."""
     report = json.loads((H200 / "reports-x1" / f"{name}.json").read_text())
     (run,) = report["runs"]
     assert [case["result"] for case in run["testcases"]] == ["pass"] * checks
@@ -90,7 +90,7 @@ def test_sessions_on_one_device_passed_near_the_values_of_two(name, checks):
 
 
 def test_checks_of_variants_on_one_device():
-    """As docs/h200.md says."""
+    """As docs/evidence/h200.md says."""
     report = json.loads((H200 / "reports-x1/full-later.json").read_text())
     (run,) = report["runs"]
     assert [case["result"] for case in run["testcases"]] == ["pass"] * 12
@@ -144,8 +144,8 @@ def test_what_nvidia_smi_said_is_read():
 
 
 def table_of(block):
-    """The rows of a table of docs/h200.md, by the words of its head."""
-    text = (H200.parents[2] / "docs/h200.md").read_text()
+    """The rows of a table of docs/evidence/h200.md, by the words of its head."""
+    text = (H200.parents[2] / "docs/evidence/h200.md").read_text()
     lines = text.split(f"<!-- {block} -->\n")[1].split(f"<!-- end {block}")[0].splitlines()
     head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
     return [dict(zip(head, row, strict=True)) for row in rows]

@@ -1,4 +1,4 @@
-"""The recorded run reports of two H200 say what docs/h200.md says of them."""
+"""The recorded run reports of two H200 say what docs/evidence/h200.md says of them."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_four_devices_passed_within_the_references_of_two():
     limited = [one for one in judged if (one.least, one.most) != (None, None)]
     assert len(limited) == 32 and {one.result for one in limited} == {"pass"}
     told = f"passed in {seconds(path):.0f} s (`reports-x4`)"
-    assert told in " ".join((ROOT / "docs" / "h200.md").read_text().split())
+    assert told in " ".join((ROOT / "docs" / "evidence" / "h200.md").read_text().split())
 
 
 def test_the_page_tells_how_long_they_took():
-    page = (ROOT / "docs" / "h200.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "h200.md").read_text()
     (least, most, number) = re.search(
         r"(\d+) to (\d+) s in (\w+) sessions, all passed", page
     ).groups()
@@ -54,7 +54,7 @@ def test_the_page_tells_how_long_they_took():
 
 
 def test_the_page_quotes_the_failures_of_tightened_references():
-    page = (ROOT / "docs" / "h200.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "h200.md").read_text()
     session = report(FOLDER / "tightened.json")
     assert [case.passed for case in session.cases] == [False, False]
     said = "\n".join(case.reason or "" for case in session.cases)

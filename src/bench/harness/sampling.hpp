@@ -7,7 +7,7 @@
 
 namespace fabricheck {
 
-/// The rules of sampling; defaults are those of docs/method.md.
+/// The rules of sampling; defaults are those of docs/evidence/method.md.
 struct SamplingRules {
   int min_samples = 7;
   int max_samples = 51;

@@ -29,7 +29,8 @@ struct Options {
                            (kSimulated ? "" : ",chase");
   std::string sizes;
   std::string chase_size;
-  // Larger blocks than of local kernels: on an H200 peer reads were 0.1 % faster (docs/method.md).
+  // Larger blocks than of local kernels: on an H200 peer reads were 0.1 % faster
+  // (docs/evidence/method.md).
   int block = 1024;
   stream::VariantOptions variants;
 

@@ -22,7 +22,7 @@ HOSTFILE = "smpi-hosts"
 NODE_PLUGIN = "libfabricheck_node.so"
 
 #: Only the node is simulated, not the computing time of ranks; flows share links as in the
-#: simulated runtime (docs/simulated-node.md).
+#: simulated runtime (docs/evidence/simulated-node.md).
 SETTINGS = {
     "smpi/simulate-computation": "no",
     "network/model": "CM02",

@@ -201,7 +201,7 @@ class MpiOwnDeviceCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
     valid_systems = ["+devices +several_devices +peers +ranks +placements"]
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
-    # OSU's window: with fewer messages the acknowledgement of each window shows (docs/h200.md).
+    # OSU's window: with fewer messages the acknowledgement of each shows (docs/evidence/h200.md).
     arguments = ("--together", "none", "--collectives", "none", "--types", "none", "--window", "64")
 
     @property

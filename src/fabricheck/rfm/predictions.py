@@ -1,9 +1,9 @@
 """Predicted time of a check, from its command line and the timing of its node model.
 
 A program starts, pins memory and measures series: batches until one is long enough, then samples,
-each into a poisoned destination that is compared after the last one (docs/method.md). The functions
-below follow the plans of the programs in src/bench. The key ``timing`` of the node model states the
-cost of each step on a kind of node (docs/node-models.md).
+each into a poisoned destination that is compared after the last one (docs/evidence/method.md).
+The functions below follow the plans of the programs in src/bench. The key ``timing`` of the node
+model states the cost of each step on a kind of node (docs/node-models.md).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from fabricheck.references.entries import Entry, report_only
 FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}
 #: The smallest tolerance of transfers by several devices at once on host memory, which other users
 #: of the host share. On two H200 such a value was once 9.7 % below the median of nine sessions, and
-#: once 4 % below (docs/h200.md).
+#: once 4 % below (docs/evidence/h200.md).
 FLOOR_AT_ONCE = 0.12
 
 SPREADS = 5

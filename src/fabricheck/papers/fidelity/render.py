@@ -21,10 +21,10 @@ def page(found: Fidelity) -> str:
     out = [
         f"# Fidelity of the simulated node {name}",
         "",
-        f"Made by `fabricheck papers fidelity {name} --output docs/papers/fidelity-{name}.md`; not",
-        "edited by hand.",
+        f"Written by `fabricheck papers fidelity {name} --output`, not by hand;",
+        f"`fabricheck papers fidelity {name}` prints each record.",
         "",
-        f"[The simulated node](../simulated-node.md) {name} beside published values. **Published**",
+        f"[The simulated node](simulated-node.md) {name} beside published values. **Published**",
         "is a record of `reference_values/published_values.yaml`. **Simulated** follows from the",
         f"node model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
@@ -40,7 +40,8 @@ def page(found: Fidelity) -> str:
         "reason for it, and nothing was fitted to it.",
         "",
         *summary(found),
-        *tables(found),
+        *_statements(found.statements),
+        *_left_out(found),
     ]
     return "\n".join(out).rstrip("\n") + "\n"
 
