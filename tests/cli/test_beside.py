@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabricheck.cli import app, output
+from fabricheck.cli import app
+from fabricheck.core import show
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "two-devices-mpi"
 
@@ -54,7 +55,7 @@ def test_the_table_has_the_pair_and_fits(documents):
     lines = ended.stdout.splitlines()
     assert "mpi/OSU" in lines[0]
     assert any(" bandwidth " in line and " 0-1 " in line for line in lines)
-    assert all(len(line) <= output.PIPED_WIDTH for line in lines)
+    assert all(len(line) <= show.PIPED_WIDTH for line in lines)
 
 
 def test_what_only_one_measured_is_not_compared(documents):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import fabricheck
 import factories
-from fabricheck.cli import app, show
+from fabricheck.cli import app, series_tables
 
 GOOD, USAGE, NOTHING, INVALID = 0, 2, 3, 4
 
@@ -397,7 +397,7 @@ def test_sets_of_devices(tmp_path):
     ],
 )
 def test_sets_of_many_devices_are_short(members, text):
-    assert show.ranges(members) == text
+    assert series_tables.ranges(members) == text
 
 
 def test_a_simulated_result_is_never_called_measured(results_folder):
@@ -458,7 +458,7 @@ def test_an_error_of_the_operating_system_is_a_sentence(one_session, monkeypatch
     def refuse(*_arguments):
         raise PermissionError(13, "Permission denied", "some file")
 
-    monkeypatch.setattr("fabricheck.cli.show.show", refuse)
+    monkeypatch.setattr("fabricheck.cli.series_tables.show_checks", refuse)
     result = run("results", "show", code=INVALID)
     assert result.stderr == (
         "fabricheck: The operating system refused some file: Permission denied.\n"
@@ -469,7 +469,7 @@ def test_a_defect_keeps_its_traceback(one_session, monkeypatch):
     def defect(*_arguments):
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("fabricheck.cli.show.show", defect)
+    monkeypatch.setattr("fabricheck.cli.series_tables.show_checks", defect)
     result = CliRunner().invoke(app, ["results", "show"])
     assert isinstance(result.exception, RuntimeError) and result.exit_code == 1
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, output
-from fabricheck.core import amounts
+from fabricheck.cli import app
+from fabricheck.core import amounts, show
 from fabricheck.judge import coverage
 from fabricheck.site import partitions
 
@@ -33,7 +33,7 @@ def rows(*arguments):
 def table():
     result = CliRunner().invoke(app, ["results", "coverage"])
     assert result.exit_code == 0, result.output
-    assert all(len(line) <= output.PIPED_WIDTH for line in result.stdout.splitlines())
+    assert all(len(line) <= show.PIPED_WIDTH for line in result.stdout.splitlines())
     return " ".join(result.stdout.split())
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, show
+from fabricheck.cli import app, series_tables
 from fabricheck.core.checkout import ROOT
 from fabricheck.results import reading, table
 from fabricheck.rfm.base import Printed
@@ -52,7 +52,7 @@ def test_devices_that_agree_within_their_intervals_share_a_row(medians, rows, tm
     devices = [factories.device(index) for index in range(len(medians))]
     written = factories.document(series=series, devices=devices)
     (check,) = reading.read([str(factories.write(tmp_path / "result.json", written))]).checks
-    found = show.alike(table.series(check, None))
+    found = series_tables.alike(table.series(check, None))
     assert [[one.device for one in row] for row in found] == rows
 
 

@@ -6,7 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, output
+from fabricheck.cli import app
+from fabricheck.core import show
 
 P2P = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "four-devices" / "p2p_all.json"
 NOTHING_CHECKED = {"bytes_checked": 0, "errors": 0, "first_mismatch": None}
@@ -16,7 +17,7 @@ def shown(document, folder, *options):
     path = factories.write(folder / "result.json", document)
     result = CliRunner().invoke(app, ["results", "show", str(path), *options])
     assert result.exit_code == 0, result.output
-    assert all(len(line) <= output.PIPED_WIDTH for line in result.stdout.splitlines())
+    assert all(len(line) <= show.PIPED_WIDTH for line in result.stdout.splitlines())
     return result.stdout
 
 

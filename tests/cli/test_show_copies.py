@@ -4,7 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, output
+from fabricheck.cli import app
+from fabricheck.core import show
 
 OPERATIONS = ("read", "write", "host-read", "host-write", "prefetch-h2d", "prefetch-d2h")
 
@@ -17,7 +18,7 @@ def shown(folder, series, *options, **changes):
     path = factories.write(folder / "result.json", said)
     result = CliRunner().invoke(app, ["results", "show", str(path), *options])
     assert result.exit_code == 0, result.output
-    assert all(len(line) <= output.PIPED_WIDTH for line in result.stdout.splitlines())
+    assert all(len(line) <= show.PIPED_WIDTH for line in result.stdout.splitlines())
     return result.stdout
 
 

@@ -19,7 +19,7 @@ from two_sessions import (
 )
 
 import factories
-from fabricheck.cli import output
+from fabricheck.core import show
 
 
 def test_identical_sessions_are_unchanged(before):
@@ -47,7 +47,7 @@ def test_one_slowed_link_is_worse_and_named(before, tmp_path):
     assert re.search(r"p2p_engine E7 engine peer +1/2 .* 50.000 37.000 GB/s 0.740 \(0.733-", row)
     assert shown.stdout.index("Worse in B") < shown.stdout.index("1 worse, 0 better, 2 unchanged")
     assert re.search(r"at most 0\.000\d+ of these series would differ by chance", shown.stdout)
-    assert all(len(line) <= output.PIPED_WIDTH for line in shown.stdout.splitlines())
+    assert all(len(line) <= show.PIPED_WIDTH for line in shown.stdout.splitlines())
 
 
 def test_of_a_latency_less_is_better(before, tmp_path):

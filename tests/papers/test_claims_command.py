@@ -11,7 +11,8 @@ from observations import document, simulated
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, output
+from fabricheck.cli import app
+from fabricheck.core import show
 from fabricheck.papers.claims import CLAIMS
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
@@ -83,7 +84,7 @@ def test_the_table_fits_and_counts_what_is_no_evidence_apart(documents):
     ended = run(documents)
     assert ended.exit_code == 0, ended.output
     lines = ended.stdout.splitlines()
-    assert all(len(line) <= output.PIPED_WIDTH for line in lines)
+    assert all(len(line) <= show.PIPED_WIDTH for line in lines)
     assert "documents outside any session (sim), simulated, node mi250x" in lines
     assert "documents outside any session (cuda), measured" in lines
     text = " ".join(ended.stdout.split())
@@ -118,7 +119,7 @@ def test_rules_need_no_session(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     ended = run("--rules")
     assert ended.exit_code == 0, ended.output
-    assert all(len(line) <= output.PIPED_WIDTH for line in ended.stdout.splitlines())
+    assert all(len(line) <= show.PIPED_WIDTH for line in ended.stdout.splitlines())
     assert "local-stream-87" in ended.stdout and "3 points either way" in ended.stdout
     listed = json.loads(run("--rules", "--json").stdout)["claims"]
     assert [one["claim"] for one in listed] == [claim.id for claim in CLAIMS]

@@ -11,8 +11,8 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
-from fabricheck.cli.output import console, print_table, say, table
-from fabricheck.core import page_block
+from fabricheck.cli.output import say
+from fabricheck.core import page_block, show
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration import changes, noise, record, rule
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, gather, missing, silent
@@ -241,24 +241,22 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
             f"devices {session.devices} ({ids}), node {names[session.number]}"
         )
     right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")
-    shown = table("Metric", "Link class", "Engine", *right, right=right)
+    rows: list[tuple[str, ...]] = []
     for check, metrics in found.checks.items():
         # A count has neither a peak nor an engine.
         values = {metric: one for metric, one in metrics.items() if one.unit != "count"}
         if values:
-            shown.add_row(check)
+            rows.append((check,))
         for metric, one in values.items():
             published = None if one.published is None else one.published.value
             parts = (None if of is None else one.median / of for of in (one.peak, published))
             nodes = str(len(one.by_devices or "A"))
-            shown.add_row(
-                f"  {metric}",
-                one.link_class or "-",
-                one.engine or "-",
+            rows.append((
+                f"  {metric}", one.link_class or "-", one.engine or "-",
                 *(f"{one.median:.5g}", one.unit, str(one.n), nodes),
                 *("-" if part is None else f"{part:.0%}" for part in parts),
-            )
-    console().print(shown)
+            ))  # fmt: skip
+    show.table(("Metric", "Link class", "Engine", *right), rows, right)
     typer.echo("")
 
 
@@ -270,7 +268,7 @@ def _show(proposal: changes.Proposal) -> None:
         present = "-" if one.present is None else said(one.present)
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
         rows.append((one.check, one.metric, present, said(one.entry), by, one.effect))
-    print_table(columns, rows, ("Value",))
+    show.table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)
         and not found.same_devices
@@ -288,7 +286,7 @@ def _show_devices(found: Record) -> None:
             groups = one.by_devices or {}
             medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
             rows.append((check, metric, one.unit, *medians))
-    print_table(("Check", "Metric", "Unit", *names), rows, names)
+    show.table(("Check", "Metric", "Unit", *names), rows, names)
 
 
 def _noise(found: Record, page: Path | None) -> None:

@@ -65,7 +65,7 @@ def compare(
               for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
     if as_json:
-        output.write_json(_json(one, other, found, code))
+        show.write_json(_json(one, other, found, code))
     else:
         write = _write_markdown if as_markdown else _write
         for block in blocks(one, other, found, show_all):
@@ -104,9 +104,9 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
 
 def _write(block: str | Table) -> None:
     if isinstance(block, str):
-        output.console().print(output.plain(block))
+        show.line(block)
     else:
-        output.print_table(*block)
+        show.table(*block)
 
 
 def _write_markdown(block: str | Table) -> None:

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.results.reading import LATEST, Results, read
@@ -32,19 +33,19 @@ def coverage(
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
     if as_json:
-        output.write_json({"session": name, "experiments": [_json(row) for row in rows]})
+        show.write_json({"session": name, "experiments": [_json(row) for row in rows]})
         return
-    output.line(f"Coverage of session {name}" if name else "Coverage: no session yet")
+    show.line(f"Coverage of session {name}" if name else "Coverage: no session yet")
     if sites is None:
-        output.line("The sites were not found: change to the root of the repository.")
-    output.print_table(
+        show.line("The sites were not found: change to the root of the repository.")
+    show.table(
         ("", "Experiment", "Ran in this session, or why not and how to run it"),
         [(row.experiment.id, row.experiment.title, row.sentence) for row in rows],
     )
     ran = sum(row.measured_anything for row in rows)
     simulated = sum(row.only_simulated for row in rows)
     of_those = f", {simulated} of those only simulated" if simulated else ""
-    output.line(f"{ran} of {len(rows)} experiments have results in this session{of_those}.")
+    show.line(f"{ran} of {len(rows)} experiments have results in this session{of_those}.")
 
 
 def _read(name: str) -> Results | None:

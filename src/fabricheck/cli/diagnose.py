@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson
-from fabricheck.core import nodelists
+from fabricheck.core import nodelists, show
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
@@ -63,18 +63,18 @@ def diagnose(
         if before == _sessions(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")
     if as_json:
-        output.write_json([_json(one) for one in verdicts])
+        show.write_json([_json(one) for one in verdicts])
         return
     for problem in results.problems:
-        output.echo(str(problem.sentence))
+        show.echo(str(problem.sentence))
     for one in verdicts:
         if one.diagnosis is not None:
             _show(one, one.diagnosis)
     for label in dict.fromkeys(one.told for one in verdicts):
         well = [one.node for one in verdicts if one.told == label and one.diagnosis is None]
         if well:
-            output.echo(f"{nodelists.folded(well)}: {label}")
-            output.echo("  No limit was missed: there is nothing to explain.")
+            show.echo(f"{nodelists.folded(well)}: {label}")
+            show.echo("  No limit was missed: there is nothing to explain.")
 
 
 def _json(one: NodeVerdict) -> dict[str, object]:
@@ -88,19 +88,19 @@ def _json(one: NodeVerdict) -> dict[str, object]:
 
 def _show(one: NodeVerdict, told: Diagnosis) -> None:
     by = f", simulated by {one.simulated}" if one.simulated else ""
-    output.echo(f"{one.node}{by}: {one.told}")
-    output.echo(f"  {told.sentence}")
+    show.echo(f"{one.node}{by}: {one.told}")
+    show.echo(f"  {told.sentence}")
     if told.degraded:
         rows = [_cells(degraded, told) for degraded in told.degraded]
-        output.print_table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
+        show.table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
     for degraded in told.degraded:
         _listed(f"For {degraded.component.label}", degraded.supporting)
         _listed(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
-            output.echo(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
+            show.echo(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
     _listed("Not explained", told.unexplained)
     for sentence in told.lacking:
-        output.echo(f"  {sentence}")
+        show.echo(f"  {sentence}")
 
 
 def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
 
 def _listed(label: str, names: Sequence[str]) -> None:
     if names:
-        output.echo(f"  {label}: {listed(names, MOST)}")
+        show.echo(f"  {label}: {listed(names, MOST)}")
 
 
 def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:

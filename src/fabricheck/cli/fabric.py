@@ -10,6 +10,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import first_of
@@ -60,7 +61,7 @@ def fabric(
         raise NotFoundError(_no_rounds(what, entries))
     said = [(str(entry.path), attribute(measured_of(document))) for entry, document in found]
     if as_json:
-        output.write_json([{"document": path, **asdict(one)} for path, one in said])
+        show.write_json([{"document": path, **asdict(one)} for path, one in said])
     else:
         for path, one in said:
             _show(path, one)
@@ -93,10 +94,10 @@ def _entries(what: str | None) -> Iterator[Entry]:
 
 
 def _show(path: str, found: Attribution) -> None:
-    output.echo(f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
+    show.echo(f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
          f"{count(found.rounds, 'round')}")  # fmt: skip
     if found.spread is not None and found.least is not None:
-        output.echo(
+        show.echo(
             f"  Healthy NICs differ by {100 * found.spread:.1f} % (standard deviation); a NIC is "
             f"named from {100 * found.least:.1f} % below the others on."
         )
@@ -107,20 +108,20 @@ def _show(path: str, found: Attribution) -> None:
            one.direction, str(one.partners), f"{one.score:.1f}") for one in found.named),
     ]  # fmt: skip
     if rows:
-        output.print_table(COLUMNS, rows[:MOST_ROWS], ("Loss", "Score"))
+        show.table(COLUMNS, rows[:MOST_ROWS], ("Loss", "Score"))
         if len(rows) > MOST_ROWS:
-            output.echo(f"  And {len(rows) - MOST_ROWS} more.")
+            show.echo(f"  And {len(rows) - MOST_ROWS} more.")
         nodes = sorted({one.node for one in found.named})
         if nodes:
-            output.echo(f"  Nodes: {folded(nodes)}")
+            show.echo(f"  Nodes: {folded(nodes)}")
     elif found.spread is not None:
-        output.echo("  No NIC, node or switch is slow.")
+        show.echo("  No NIC, node or switch is slow.")
     _listed("Without one at fault, or missing", found.open)
     _listed("Notes", found.notes)
 
 
 def _listed(title: str, sentences: Sequence[str]) -> None:
     if sentences:
-        output.echo(f"  {title}:")
+        show.echo(f"  {title}:")
         for sentence in first_of(sentences, MOST_SENTENCES):
-            output.echo(f"    {sentence}")
+            show.echo(f"    {sentence}")

@@ -9,6 +9,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.core.whole_files import write_whole
@@ -60,10 +61,10 @@ def fleet(
         # A column that only some questions need is damaged, or differs between tables.
         found = _found(what or [], after or [], every, each=True)
     if as_json:
-        output.write_json(findings.as_json(found))
+        show.write_json(findings.as_json(found))
     else:
         for line in text.lines(found):
-            output.echo(line)
+            show.echo(line)
     earlier = found.changes.before.problems if found.changes is not None else ()
     for sentence in dict.fromkeys((*found.fleet.problems, *earlier)):
         output.say(sentence)

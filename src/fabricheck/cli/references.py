@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
@@ -60,7 +61,7 @@ def references(
     shown = list(rows(told, found, sets, versions))
     silent = [f"{one.check} on {one.partition}" for one in told if not one.metrics]
     if as_json:
-        output.write_json(
+        show.write_json(
             {
                 "system": system,
                 "references": [asdict(row) for row in shown],
@@ -72,7 +73,7 @@ def references(
     else:
         _print(shown, silent, versions)
         for one in differ:
-            output.line(one)
+            show.line(one)
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
@@ -92,8 +93,8 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
     documents = dict.fromkeys(_document(one) for row in shown for one in row.sources)
     numbers = {one: number for number, one in enumerate(documents, 1)}
     for (partition, check), own in _by_check(shown).items():
-        output.line(f"{check} on {partition}", "bold")
-        table = output.table("  Metric", "Reference", "Kind", "Source")
+        show.line(f"{check} on {partition}", "bold")
+        table: list[tuple[str, ...]] = []
         in_a_line: dict[str, list[str]] = {}
         for name, row in _together(own):
             if row.kind in (REPORT_ONLY, RULE):
@@ -104,12 +105,12 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
             words = dict.fromkeys(one.word for one in row.marks)
             entry = "-" if row.entry is None else said(row.entry)
             marked = "; ".join(filter(None, [rests, ", ".join(words)]))
-            table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(marked))
-        if table.row_count:
-            output.console().print(table)
+            table.append((f"  {name}", entry, row.kind, marked))
+        if table:
+            show.table(("  Metric", "Reference", "Kind", "Source"), table)
         for ground, names in in_a_line.items():
-            output.line(f"  {ground}: {', '.join(names)}")
-    output.line("* means worst and median, or the best and the worst block.")
+            show.line(f"  {ground}: {', '.join(names)}")
+    show.line("* means worst and median, or the best and the worst block.")
     _print_sources(numbers, shown)
     for name in dict.fromkeys(row.partition for row in shown):
         _print_versions(name, versions.get(name))
@@ -152,7 +153,7 @@ def _print_sources(numbers: Mapping[Any, int], shown: Sequence[Row]) -> None:
         whose = "acceptance limit of" if first.limit else "of"
         of = f" ({whose} {first.system}{inferred}{known})" if first.system else ""
         places = "; ".join(dict.fromkeys(one.where for one in here))
-        output.line(f"[{number}] {first.title}{of}: {places}")
+        show.line(f"[{number}] {first.title}{of}: {places}")
 
 
 def _document(source: Source) -> tuple[Any, ...]:
@@ -162,15 +163,15 @@ def _document(source: Source) -> tuple[Any, ...]:
 
 def _print_versions(name: str, known: Mapping[str, str] | None) -> None:
     if not known:
-        output.line(f"{name}: the version of ROCm or CUDA is unknown here.")
+        show.line(f"{name}: the version of ROCm or CUDA is unknown here.")
     for runtime, version in (known or {}).items():
-        output.line(f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment.")
+        show.line(f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment.")
 
 
 def _print_marks(own: Sequence[Row]) -> None:
     """Explain the words beside limits, with the number of limits of each."""
     for mark, number in sorted(Counter(one for row in own for one in row.marks).items()):
-        output.line(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
+        show.line(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
 
 
 def _print_end(shown: Sequence[Row], silent: Sequence[str]) -> None:
@@ -183,12 +184,12 @@ def _print_end(shown: Sequence[Row], silent: Sequence[str]) -> None:
     # Of a rehearsal only: docs/references.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
-    output.line(
+    show.line(
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
         f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
     )
     for row in shown:
         if row.kind == MISSING:
-            output.line(f"{row.check} {row.metric} on {row.partition} has no reference.")
+            show.line(f"{row.check} {row.metric} on {row.partition} has no reference.")
     for one in silent:
-        output.line(f"{one} reported nothing: a dry run shows why (reframe --dry-run).")
+        show.line(f"{one} reported nothing: a dry run shows why (reframe --dry-run).")

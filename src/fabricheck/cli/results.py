@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import commands, output, show
+from fabricheck.cli import commands, output, series_tables
 from fabricheck.cli.output import AsJson
-from fabricheck.core import amounts
+from fabricheck.core import amounts, show
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.text import capitalized, count
@@ -48,7 +48,7 @@ def list_sessions(
     rows = [_session_row(folder, session) for session in folder.sessions[:limit]]
     left = len(folder.unreported_paths())
     if as_json:
-        output.write_json(
+        show.write_json(
             {
                 "sessions": rows,
                 "jobs": [job.name for job in found],
@@ -60,20 +60,20 @@ def list_sessions(
         right = ("checks", "passed", "failed", "retried")
         on = ("nodes",) if any(row["nodes"] for row in rows) else ()
         columns = ("session", "date", "partitions", *on, *right, "clock")
-        output.print_table(
+        show.table(
             [name.capitalize() for name in columns],
             [[_cell(row, name) for name in columns] for row in rows],
             [name.capitalize() for name in right],
         )
         if any(row["retried"] for row in rows):
-            output.line(
+            show.line(
                 "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
             )
         if len(folder.sessions) > limit:
-            output.line(f"{len(folder.sessions) - limit} older sessions: use --limit to list more.")
+            show.line(f"{len(folder.sessions) - limit} older sessions: use --limit to list more.")
     if not as_json:
         for job in found[:limit]:
-            output.line(
+            show.line(
                 f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
                 f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
             )
@@ -206,9 +206,9 @@ def show_results(
     found = choose(what, on)
     entries = entries_of(found)
     if as_json:
-        output.write_json([_entry_json(entry) for entry in entries])
+        show.write_json([_entry_json(entry) for entry in entries])
     else:
-        show.show(heading(found), found.checks, show_all)
+        series_tables.show_checks(heading(found), found.checks, show_all)
     code = say_problems(found, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -249,7 +249,7 @@ def mpi_beside_osu(
     found = choose(what, on)
     rows = beside.compare(found.series)
     if as_json:
-        output.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
+        show.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
         return
     if not rows:
         code = say_problems(found, entries_of(found))
@@ -275,7 +275,7 @@ def mpi_beside_osu(
         )
         for row in rows
     ]
-    output.print_table(columns, cells, right)
+    show.table(columns, cells, right)
 
 
 @commands.command("results validate")
@@ -300,7 +300,7 @@ def validate(
         entries = entries_of(read())
     verdicts = [_verdict(entry) for entry in entries]
     if as_json:
-        output.write_json(
+        show.write_json(
             [
                 {"path": str(entry.path) if entry.path else None, "exit_code": code, "says": says}
                 for entry, (code, says) in zip(entries, verdicts, strict=True)
@@ -308,7 +308,7 @@ def validate(
         )
     else:
         for _, says in verdicts:
-            output.echo(says)
+            show.echo(says)
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
     code = max(code for code, _ in verdicts)

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
@@ -50,7 +51,7 @@ def sets(
     listed = set_times.listed(dry_run.ask(system, checks_folders()))
     times = [one for session in _sessions(results) for one in set_times.took(session)]
     if as_json:
-        output.write_json(_json(listed, times))
+        show.write_json(_json(listed, times))
     else:
         _print(listed, times)
 
@@ -74,21 +75,21 @@ def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> Non
     over = []
     for where, own in listed.items():
         measured = any(one.where == where for one in times)
-        output.line(f"{where}: {_about(where, measured)}", "bold")
+        show.line(f"{where}: {_about(where, measured)}", "bold")
         rows = []
         for one in own:
             latest = next(iter(_latest_first(times, where, one.name)), None)
             rows.append(_row(one, latest))
             if latest is not None and latest.over:
                 over.append(f"{latest.sentence} ({latest.session})")
-        output.print_table(HEAD, rows, ("Jobs", "Their limits"))
+        show.table(HEAD, rows, ("Jobs", "Their limits"))
         for line in _checks(own):
-            output.line(line)
-        output.line()
+            show.line(line)
+        show.line()
     for name, about in rules.known().items():
-        output.line(f"{name} shows {about.shows}; not {about.not_}.")
+        show.line(f"{name} shows {about.shows}; not {about.not_}.")
     for sentence in over:
-        output.line(sentence)
+        show.line(sentence)
 
 
 def _about(where: str, measured: bool) -> str:

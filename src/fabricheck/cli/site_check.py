@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 
 Where = Annotated[
@@ -49,7 +50,7 @@ def check(
     found = {one.name: list(site_check.check(one, machine)) for one in partitions.choose(site)}
     kind = "compute" if machine.is_compute else "login"
     if as_json:
-        output.write_json(
+        show.write_json(
             {
                 "node": platform.node(),
                 "kind": kind,

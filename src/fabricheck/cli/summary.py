@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
+from fabricheck.core import show
 from fabricheck.core.amounts import short
 from fabricheck.core.show import cut
 from fabricheck.core.text import count
@@ -15,6 +16,8 @@ from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from fabricheck.judge.verdict.model import NodeVerdict, Reason
     from fabricheck.report.experiments import Row
     from fabricheck.report.worst import Worst
@@ -59,29 +62,28 @@ def summary(
 
     results = reading.read([what])
     verdicts = judge(results)
-    console = output.console()
-    output.line(f"Summary of {results.title}")
+    show.line(f"Summary of {results.title}")
     findings: list[tuple[int, float, str]] = []
     for observed in results.observed[:MOST_PARTITIONS]:
         judged = verdict.of(verdicts, observed)
-        output.line()
-        console.print(_heading(observed, judged, verdict.says(observed)))
+        show.line()
+        show.line(_heading(observed, judged, verdict.says(observed)))
         _table(experiments.of(observed))
         findings += _findings(observed, verdict.failures(judged), worst.of(observed))
     left = len(results.observed) - MOST_PARTITIONS
     if left > 0:
-        output.line(f"And {count(left, 'partition')} more: fabricheck verdict")
-    output.line()
+        show.line(f"And {count(left, 'partition')} more: fabricheck verdict")
+    show.line()
     findings += [(0, 0.0, one.sentence) for one in results.problems]
     shown = sorted(findings)[:MOST_FINDINGS]
     of = f" of {len(findings)}" if len(findings) > len(shown) else ""
-    output.line(f"Worst findings{of}:" if shown else "No findings.")
+    show.line(f"Worst findings{of}:" if shown else "No findings.")
     for *_, sentence in shown:
-        output.line(f"- {cut(sentence, LONGEST)}")
+        show.line(f"- {cut(sentence, LONGEST)}")
 
 
-def _heading(observed: Observed, judged: NodeVerdict, says: str) -> object:
-    line = output.plain(f"{observed.where or 'no partition'}, {observed.kind}: ")
+def _heading(observed: Observed, judged: NodeVerdict, says: str) -> Text:
+    line = show.plain(f"{observed.where or 'no partition'}, {observed.kind}: ")
     line.append(judged.told, f"bold {STATUS_COLOURS.get(judged.status, 'red')}")
     return line.append(f"; {says}.")
 
@@ -89,15 +91,11 @@ def _heading(observed: Observed, judged: NodeVerdict, says: str) -> object:
 def _table(rows: Sequence[Row]) -> None:
     """Write a row for each experiment that has a value, and a line of the others."""
     right = ("Best", "Worst", "Required")
-    shown = output.table("", "Experiment", "Metric", *right, "Reference", "", right=right)
-    for column, width in zip(shown.columns, WIDTHS, strict=True):
-        column.no_wrap, column.overflow, column.max_width = True, "ellipsis", width
+    shown = []
     for row in rows:
         if row.shown is None:
             continue
         word, colour = OUTCOMES.get(row.outcome, (row.outcome, ""))
-        outcome = output.plain(word)
-        outcome.stylize(colour)
         kind = KINDS.get(row.shown.kind, row.shown.kind)
         of = "" if row.reference is None else f"{short(row.reference)} {kind}"
         unit = "" if row.unit == "count" else row.unit
@@ -105,13 +103,13 @@ def _table(rows: Sequence[Row]) -> None:
         best = short(row.best.value) if row.best else ""
         worst = f"{short(row.worst.value)} {unit}" if row.worst else ""
         cells = (row.id, row.title, metric, best, worst)
-        shown.add_row(*map(output.plain, (*cells, row.limit, of)), outcome)
-    console = output.console()
-    if shown.row_count:
-        console.print(shown)
+        shown.append((*cells, row.limit, of, show.plain(word, colour)))
+    if shown:
+        columns = ("", "Experiment", "Metric", *right, "Reference", "")
+        show.table(columns, shown, right, WIDTHS, cut_cells=True)
     for outcome_of in dict.fromkeys(row.outcome for row in rows if row.shown is None):
         names = ", ".join(row.id for row in rows if row.shown is None and row.outcome == outcome_of)
-        output.line(f"{outcome_of.capitalize()}: {names} (fabricheck results coverage)")
+        show.line(f"{outcome_of.capitalize()}: {names} (fabricheck results coverage)")
 
 
 def _findings(

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson
-from fabricheck.core import nodelists
+from fabricheck.core import nodelists, show
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -80,7 +80,7 @@ def verdict(
     total = documents.whole(results.name, verdicts)
     written = documents.write(folder or documents.folder(results), verdicts, total)
     if as_json:
-        output.write_json(documents.as_json(total))
+        show.write_json(documents.as_json(total))
     else:
         _show(total, judging.began(results))
         typer.echo(f"Verdict: {written}")
@@ -93,22 +93,22 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.told}" for row in total.networks]
     for sentence in alike.software_first(total.nodes):
-        output.echo(sentence)
-    output.echo(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
+        show.echo(sentence)
+    show.echo(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
-        output.echo(f"Began {' to '.join(times)}")
+        show.echo(f"Began {' to '.join(times)}")
     passed = [row for row in every if row.status == "PASS"]
     folded = len(passed) > MOST_ROWS
     rows = [_cells(row) for row in every if not (folded and row.status == "PASS")]
     if rows:
         columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
-        output.print_table(columns, rows, ("Checks", "Time"))
+        show.table(columns, rows, ("Checks", "Time"))
     _show_reasons(every)
     _show_caveats(passed)
     for note in total.notes:
-        output.echo(f"Note: {note}")
+        show.echo(f"Note: {note}")
     _show_lists(total)
 
 
@@ -134,13 +134,11 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
-        output.echo(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
+        show.echo(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
         for reason in reasons[:MOST_REASONS]:
-            output.echo(
-                f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
-            )
+            show.echo(f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}")
         if len(reasons) > MOST_REASONS:
-            output.echo(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
+            show.echo(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 
 
 def _show_caveats(passed: Sequence[Row]) -> None:
@@ -150,7 +148,7 @@ def _show_caveats(passed: Sequence[Row]) -> None:
         for sentence in row.caveats:
             by_sentence.setdefault(sentence, []).append(titled(row.node))
     for sentence, nodes in by_sentence.items():
-        output.echo(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
+        show.echo(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
 
 
 def _show_lists(total: Verdict) -> None:
@@ -159,8 +157,8 @@ def _show_lists(total: Verdict) -> None:
             own = [row.node for row in labelled if (row.simulated is not None) == simulated]
             if own:
                 shown = f"{label}, simulated" if simulated else label
-                output.echo(f"{shown} ({len(own)}): {nodelists.folded(own)}")
+                show.echo(f"{shown} ({len(own)}): {nodelists.folded(own)}")
     for again in scheduler.to_run_again(total):
-        output.echo(f"Run again: {again}")
+        show.echo(f"Run again: {again}")
     for line in scheduler.drain_lines(total.nodes):
-        output.echo(line)
+        show.echo(line)

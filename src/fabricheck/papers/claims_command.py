@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson
 from fabricheck.cli.results import OnNodes, choose, entries_of, heading, say_problems
+from fabricheck.core import show
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -57,10 +58,9 @@ def claims_command(
     if as_json:
         problems = [problem for entry in entries for problem in entry.problems]
         rows = [_json(observed, one) for observed, claims in found for one in claims.verdicts]
-        output.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
+        show.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
     else:
-        console = output.console()
-        console.print(heading(results))
+        show.line(heading(results))
         for observed, claims in found:
             _show(observed, claims, show_all)
     code = say_problems(results, entries)
@@ -76,13 +76,13 @@ def _show_rules(as_json: bool) -> None:
             {**_claim(one), "rests_on": list(one.rests_on), "built_in": one.built_in}
             for one in CLAIMS
         ]
-        output.write_json({"claims": listed})
+        show.write_json({"claims": listed})
         return
     rows = [
         (one.id, _place(one), f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}.")
         for one in CLAIMS
     ]
-    output.print_table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
+    show.table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
 
 
 def _place(claim: Claim) -> str:
@@ -90,20 +90,19 @@ def _place(claim: Claim) -> str:
 
 
 def _show(observed: Observed, claims: Claims, show_all: bool) -> None:
-    console = output.console()
-    console.print(f"\n{_name(observed)}")
+    show.line(f"\n{_name(observed)}")
     rows = [
         (one.claim.id, _place(one.claim), _outcome(one), _why(one))
         for one in claims.verdicts
         if show_all or one.outcome != NOT_TESTABLE
     ]
     if rows:
-        output.print_table(COLUMNS, rows, widths=WIDTHS)
+        show.table(COLUMNS, rows, widths=WIDTHS)
     if not show_all:
         for reason, verdicts in claims.not_testable.items():
             ids = ", ".join(one.claim.id for one in verdicts)
-            console.print(output.plain(f"Not testable here, because {reason}: {ids}."))
-    console.print(output.plain(f"{_kind(observed).capitalize()}: {claims.says}."))
+            show.line(f"Not testable here, because {reason}: {ids}.")
+    show.line(f"{_kind(observed).capitalize()}: {claims.says}.")
 
 
 def _name(observed: Observed) -> str:

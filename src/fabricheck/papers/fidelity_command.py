@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson, write_json
+from fabricheck.cli.output import AsJson
+from fabricheck.core.show import write_json
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import load
 from fabricheck.papers.fidelity import compare, render

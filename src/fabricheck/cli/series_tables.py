@@ -7,9 +7,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from fabricheck.cli import output
-from fabricheck.core import amounts
+from fabricheck.core import amounts, show
 from fabricheck.results import table
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.series import is_too_noisy
@@ -31,17 +31,17 @@ MOST_COLUMNS = 10
 _NUMERIC = ("Size", "Block", "Median", "95 % interval", "n")
 
 
-def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
+def show_checks(heading: str, checks: Iterable[Check], show_all: bool) -> None:
     """Write the tables of all checks that have a document to standard output."""
-    output.line(heading)
+    show.line(heading)
     hidden = 0
     in_matrices = joined = False
     for check in checks:
         if check.document is None:
             continue
-        output.line()
+        show.line()
         for line in _about(check, check.document):
-            output.line(line)
+            show.line(line)
         every = table.series(check, None)
         for (experiment, unit, counted, movement), series in _by_unit(every).items():
             matrices, others = ([], series) if show_all else matrices_of(series)
@@ -50,31 +50,29 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
             in_matrices = in_matrices or bool(matrices)
             joined = joined or any(len(row) > 1 for row in rows)
-            output.line(
+            show.line(
                 f"{experiment}, {check.clock}, in {_UNITS[unit]}; bytes counted "
                 f"{counted}{f'; by {movement}' if movement else ''}"
             )
             for matrix in matrices:
                 _show_matrix(matrix)
             if chosen:
-                output.console().print(_table(rows, show_all))
+                _show_rows(rows, show_all)
             domains = [one for row in chosen for one in _domains(row) if one is not None]
             if domains:
-                output.line(
-                    f"N{domains[0]}: host memory that was proved to lie in that NUMA domain"
-                )
+                show.line(f"N{domains[0]}: host memory that was proved to lie in that NUMA domain")
     if joined:
-        output.line()
-        output.line("Devices share a row where their intervals have a value in common.")
+        show.line()
+        show.line("Devices share a row where their intervals have a value in common.")
     if in_matrices:
-        output.line()
-        output.line(
+        show.line()
+        show.line(
             "In a matrix: the medians at the largest size; ~ noisy, ! wrong data, ? not "
             "verified. Every series with its interval: --all."
         )
     if hidden:
-        output.line()
-        output.line(
+        show.line()
+        show.line(
             "Of each scan the largest size is shown, with its best block size or variant, and of "
             "both directions of one device their sum; "
             f"{hidden} more series: --all."
@@ -224,11 +222,11 @@ def _has(series: Series, value: float) -> bool:
     return low <= value <= high
 
 
-def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
-    """Return the table of rows of series; with all digits if `in_full`."""
+def _show_rows(rows: Sequence[Sequence[Series]], in_full: bool) -> None:
+    """Print the table of rows of series; with all digits if `in_full`."""
     varied = any(row[0].variant for row in rows)
     columns = ("Op", "Device", "Source -> destination", *_NUMERIC, "Data", *["Kernel"] * varied)
-    shown = output.table(*columns, right=_NUMERIC)
+    shown: list[Sequence[Any]] = []
     number = amounts.number if in_full else amounts.short
     for row in rows:
         series = row[0]
@@ -248,12 +246,11 @@ def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
             "-" if ends is None else " - ".join(map(number, ends)),
             str(min(one.n for one in row)),
         )
-        marks = output.plain(", ".join(_marks(series)))
+        marks = show.plain(", ".join(_marks(series)))
         marks.highlight_words(["WRONG", "not verified"], "bold red")
         marks.highlight_words(["noisy", "clocks differ"], "yellow")
-        kernel = [output.plain(series.variant)] if varied else []
-        shown.add_row(*map(output.plain, cells), marks, *kernel)
-    return shown
+        shown.append((*cells, marks, *([series.variant or ""] if varied else [])))
+    show.table(columns, shown, _NUMERIC)
 
 
 def _ends(series: Series, with_device: bool) -> tuple[str, str]:
@@ -453,7 +450,7 @@ def is_remarkable(series: Series) -> bool:
 
 def _show_matrix(matrix: Matrix) -> None:
     """Print a matrix with its worst pair."""
-    output.line(matrix.title)
+    show.line(matrix.title)
     rows = sorted({row for row, _ in matrix.cells})
     columns = sorted({column for _, column in matrix.cells})
     if not matrix.domains:
@@ -465,8 +462,8 @@ def _show_matrix(matrix: Matrix) -> None:
              *(_cell(matrix.cells.get((row, column))) for column in columns))
             for row in rows
         ]  # fmt: skip
-        output.print_table(("", *names), lines, names)
-    output.line(_summary(matrix))
+        show.table(("", *names), lines, names)
+    show.line(_summary(matrix))
 
 
 def _cell(series: Series | None) -> str:
