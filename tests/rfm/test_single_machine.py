@@ -129,9 +129,13 @@ def test_the_tools_are_those_of_the_spack_environment_of_the_programs(tmp_path, 
     assert {"osu", "rccl-tests"} <= set(found["features"])
 
 
-def test_the_draft_of_two_h100_is_a_model_whose_unknown_peak_bounds_nothing(tmp_path):
+@pytest.mark.parametrize("known", [True, False])
+def test_the_draft_of_two_h100_bounds_memory_by_a_data_sheet_or_not_at_all(tmp_path, known):
+    """A name that config/devices.yaml lacks is a device with an unknown peak, not an error."""
     file = tmp_path / "h100.yaml"
-    told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
+    text = (ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json").read_text()
+    told = tmp_path / "told.json"
+    told.write_text(text if known else text.replace("NVIDIA H100 80GB HBM3", "NVIDIA H999"))
     words = ("node", "draft", "h100", "--from", str(told), "--output", str(tmp_path))
     ended = CliRunner().invoke(app, words)
     assert ended.exit_code == 0 and "h100.yaml is a valid node model." in ended.stderr
@@ -140,9 +144,10 @@ def test_the_draft_of_two_h100_is_a_model_whose_unknown_peak_bounds_nothing(tmp_
     assert [one.name for one in model.link_classes] == ["switch18"]
     copy = factories.series(device=0, device_set=[0])
     copy |= {"source": factories.place("device", 0), "destination": factories.place("device", 0)}
-    assert bounds.node_bound(model, copy) is None
+    bound = bounds.node_bound(model, copy)
+    assert (bound and bound.value) == (3350 if known else None)
     shown = CliRunner().invoke(app, ["node", "show", str(file)]).stdout
-    assert "GiB its peak unknown" in " ".join(shown.split())
+    assert ("GiB its peak unknown" in " ".join(shown.split())) == (not known)
 
 
 def test_a_machine_with_one_gpu_has_no_checks_of_several(tmp_path):
@@ -154,3 +159,24 @@ def test_a_machine_with_one_gpu_has_no_checks_of_several(tmp_path):
     assert "one.yaml is a valid node model." in ended.stderr, ended.output
     features = clusters.node(str(tmp_path / "one.yaml"))["features"]
     assert features == ["devices", "peers", "managed_memory"]
+
+
+def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(suite, tmp_path):
+    """Link classes that no file has are no error; what every healthy node reaches is required."""
+    told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
+    text = tmp_path / "told.json"
+    text.write_text(told.read_text().replace('"links": 18', '"links": 4'))
+    words = ("node", "draft", "h100", "--from", str(text), "--output", str(tmp_path))
+    assert CliRunner().invoke(app, words).exit_code == 0
+    suite.variables |= {"FABRICHECK_NODE": str(tmp_path / "h100.yaml"), "FABRICHECK_MPI": "OFF"}
+    checks = ROOT / "reframe_checks"
+    ended = suite("--system=local:gpu", "--mode=node", "--dry-run", checks=checks)
+    assert ended.status == 0, ended
+    peak = 4 * 26.562
+    for said in (
+        f"read_switch4_worst: None GB/s (r:{peak:g}, l:-0.35, u:None)",
+        "copy_worst: None GB/s (r:3350.0, l:-0.2, u:None)",
+        "d2h_pinned_near_worst: None GB/s (r:63.015, l:-0.35, u:None)",
+    ):
+        assert said in ended
+    assert "engine_switch4_worst: None GB/s\n" in ended.text

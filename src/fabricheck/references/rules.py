@@ -59,8 +59,20 @@ class _Collectives(StrictModel):
     times: dict[str, _Factor]
 
 
+class _Floor(StrictModel):
+    least_percent: float = Field(gt=0, le=100)
+    lowest: str
+
+
+class _Floors(StrictModel):
+    memory: dict[str, _Floor]
+    direct_link: _Floor
+    host_link: _Floor
+
+
 class _File(StrictModel):
     alike: _Alike
+    floors: _Floors
     both_ways: _Least
     together: _Least
     collectives: _Collectives
@@ -135,6 +147,38 @@ def kind(
 def spreads() -> Mapping[str, float]:
     """Return by kind of transfer the standard deviation of healthy members, in percent."""
     return {kind: one.spread_percent for kind, one in _stated().alike.spreads.items()}
+
+
+def memory_floor(architecture: str, peak_gbs: float) -> Rule | None:
+    """Return what STREAM copy on a device's own memory reaches on every healthy node.
+
+    :param architecture: as the driver names it, such as gfx90a.
+    :param peak_gbs: of the memory.
+    :returns: None for an architecture of which no record exists.
+    """
+    stated = _stated().floors.memory.get(architecture)
+    return None if stated is None else _floor(stated, peak_gbs, "the memory's peak")
+
+
+def direct_link_floor(peak_gbs: float) -> Rule:
+    """Return what a kernel reaches one way over the direct links of a pair on every healthy node.
+
+    :param peak_gbs: of all links of the pair, one way.
+    """
+    return _floor(_stated().floors.direct_link, peak_gbs, "the links' peak")
+
+
+def host_link_floor(peak_gbs: float) -> Rule:
+    """Return what a copy of pinned memory near a device reaches one way on every healthy node.
+
+    :param peak_gbs: of the host link, one way.
+    """
+    return _floor(_stated().floors.host_link, peak_gbs, "the host link's peak")
+
+
+def _floor(stated: _Floor, peak_gbs: float, peak: str) -> Rule:
+    why = f"no healthy node on record is below {stated.least_percent:g} % of {peak}"
+    return Rule((peak_gbs, round(stated.least_percent / 100 - 1, 3), None, "GB/s"), why)
 
 
 def both_ways() -> Rule:

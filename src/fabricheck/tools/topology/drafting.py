@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -9,9 +10,13 @@ from typing import Any
 
 import yaml
 
+from fabricheck.core import yaml_files
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidFile, InvalidInputError
+from fabricheck.core.models import StrictModel, validated
 from fabricheck.node import format_cores, parse_cores
 from fabricheck.node.loading import OF_DRIVER, TO_FILL, from_content
+from fabricheck.node.model import SHARED_MEMORY
 from fabricheck.tools.topology.reported import Reported
 
 #: The most NVLinks of one device, up to Hopper: more to its peers require a switch.
@@ -29,6 +34,22 @@ _HEADER = """\
 """
 
 _UNKNOWN = {"value": None, "kind": "unknown", "note": "not told by the driver"}
+
+
+class DeviceSheet(StrictModel):
+    """What the data sheet of a device states: the peak of its memory in GB/s."""
+
+    memory_peak_gbs: float
+    source: str
+
+
+def device_sheets() -> Mapping[str, DeviceSheet]:
+    """Return the data sheets of config/devices.yaml by the driver's name of a device.
+
+    :raises InvalidFile: when the file has something else.
+    """
+    file = ROOT / "config" / "devices.yaml"
+    return validated(dict[str, DeviceSheet], yaml_files.read(file), file)
 
 
 def write_draft(report: Reported, name: str) -> tuple[str, str]:
@@ -113,12 +134,21 @@ def _add_description(
         "model": name,
         "architecture": first["architecture"].split(":")[0],
         "memory_bytes": {"value": first["memory_bytes"], **seen},
-        "memory_peak_gbs": {**_UNKNOWN},
+        "memory_peak_gbs": _memory_peak(content, name),
     }
     content["packages"] = _packages(content, name, len(told["devices"]))
     content["domains"]["memory_peak_gbs"] = {**_UNKNOWN}
     content["copy_engine"] = {"peak_gbs": {**_UNKNOWN}, "count": {**_UNKNOWN}}
-    content["host_link"] = _host_link(first)
+    content["host_link"] = _host_link(first, content["devices"]["memory_peak_gbs"])
+
+
+def _memory_peak(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the peak of a device's memory by its data sheet, and add that to the sources."""
+    stated = device_sheets().get(name)
+    if stated is None:
+        return {**_UNKNOWN}
+    content["sources"]["data-sheet"] = {"title": stated.source}
+    return {"value": stated.memory_peak_gbs, "kind": "published", "source": "data-sheet"}
 
 
 def _packages(content: Mapping[str, Any], name: str, count: int) -> dict[str, Any]:
@@ -133,21 +163,27 @@ def _packages(content: Mapping[str, Any], name: str, count: int) -> dict[str, An
     return {"kind": "assumed", "note": note, "devices": pairs if whole else TO_FILL}
 
 
-def _host_link(device: Mapping[str, Any]) -> dict[str, Any]:
+def _host_link(device: Mapping[str, Any], memory_peak: Mapping[str, Any]) -> dict[str, Any]:
     link, pcie = device["host_link"] or {"kind": None}, device["pcie"]
+    # A slot may have fewer lanes than the device.
+    width = pcie and min(pcie["width_max"] or 0, pcie["width_max_port"] or math.inf)
     kind = link["kind"]
     if kind == "xgmi" and link["gb_per_s"]:
         note = "by the driver, which prints a constant"
         peak = {"value": link["gb_per_s"], "kind": "assumed", "note": note}
         return {"type": "Infinity Fabric", "peak_gbs": peak}
-    if kind == "pcie" and pcie and pcie["width_max"] and pcie["gt_per_s_max"] in _PCIE_GT_PER_S:
-        rate, width = pcie["gt_per_s_max"], pcie["width_max"]
+    if kind == "pcie" and width and pcie["gt_per_s_max"] in _PCIE_GT_PER_S:
+        rate = pcie["gt_per_s_max"]
         value = round(rate * width * 128 / 130 / 8, 3)
         note = f"{rate:g} GT/s x {width} lanes x 128/130 / 8"
         return {
             "type": f"PCIe {rate:g} GT/s x{width}",
             "peak_gbs": {"value": value, "kind": "derived", "note": note},
         }
+    if kind == "package" and memory_peak["value"] is not None:
+        note = "there is no link: a copy between host and device is one within the package's memory"
+        peak = {"value": memory_peak["value"], "kind": "derived", "note": note}
+        return {"type": SHARED_MEMORY, "peak_gbs": peak}
     return {"type": TO_FILL if kind is None else kind, "peak_gbs": TO_FILL}
 
 

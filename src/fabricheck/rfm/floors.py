@@ -1,0 +1,48 @@
+"""The limits of metrics without a reference: what every healthy node reaches of its peaks."""
+
+from __future__ import annotations
+
+from fabricheck.node import NodeModel
+from fabricheck.references import rules
+from fabricheck.references.rules import Rule
+from fabricheck.rfm.metrics import Metric
+
+#: STREAM copy on a device's own memory, far beyond the caches.
+_MEMORY = {
+    "engine": "kernel",
+    "operation": "copy",
+    "role": "single",
+    "regime": "memory",
+    "source.memory": "device",
+    "destination.memory": "device",
+}
+
+#: A kernel that reads from a peer or writes to it, one way.
+_PEER = {"engine": "kernel", "role": "single", "bytes_counted": "once"}
+_PEER_ENDS = {"device", "peer"}
+
+#: A copy between a device and pinned memory, one way.
+_HOST = {"engine": "copy-engine", "role": "single", "experiment": "E2"}
+_HOST_ENDS = {"device", "host-pinned"}
+
+
+def floor(metric: Metric, node: NodeModel | None) -> Rule | None:
+    """Return the floor of a metric; None where none is known, or the node's peak is not.
+
+    :param node: the healthy node model.
+    """
+    if node is None or metric.reduce != "worst" or metric.unit != "GB/s":
+        return None
+    where = metric.where
+    ends = {where.get("source.memory"), where.get("destination.memory")}
+    if _MEMORY.items() <= where.items():
+        peak = node.device(0).memory_peak_gbs
+        return None if peak is None else rules.memory_floor(node.architecture, peak)
+    if _PEER.items() <= where.items() and ends == _PEER_ENDS:
+        pairs = [members for ((*members,),) in metric.among or ()]
+        if pairs and all(node.link_class(*pair).direct for pair in pairs):
+            return rules.direct_link_floor(min(node.peer_peak_gbs(*pair) for pair in pairs))
+    # Where host and device share their memory, a copy crosses no link.
+    if _HOST.items() <= where.items() and ends == _HOST_ENDS and not node.shares_memory:
+        return rules.host_link_floor(node.host_peak_gbs(0))
+    return None
