@@ -25,6 +25,7 @@ import yaml
 from fabricheck.core.amounts import about
 from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
+from fabricheck.results.table import columns
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -160,6 +161,19 @@ def allowed(one: dict[str, Any]) -> str:
     return f", accepted {' to '.join(filter(None, (lower, upper)))}"
 
 
+def columns_of(kinds: str) -> str:
+    """Return the table of the columns of an export.
+
+    :param kinds: of its rows: ``all``.
+    """
+    rows = [
+        (f"`{one.name}`", one.type, kinds if len(one.kinds) == 6 else ", ".join(one.kinds),
+         one.meaning)
+        for one in columns()
+    ]  # fmt: skip
+    return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
+
+
 def commands() -> str:
     """Return docs/commands.md: the help of each command, printed on 100 columns."""
     # Typer reads COLUMNS and NO_COLOR at its import: `commands_page` starts a process for this.
@@ -199,7 +213,7 @@ def commands() -> str:
 
 
 #: What makes the table of a line in a page, by the line's first words.
-TABLES = {"checks of": table_of, "published values:": published}
+TABLES = {"checks of": table_of, "published values:": published, "columns of rows:": columns_of}
 LINE = re.compile(rf"^<!-- ({'|'.join(TABLES)}) (.+) -->$", re.MULTILINE)
 
 

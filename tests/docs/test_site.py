@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.results.table import columns
 
 
 def build(folder, *options):
@@ -57,13 +58,26 @@ def written(tmp_path_factory):
 def test_pages_have_a_table_of_each_experiment_and_each_group_of_published_values(written):
     assert "<!-- checks of E1 -->" in (ROOT / "docs" / "measured.md").read_text()
     for page in written.rglob("*.md"):
-        assert not re.search("^<!-- (checks of|published values)", page.read_text(), re.M), page
+        assert not re.search(
+            "^<!-- (checks of|published values|columns of)", page.read_text(), re.M
+        ), page
     checks = (written / "measured.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (smoke|node|full|network) \|", checks, re.MULTILINE)
     assert {"stream_local", "p2p_engine", "osu_nodes"} <= {check for check, _ in rows}
     assert "| `stream_local` | smoke | " in checks and "`copy_{worst,median}`" in checks
     network = (written / "network.md").read_text()
     assert "| lumi-g | " in network and "`thesis-lumi-" in network
+
+
+def test_the_page_of_exports_has_every_column_as_it_is(written):
+    text = (written / "export.md").read_text()
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    of_rows = ("check", "metric", "series", "sample", "state", "node")
+    assert [line for line in table if len(line) == 4] == [
+        [f"`{one.name}`", one.type, "all" if one.kinds == of_rows else ", ".join(one.kinds),
+         one.meaning]
+        for one in columns()
+    ]  # fmt: skip
 
 
 def test_the_page_of_commands_has_the_help_of_each_and_the_exit_codes(written):

@@ -98,19 +98,6 @@ def test_parquet_tells_what_its_columns_are(files):
     assert said["mad"] == "number: median absolute deviation, in unit, not scaled"
 
 
-def test_the_documentation_has_every_column_as_it_is():
-    text = (ROOT / "docs" / "export.md").read_text()
-    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    documented = [line for line in table if len(line) == 4]
-    assert documented == [
-        [f"`{one.name}`", one.type, _kinds(one.kinds), one.meaning] for one in COLUMNS
-    ]
-
-
-def _kinds(kinds):
-    return {6: "all"}.get(len(kinds)) or ", ".join(kinds)
-
-
 @pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", " =1", "\t=1"])
 def test_no_text_is_a_formula_for_a_spreadsheet(results_folder, tmp_path, name):
     reason = f"{name}\nof two lines, with a comma"
@@ -154,7 +141,7 @@ def test_without_polars_parquet_is_refused_and_csv_is_not(monkeypatch, tmp_path)
 
 def test_who_reads_only_the_head_gets_no_error():
     entry = "from fabricheck.cli import app; app()"
-    command = f"set -o pipefail; {sys.executable} -c '{entry}' export {RECORDED} | head -n 1"
+    command = f"set -o pipefail; {sys.executable} -c '{entry}' results export {RECORDED} | head -n 1"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout.strip()) == (0, ",".join(NAMES))
     assert "Error" not in ended.stderr and "refused" not in ended.stderr

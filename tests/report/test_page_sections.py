@@ -144,13 +144,28 @@ def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
     assert any(one.startswith("Others kept 15.8 of 16 cores busy") for one in said)
     assert "host.governor: there is no cpufreq" in said
     text = found.text("main")
-    assert "others than the run kept 0.1 to 15.8 of 16 cores busy" in text
-    assert "frequency governor unknown" in text and "free memory 120.0 GiB at least" in text
-    assert (
-        "1" "1,310 to 1,980 of 1,980" "42 to 81" "141 to 699 of 700" "16 lanes, 32 GT/s, 0 replays"
-        "18 of 18" "0 to 3 corrected, 0 uncorrected" "none, ECC on"
-        "96.00.A5.00.1A, inforom G520.0282.02.02"
-    ) in text  # fmt: skip
+    assert "cores kept busy by others than this run: 0.1 to 15.8;" in text
+    assert "cores of the host that are online: 16;" in text
+    assert "free memory of the host: 120 GiB" in text and "governor of the" not in text
+    for row in (
+        "the clock of its compute units, in MHz" "1,980" "1,310 to 1,980",
+        "the highest clock of its compute units, in MHz" "1,980" "1,980",
+        "its highest temperature, in deg C" "42" "42 to 81",
+        "its power, in W" "141" "141 to 699",
+        "its power cap, in W" "700" "700",
+        "lanes of its link to the host" "16" "16",
+        "transfers per second of a lane, in 1e9" "32" "32",
+        "a counter of the PCIe packets sent again" "0" "0",
+        "its links to other devices" "18" "18",
+        "how many of these links are up" "18" "18",
+        "a counter of its corrected memory errors" "0" "0 to 3",
+        "a counter of its uncorrected memory errors" "0" "0",
+        "whether its memory corrects errors" "yes" "yes",
+        "the version of its VBIOS" "96.00.A5.00.1A" "96.00.A5.00.1A",
+        "versions of its firmware: name version, ..."
+        "inforom G520.0282.02.02" "inforom G520.0282.02.02",
+    ):  # fmt: skip
+        assert row in text
 
 
 def test_the_page_of_documents_without_a_state_does_not_speak_of_it(results_folder, one_figure):

@@ -15,7 +15,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.rules import FAILED
-from fabricheck.report import environment, rests_on, states
+from fabricheck.report import environment, rests_on
 from fabricheck.report.contents import Contents
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 from fabricheck.results import archive, attached
@@ -73,7 +73,6 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         kept=kept,
         attached={os.path.relpath(one, at): one for one in attached.files(found.results)},
         devices=environment.devices,
-        state_columns=states.COLUMNS,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=rests_on.sources,
         documents=documents(),

@@ -705,9 +705,10 @@ class HostState(TypedDict):
     """The host at one time."""
 
     load_1min: Annotated[
-        NonNegativeFloat | None, "the mean number of runnable processes in the last minute"
+        NonNegativeFloat | None,
+        "the load of the host in the last minute",
     ]
-    cores: Annotated[PositiveInt | None, "cores that are online"]
+    cores: Annotated[PositiveInt | None, "cores of the host that are online"]
     others: Annotated[
         HostUse | None,
         "what the host did besides this run, in some seconds: since the snapshot before "
@@ -716,9 +717,9 @@ class HostState(TypedDict):
     governor: Annotated[
         Text | None, "the frequency governor of the cores that the run may use; several with commas"
     ]
-    huge_pages_reserved: NonNegativeInt | None
-    huge_pages_free: NonNegativeInt | None
-    huge_page_bytes: PositiveInt | None
+    huge_pages_reserved: Annotated[NonNegativeInt | None, "huge pages that the host reserves"]
+    huge_pages_free: Annotated[NonNegativeInt | None, "huge pages of the host that are free"]
+    huge_page_bytes: Annotated[PositiveInt | None, "the size of a huge page"]
     free_bytes: Annotated[dict[str, NonNegativeInt] | None, "free memory by NUMA domain"]
     memory_errors: NotRequired[
         Annotated[
@@ -733,23 +734,23 @@ class HostState(TypedDict):
 class MemoryErrors(TypedDict):
     """Memory errors of a device since its driver was loaded."""
 
-    corrected: NonNegativeInt | None
-    uncorrected: NonNegativeInt | None
+    corrected: Annotated[NonNegativeInt | None, "a counter of its corrected memory errors"]
+    uncorrected: Annotated[NonNegativeInt | None, "a counter of its uncorrected memory errors"]
 
 
 class Pcie(TypedDict):
     """The PCIe link between a device and the host, and what each end allows."""
 
-    width: NonNegativeInt | None
-    width_max: Annotated[NonNegativeInt | None, "of the device's end"]
+    width: Annotated[NonNegativeInt | None, "lanes of its link to the host"]
+    width_max: Annotated[NonNegativeInt | None, "the most lanes that this link can have"]
     width_max_port: NotRequired[
-        Annotated[NonNegativeInt | None, "of the other end, the port above the device"]
+        Annotated[NonNegativeInt | None, "the most lanes of the port above the device"]
     ]
-    gt_per_s: Annotated[NonNegativeFloat | None, "transfers a second of a lane, in 1e9"]
-    gt_per_s_max: NonNegativeFloat | None
-    replays: Annotated[
-        NonNegativeInt | None, "packets that were sent again, as the driver counts them"
+    gt_per_s: Annotated[NonNegativeFloat | None, "transfers per second of a lane, in 1e9"]
+    gt_per_s_max: Annotated[
+        NonNegativeFloat | None, "the highest rate of a lane, in 1e9 transfers per second"
     ]
+    replays: Annotated[NonNegativeInt | None, "a counter of the PCIe packets sent again"]
 
 
 class Links(TypedDict):
@@ -781,30 +782,34 @@ class DeviceState(TypedDict):
     """A device at one time; null where no source tells the value."""
 
     index: Annotated[NonNegativeInt, "as in devices"]
-    clock_mhz: Annotated[NonNegativeFloat | None, "the clock of the compute units"]
-    clock_max_mhz: Annotated[NonNegativeFloat | None, "the highest that the device can have"]
-    memory_clock_mhz: NonNegativeFloat | None
-    memory_clock_max_mhz: NonNegativeFloat | None
-    temperature_c: Annotated[float | None, "where the device is hottest, as far as it is told"]
-    memory_temperature_c: float | None
-    power_w: NonNegativeFloat | None
-    power_cap_w: PositiveFloat | None
-    power_cap_default_w: PositiveFloat | None
-    busy_percent: NonNegativeFloat | None
+    clock_mhz: Annotated[NonNegativeFloat | None, "the clock of its compute units, in MHz"]
+    clock_max_mhz: Annotated[
+        NonNegativeFloat | None, "the highest clock of its compute units, in MHz"
+    ]
+    memory_clock_mhz: Annotated[NonNegativeFloat | None, "the clock of its memory, in MHz"]
+    memory_clock_max_mhz: Annotated[
+        NonNegativeFloat | None, "the highest clock of its memory, in MHz"
+    ]
+    temperature_c: Annotated[float | None, "its highest temperature, in deg C"]
+    memory_temperature_c: Annotated[float | None, "the temperature of its memory, in deg C"]
+    power_w: Annotated[NonNegativeFloat | None, "its power, in W"]
+    power_cap_w: Annotated[PositiveFloat | None, "its power cap, in W"]
+    power_cap_default_w: Annotated[PositiveFloat | None, "its power cap as delivered, in W"]
+    busy_percent: Annotated[NonNegativeFloat | None, "its utilization, in per cent"]
     throttle: list[Throttle] | None
     throttled_s: dict[Throttle, float | None] | None
-    energy_j: Annotated[NonNegativeFloat | None, "a counter of the driver"]
+    energy_j: Annotated[NonNegativeFloat | None, "a counter of its energy, in J"]
     memory_errors: Annotated[
         MemoryErrors | None, "errors of the device's memory since the driver was loaded"
     ]
     pcie: Pcie | None
     links: Annotated[Links | None, "the links to other devices: NVLink, or xGMI"]
-    vbios: Text | None
+    vbios: Annotated[Text | None, "the version of its VBIOS"]
     firmware: Annotated[dict[str, str] | None, "versions by name"]
     compute_partition: Annotated[
         Text | None, "AMD's mode (SPX); of NVIDIA whether MIG is on (MIG) or off (none)"
     ]
-    memory_partition: Text | None
+    memory_partition: Annotated[Text | None, "its memory partition: NPS1, ..."]
     ecc: Annotated[bool | None, "whether its memory corrects errors"]
     processes: Annotated[
         list[DeviceProcess] | None, "processes that use the device and are not of this run"

@@ -26,6 +26,7 @@ from fabricheck.results.model import (
     DeviceProcess,
     DeviceState,
     HostState,
+    MemoryErrors,
     Pcie,
     Place,
     ResultDocument,
@@ -297,78 +298,13 @@ class Series:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class State:
-    """One device, or the host, before or after the program of a check; null where not reported.
+    """One device, or the host, before or after the program of a check, as values by column.
 
-    ``of_device`` or ``of_host`` is its source.
+    Columns are the members of their types in a document, and what sums up others.
     """
 
     of: Check
-    of_device: DeviceState | None = None
-    of_host: HostState | None = None
-
-    moment: Annotated[str, "before or after the program's body"]
-    taken_at: Annotated[datetime | None, "when that was, in UTC"] = None
-    taken_s: Annotated[float, "time to read host and all devices, in s"]
-    device: Annotated[int | None, "the executing device, or the one whose state it is"] = None
-    device_name: Annotated[str | None, "its name"] = None
-    device_arch: Annotated[str | None, "its architecture: gfx90a, sm_90"] = None
-    pci_address: Annotated[str | None, "its PCI address"] = None
-    unique_id: Annotated[str | None, "its unique id"] = None
-    clock_mhz: Annotated[float | None, "the clock of its compute units, in MHz"] = None
-    clock_max_mhz: Annotated[float | None, "the highest clock of its compute units, in MHz"] = None
-    memory_clock_mhz: Annotated[float | None, "the clock of its memory, in MHz"] = None
-    memory_clock_max_mhz: Annotated[float | None, "the highest clock of its memory, in MHz"] = None
-    temperature_c: Annotated[float | None, "its highest temperature, in deg C"] = None
-    memory_temperature_c: Annotated[float | None, "the temperature of its memory, in deg C"] = None
-    power_w: Annotated[float | None, "its power, in W"] = None
-    power_cap_w: Annotated[float | None, "its power cap, in W"] = None
-    power_cap_default_w: Annotated[float | None, "its power cap as delivered, in W"] = None
-    busy_percent: Annotated[float | None, "its utilization, in per cent"] = None
-    throttle: Annotated[str | None, "why it runs below its clock: power, ..., or none"] = None
-    throttled_power_s: Annotated[
-        float | None, "a counter of the time below its clock due to the power cap, in s"
-    ] = None
-    throttled_thermal_s: Annotated[float | None, "the same due to temperature"] = None
-    throttled_hardware_s: Annotated[float | None, "the same due to a limit of the board"] = None
-    energy_j: Annotated[float | None, "a counter of its energy, in J"] = None
-    memory_errors_corrected: Annotated[int | None, "a counter of its corrected memory errors"] = (
-        None
-    )
-    memory_errors_uncorrected: Annotated[
-        int | None, "a counter of its uncorrected memory errors"
-    ] = None
-    pcie_width: Annotated[int | None, "lanes of its link to the host"] = None
-    pcie_width_max: Annotated[int | None, "the most lanes that this link can have"] = None
-    pcie_width_max_port: Annotated[int | None, "the same of the port above the device"] = None
-    pcie_gt_per_s: Annotated[float | None, "transfers per second of a lane, in 1e9"] = None
-    pcie_gt_per_s_max: Annotated[
-        float | None, "the highest rate of a lane, in 1e9 transfers per second"
-    ] = None
-    pcie_replays: Annotated[int | None, "a counter of the PCIe packets sent again"] = None
-    links: Annotated[int | None, "its links to other devices"] = None
-    links_up: Annotated[int | None, "how many of these links are up"] = None
-    link_errors: Annotated[int | None, "a counter of the errors of these links"] = None
-    vbios: Annotated[str | None, "the version of its VBIOS"] = None
-    firmware: Annotated[str | None, "versions of its firmware: name version, ..."] = None
-    compute_partition: Annotated[
-        str | None, "its compute partition: SPX, ...; of NVIDIA MIG or none"
-    ] = None
-    memory_partition: Annotated[str | None, "its memory partition: NPS1, ..."] = None
-    ecc: Annotated[bool | None, "whether its memory corrects errors"] = None
-    processes: Annotated[
-        str | None, "other processes that use it, for the host the busiest: pid user command, ..."
-    ] = None
-    cores: Annotated[int | None, "cores of the host that are online"] = None
-    load_1min: Annotated[float | None, "the load of the host in the last minute"] = None
-    others_s: Annotated[float | None, "the interval of busy_cores and stolen_cores, in s"] = None
-    busy_cores: Annotated[float | None, "cores kept busy by others than this run"] = None
-    stolen_cores: Annotated[float | None, "cores whose time the hypervisor took"] = None
-    governor: Annotated[str | None, "the frequency governor of the host's cores"] = None
-    huge_pages_reserved: Annotated[int | None, "huge pages that the host reserves"] = None
-    huge_pages_free: Annotated[int | None, "huge pages of the host that are free"] = None
-    huge_page_bytes: Annotated[int | None, "the size of a huge page"] = None
-    free_bytes: Annotated[int | None, "free memory of the host"] = None
-    free_bytes_least: Annotated[int | None, "free memory of the NUMA domain with the least"] = None
+    values: Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -579,78 +515,34 @@ def states(row: Check) -> Iterator[State]:
     for when, snapshot in (("before", state["before"]), ("after", state["after"])):
         if snapshot is None:
             continue
-        seconds = float(snapshot["seconds"])
-        taken: dict[str, Any] = {"taken_at": moment(snapshot["at"]), "taken_s": seconds}
-        yield State(of=row, moment=when, **taken, **_numbers(_of_host(snapshot["host"])))
+        taken = {
+            "moment": when,
+            "taken_at": moment(snapshot["at"]),
+            "taken_s": float(snapshot["seconds"]),
+        }
+        yield State(of=row, values=taken | _members(snapshot["host"], HostState, _OF_HOST))
         for one in snapshot["devices"]:
             own = devices[one["index"]]
-            yield State(
-                of=row,
-                moment=when,
-                **taken,
-                device_name=own["name"],
-                device_arch=own["arch"],
-                pci_address=own["pci_address"],
-                unique_id=own["unique_id"],
-                **_numbers(_of_device(one)),
-            )
+            named = {
+                "device": one["index"],
+                "device_name": own["name"],
+                "device_arch": own["arch"],
+                "pci_address": own["pci_address"],
+                "unique_id": own["unique_id"],
+            }
+            members = _members(one, DeviceState, _OF_DEVICE)
+            yield State(of=row, values=taken | named | members)
 
 
-#: Items of a device, and of the host, that are columns as they are.
-_OF_DEVICE = (
-    "clock_mhz", "clock_max_mhz", "memory_clock_mhz", "memory_clock_max_mhz", "temperature_c",
-    "memory_temperature_c", "power_w", "power_cap_w", "power_cap_default_w", "busy_percent",
-    "energy_j", "vbios", "compute_partition", "memory_partition", "ecc",
-)  # fmt: skip
-_OF_HOST = (
-    "cores", "load_1min", "governor", "huge_pages_reserved", "huge_pages_free", "huge_page_bytes"
-)  # fmt: skip
-
-
-def _of_device(one: DeviceState) -> dict[str, Any]:
-    items: Mapping[str, Any] = one
-    pcie: Mapping[str, Any] = one["pcie"] or {}
-    throttled: Mapping[Any, float | None] = one["throttled_s"] or {}
-    errors: Mapping[str, Any] = one["memory_errors"] or {}
-    links, firmware, throttle = one["links"], one["firmware"], one["throttle"]
-    link_errors = links["errors"] if links is not None else None
-    return {
-        "of_device": one,
-        "device": one["index"],
-        **{name: items[name] for name in _OF_DEVICE},
-        "throttle": None if throttle is None else " ".join(throttle) or "none",
-        **{f"throttled_{word}_s": throttled.get(word) for word in ("power", "thermal", "hardware")},
-        **{f"memory_errors_{word}": errors.get(word) for word in ("corrected", "uncorrected")},
-        **{f"pcie_{name}": pcie.get(name) for name in Pcie.__annotations__},
-        "links": None if links is None else links["number"],
-        "links_up": None if links is None else links["number"] - len(links["down"]),
-        "link_errors": None if link_errors is None else sum(link_errors.values()),
-        "firmware": None if firmware is None else ", ".join(
-            f"{name} {version}" for name, version in sorted(firmware.items())
-        ),
-        "processes": _processes(one["processes"]),
-    }  # fmt: skip
-
-
-def _of_host(host: HostState) -> dict[str, Any]:
-    items: Mapping[str, Any] = host
-    others, free = host["others"], host["free_bytes"] or {}
-    found: dict[str, Any] = {"of_host": host, **{name: items[name] for name in _OF_HOST}}
-    found["free_bytes"] = sum(free.values()) if free else None
-    found["free_bytes_least"] = min(free.values(), default=None)
-    if others is not None:
-        found |= {"others_s": others["seconds"], "processes": _processes(others["processes"])}
-        found |= {name: others[name] for name in ("busy_cores", "stolen_cores")}
+def _members(
+    state: Mapping[str, Any], kind: Any, sums: Mapping[str, tuple[Type, str, Callable[[Any], Any]]]
+) -> dict[str, Any]:
+    """Return the values of a device, or of the host, by column; numbers are floats."""
+    found = {name: value(state) for name, (_, _, value) in sums.items()}
+    for name, (record, member, type_, _) in _columns_of(kind).items():
+        value = (state.get(record) or {}).get(member) if record else state.get(member)
+        found[name] = _float(value) if type_ == "number" else value
     return found
-
-
-def _numbers(items: Mapping[str, Any]) -> dict[str, Any]:
-    """Return items of a state, with numbers as floats, as the column has them."""
-    kinds = _own_columns("state")
-    return {
-        name: _float(value) if kinds.get(name, ("",))[0] == "number" else value
-        for name, value in items.items()
-    }
 
 
 def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | None:
@@ -658,6 +550,95 @@ def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | Non
         return None
     each = (f"{one['pid']} {one['user'] or '?'} {one['command'] or '?'}" for one in found)
     return ", ".join(each) or "none"
+
+
+#: Columns that sum up members of a device, and of the host: type, meaning, and the value.
+_OF_DEVICE: Mapping[str, tuple[Type, str, Callable[[DeviceState], Any]]] = {
+    "throttle": (
+        "text",
+        "why it runs below its clock: power, ..., or none",
+        lambda one: None if one["throttle"] is None else " ".join(one["throttle"]) or "none",
+    ),
+    "throttled_power_s": (
+        "number",
+        "a counter of the time below its clock due to the power cap, in s",
+        lambda one: _float((one["throttled_s"] or {}).get("power")),
+    ),
+    "throttled_thermal_s": (
+        "number",
+        "a counter of the time below its clock due to temperature, in s",
+        lambda one: _float((one["throttled_s"] or {}).get("thermal")),
+    ),
+    "throttled_hardware_s": (
+        "number",
+        "a counter of the time below its clock due to a limit of the board, in s",
+        lambda one: _float((one["throttled_s"] or {}).get("hardware")),
+    ),
+    "links": (
+        "integer",
+        "its links to other devices",
+        lambda one: one["links"] and one["links"]["number"],
+    ),
+    "links_up": (
+        "integer",
+        "how many of these links are up",
+        lambda one: one["links"] and one["links"]["number"] - len(one["links"]["down"]),
+    ),
+    "link_errors": (
+        "integer",
+        "a counter of the errors of these links",
+        lambda one: (
+            None
+            if one["links"] is None or one["links"]["errors"] is None
+            else sum(one["links"]["errors"].values())
+        ),
+    ),
+    "firmware": (
+        "text",
+        "versions of its firmware: name version, ...",
+        lambda one: (
+            one["firmware"]
+            and ", ".join(f"{name} {version}" for name, version in sorted(one["firmware"].items()))
+        ),
+    ),
+    "processes": (
+        "text",
+        "other processes that use it, for the host the busiest: pid user command, ...",
+        lambda one: _processes(one["processes"]),
+    ),
+}
+_OF_HOST: Mapping[str, tuple[Type, str, Callable[[HostState], Any]]] = {
+    "processes": (
+        "text",
+        "as of a device",
+        lambda host: _processes(host["others"] and host["others"]["processes"]),
+    ),
+    "others_s": (
+        "number",
+        "the interval of busy_cores and stolen_cores, in s",
+        lambda host: _float(host["others"] and host["others"]["seconds"]),
+    ),
+    "busy_cores": (
+        "number",
+        "cores kept busy by others than this run",
+        lambda host: _float(host["others"] and host["others"]["busy_cores"]),
+    ),
+    "stolen_cores": (
+        "number",
+        "cores whose time the hypervisor took",
+        lambda host: _float(host["others"] and host["others"]["stolen_cores"]),
+    ),
+    "free_bytes": (
+        "integer",
+        "free memory of the host",
+        lambda host: sum(host["free_bytes"].values()) if host["free_bytes"] else None,
+    ),
+    "free_bytes_least": (
+        "integer",
+        "free memory of the NUMA domain with the least",
+        lambda host: min((host["free_bytes"] or {}).values(), default=None),
+    ),
+}
 
 
 def nodes(
@@ -749,9 +730,12 @@ KINDS: Mapping[str, type[Any]] = {
 #: Those that have the columns of their check.
 _OF_A_CHECK = (Metric, Series, State)
 
-_TYPES: Sequence[tuple[Any, Type]] = (
-    (bool, "boolean"), (int, "integer"), (float, "number"), (datetime, "time")
-)  # fmt: skip
+_TYPES: Mapping[Any, Type] = {
+    bool: "boolean", int: "integer", float: "number", datetime: "time", str: "text"
+}  # fmt: skip
+
+#: What a hint may have around the type of a value.
+_OPTIONAL = (typing.NotRequired, typing.Union, types.UnionType)
 
 
 #: Columns of a check that the rows of its metrics, series and states do not have.
@@ -788,19 +772,53 @@ def columns() -> tuple[Column, ...]:
 @functools.cache
 def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
     """Return type and description of the columns of a kind of rows itself."""
-    row = KINDS[kind]
-    hints = typing.get_type_hints(row, include_extras=True)
-    found: dict[str, tuple[Type, str]] = {}
-    for one in dataclasses.fields(row):
-        if typing.get_origin(hints[one.name]) is Annotated:
-            of, meaning = typing.get_args(hints[one.name])
-            found[one.name] = (_type_of(of), meaning)
+    if kind == "state":
+        of_series = _own_columns("series")
+        named = ("device", "device_name", "device_arch", "pci_address", "unique_id")
+        sums = {**_OF_DEVICE, **_OF_HOST, "processes": _OF_DEVICE["processes"]}
+        return {
+            "moment": ("text", "before or after the program's body"),
+            "taken_at": ("time", "when that was, in UTC"),
+            "taken_s": ("number", "time to read host and all devices, in s"),
+            **{name: of_series[name] for name in named},
+            **{name: (type_, meaning)
+               for of in (DeviceState, HostState)
+               for name, (_, _, type_, meaning) in _columns_of(of).items()},
+            **{name: (type_, meaning) for name, (type_, meaning, _) in sums.items()},
+        }  # fmt: skip
+    hints = typing.get_type_hints(KINDS[kind], include_extras=True)
+    described = {one.name: _described(hints[one.name]) for one in dataclasses.fields(KINDS[kind])}
+    return {
+        name: (_TYPES.get(of, "text"), meaning)
+        for name, (of, meaning) in described.items()
+        if meaning
+    }
+
+
+@functools.cache
+def _columns_of(kind: Any, record: str = "") -> Mapping[str, tuple[str, str, Type, str]]:
+    """Return the columns of a type: its numbers and texts, and those of the records in it.
+
+    By column the record, the member, its type and its meaning; a member without one is no column.
+    """
+    found: dict[str, tuple[str, str, Type, str]] = {}
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        of, meaning = _described(hint)
+        if of in (MemoryErrors, Pcie):
+            found |= _columns_of(of, name)
+        elif of in _TYPES and meaning and name != "index":
+            found[f"{record}_{name}" if record else name] = (record, name, _TYPES[of], meaning)
     return found
 
 
-def _type_of(hint: Any) -> Type:
-    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    return next((word for kind, word in _TYPES if kind in kinds), "text")
+def _described(hint: Any) -> tuple[Any, str]:
+    """Return the type that a hint has beside null, and its description; empty without one."""
+    meaning = ""
+    while typing.get_origin(hint) in (*_OPTIONAL, Annotated):
+        inside = typing.get_args(hint)
+        meaning = meaning or next((one for one in inside if isinstance(one, str)), "")
+        hint = next(one for one in inside if one is not type(None))
+    return hint, meaning
 
 
 @functools.cache
@@ -814,4 +832,6 @@ def values(row: Row) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": kind}
     if isinstance(row, _OF_A_CHECK):
         found |= {name: getattr(row.of, name) for name in _of_check()}
+    if isinstance(row, State):
+        return found | {name: row.values.get(name) for name in _own_columns(kind)}
     return found | {name: getattr(row, name) for name in _own_columns(kind)}
