@@ -1,4 +1,5 @@
-# make run     set up, build, measure this machine, write the report of what was measured; SET=full
+# make run     set up, build, measure this machine, its GPUs if it has some, and show the results;
+#              SET=full, SYSTEM=local:sim-mi250x
 # make report  write it again, of the latest session
 # make check   lint, and the tests of what differs from main: a minute
 # make test    set up, build, lint and test: eight minutes
@@ -20,6 +21,8 @@ SHELL := /bin/bash
 BUILDS := host sim
 # What make run measures: smoke, node or full.
 SET := node
+# Where, as ReFrame's --system; empty for the GPUs, or else the memory and a simulated node.
+SYSTEM :=
 # What a build adds to the configuration, and what it builds.
 CMAKE_OPTIONS :=
 TARGET := all
@@ -34,19 +37,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run report check test test-all times build programs setup setup-test coverage faults mutants fuzz docs snapshots lint format test-programs sanitized compile-checks clean
 
-# What ReFrame writes goes to a log; the terminal has a line for each check, and then one screen.
 run:
-	@$(MAKE) --no-print-directory build TARGET=local_programs
-	@source ./env.sh; status=0; \
-	mkdir -p "$$FABRICHECK_RESULTS/logs"; \
-	log=$$FABRICHECK_RESULTS/logs/run-$$(date +%Y%m%dT%H%M%S)-$$$$.log; \
-	echo "run: measuring, set $(SET)"; \
-	reframe --nocolor --mode=$(SET) -r 2>&1 | tee "$$log" | python ci/progress.py || status=$$?; \
-	echo "run: writing the report"; \
-	report=$$(fabricheck report) || status=$$(( status ? status : $$? )); \
-	echo; fabricheck summary || status=$$(( status ? status : $$? )); \
-	echo; echo "$$report"; echo "Log: $$log"; \
-	exit $$status
+	@ci/run.sh "$(SET)" "$(SYSTEM)"
 
 report:
 	@source ./env.sh; fabricheck report

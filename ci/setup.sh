@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Installs the requirements of fabricheck: setup.sh [packages | build | test]
+# Installs the requirements of fabricheck: setup.sh [packages | build | test | gpu | needs]
 #   Debian packages   installed if run as root on Debian or Ubuntu, else listed
 #   Python packages   the locked ones, in .venv; for test also those of the site of docs/
 #   env.sh            to be sourced: afterwards `reframe -c reframe_checks -r` works
 #   MPICH             for build and test: in .venv/mpich, last on the PATH of env.sh, so that it never
 #                     hides the MPI of a site
-# Of packages only the first, and all that a compiler needs. Skips steps that are already done. PYTHON chooses the interpreter (3.11 or newer).
+# Of packages only the first, and all that a compiler needs. For gpu no SimGrid and no MPICH. Of needs
+# only the line that installs what a compiler needs on this distribution. Skips steps that are already done. PYTHON chooses the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 kind=${1:-run}
 case $kind in
-  run | packages | build | test) ;;
-  *) echo "setup: '$kind' is not packages, build or test" >&2 && exit 2 ;;
+  run | packages | build | test | gpu | needs) ;;
+  *) echo "setup: '$kind' is not packages, build, test, gpu or needs" >&2 && exit 2 ;;
 esac
 
 fail() {
@@ -25,6 +26,7 @@ case $root in
 esac
 
 lists=(ci/debian-build.txt)
+[ "$kind" = gpu ] || [ "$kind" = needs ] || lists+=(ci/debian-sim.txt)
 lock=requirements.lock
 docs=
 if [ "$kind" = test ]; then
@@ -32,6 +34,22 @@ if [ "$kind" = test ]; then
   lock=requirements-test.lock
   docs=requirements-docs.lock
 fi
+
+# needs: the line that installs what a compiler needs, by the distribution's own names.
+needs() {
+  if command -v apt-get > /dev/null; then
+    echo "apt-get install $(tr '\n' ' ' < ci/debian-build.txt)"
+  elif command -v zypper > /dev/null; then
+    echo "zypper install cmake gcc-c++ cli11-devel hwloc-devel make ninja nlohmann_json-devel pkgconf python311"
+  elif command -v dnf > /dev/null; then
+    echo "dnf install cmake gcc-c++ cli11-devel hwloc-devel make ninja-build json-devel pkgconf python3.11" \
+      "(cli11-devel and json-devel are in EPEL)"
+  else
+    echo "your package manager: CMake 3.21 or newer, a C++17 compiler, CLI11, hwloc, make, Ninja," \
+      "nlohmann_json, pkg-config, Python 3.11 or newer"
+  fi
+}
+[ "$kind" != needs ] || { needs && exit; }
 
 # get ARGUMENT...: apt-get, which waits for another package manager on this machine, at most 15 min.
 get() {
@@ -60,8 +78,9 @@ if command -v dpkg-query > /dev/null; then
   fi
 else
   # Elsewhere CMake says what it does not find; only what setup itself needs is asked for here.
-  command -v cmake > /dev/null || fail "cmake is missing (3.21 or newer), and for the build: \
-a C++17 compiler, CLI11, nlohmann_json, hwloc, pkg-config"
+  for tool in cmake ninja; do
+    command -v $tool > /dev/null || fail "$tool is missing; run as root: $(needs)"
+  done
 fi
 
 [ "$kind" != packages ] || exit 0
@@ -97,7 +116,7 @@ fi
 
 stamp=.venv/mpich/fabricheck.stamp
 wanted=$(sha256sum < requirements-mpi.lock)
-if [ "$kind" != run ] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
+if [[ $kind =~ ^(build|test)$ ]] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
   echo "setup: installing MPICH into .venv/mpich"
   rm -rf .venv/mpich
   install --require-hashes --no-deps --ignore-installed --no-warn-script-location \

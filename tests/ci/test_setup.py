@@ -50,8 +50,9 @@ HELD = "Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (una
 def checkout(tmp_path):
     root = tmp_path / "checkout"
     (root / "ci").mkdir(parents=True)
-    for name in ["ci/setup.sh", "ci/debian-build.txt", "ci/debian-test.txt", "pyproject.toml"]:
-        shutil.copy(ROOT / name, root / name)
+    shutil.copy(ROOT / "pyproject.toml", root)
+    for file in (ROOT / "ci/setup.sh", *(ROOT / "ci").glob("debian-*.txt")):
+        shutil.copy(file, root / "ci")
     for lock in ROOT.glob("requirements*.lock"):
         shutil.copy(lock, root)
     return root
@@ -213,4 +214,17 @@ def test_apt_that_fails_otherwise_or_waits_for_ever_is_one_sentence(setup, busy,
 
 def test_another_kind_is_refused(setup):
     ended = setup("tset")
-    assert (ended.returncode, ended.stderr) == (2, "setup: 'tset' is not packages, build or test\n")
+    said = "setup: 'tset' is not packages, build, test, gpu or needs\n"
+    assert (ended.returncode, ended.stderr) == (2, said)
+
+
+def test_for_gpus_no_simgrid_and_no_mpich_is_installed(setup, checkout):
+    """An unprivileged user of a machine with GPUs needs neither."""
+    assert setup("gpu", busy=0).returncode == 0
+    assert not (checkout / ".venv" / "mpich" / "bin").exists()
+    installed = [call for call in setup("gpu", busy=0).calls if " install " in call]
+    assert "libhwloc-dev" in installed[0] and "simgrid" not in installed[0]
+    assert "libsimgrid-dev" in next(
+        call for call in setup("run", busy=0).calls if " install " in call
+    )
+    assert setup("needs").stdout.startswith("apt-get install cmake ")

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# From a checkout to the results on the screen: run.sh SET [SYSTEM]
+#   SET     smoke, node or full
+#   SYSTEM  what to measure, as ReFrame's --system; by default local:gpu on a machine with GPUs and a
+#           compiler for them, else what ReFrame finds by the host's name: a site, or the memory of any
+#           machine and a simulated node
+# After `source BUNDLE/enter.sh` it takes the bundle's programs, and needs no compiler and no network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+set_tag=$1
+system=${2:-}
+
+say() { echo "run: $1"; }
+fail() {
+  say "$1" >&2
+  exit 3
+}
+
+# first FILE...: the first that can be executed.
+first() {
+  local file
+  for file in "$@"; do
+    [ ! -x "$file" ] || { echo "$file" && return; }
+  done
+}
+
+# The drivers show their devices as files, so that no tool of a vendor and no root is needed. Tests
+# have their own folder of them.
+drivers=${FABRICHECK_DRIVERS:-}
+kfd() { cat "$drivers"/sys/class/kfd/kfd/topology/nodes/*/properties 2> /dev/null; }
+amd=$(kfd | grep -c '^simd_count [1-9]' || true)
+nvidia=$(compgen -G "$drivers/dev/nvidia[0-9]*" | wc -l || true)
+gpus=none compiler= lacking=
+if [ "$amd" -gt 0 ]; then
+  gpus="$amd of AMD" runtime=rocm
+  compiler=$(first "$(command -v hipcc || true)" /opt/rocm/bin/hipcc)
+  lacking="no hipcc on the PATH or in /opt/rocm (ROCm's packages hipcc and hip-dev or hip-devel)"
+elif [ "$nvidia" -gt 0 ]; then
+  gpus="$nvidia of NVIDIA" runtime=cuda
+  compiler=$(first "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc)
+  lacking="no nvcc on the PATH or in /usr/local/cuda (the package cuda-toolkit or nvidia-cuda-toolkit)"
+fi
+
+bundled=
+if [ -f .venv/fabricheck-bundle.stamp ]; then
+  bundled=$(sed -n 's/^export FABRICHECK_CUDA_PROGRAMS="\(.*\)"$/\1/p' env.sh)
+fi
+if [ -z "$system" ]; then
+  if [ -n "$bundled$compiler" ]; then
+    system=local:gpu
+  elif [ "$gpus" != none ]; then
+    say "$gpus GPUs are not measured: there is $lacking"
+  fi
+fi
+
+if [ "$system" = local:gpu ]; then
+  [ "$gpus" != none ] || fail "this machine has no GPU: neither AMD's nor NVIDIA's driver shows one"
+  # Ranks are placed as Open MPI 5 takes it, and their device buffers go by a UCX that knows devices.
+  mpi=OFF ranks="none (no Open MPI 5 with such a UCX); E6, E9, E10, E12 and E15 are left out"
+  if [ -n "$bundled" ]; then
+    mpi=ON ranks="of the bundle"
+  elif mpirun --version 2> /dev/null | grep -q '^mpirun (Open MPI) 5' \
+    && ucx_info -d 2> /dev/null | grep -qE "Transport: (cuda|rocm)_"; then
+    mpi=ON ranks=$(mpirun --version | head -1)
+  fi
+  tests=${FABRICHECK_RCCL_TESTS:-${FABRICHECK_NCCL_TESTS:-}}
+  say "GPUs          $gpus"
+  say "programs      ${bundled:-built by ${compiler:-a compiler}}"
+  say "MPI           $ranks"
+  say "RCCL, NCCL    ${tests:-none (FABRICHECK_RCCL_TESTS or FABRICHECK_NCCL_TESTS names a folder); E11 is left out}"
+  say "measures      local:gpu, set $set_tag"
+  if [ -z "$bundled" ]; then
+    [ -n "$compiler" ] || fail "there is $lacking"
+    ci/setup.sh gpu
+    echo "export FABRICHECK_MPI=$mpi" >> env.sh
+    export PATH="$(dirname "$compiler"):$PATH"
+    architectures=()
+    if [ $runtime = rocm ]; then
+      # KFD states 9.0.10 as 90010, which compilers call gfx90a.
+      names=$(kfd | awk '$1 == "gfx_target_version" && $2 > 0 {
+        printf "gfx%d%d%x\n", $2 / 10000, $2 / 100 % 100, $2 % 100 }' | sort -u | paste -sd ';')
+      architectures=("-DCMAKE_HIP_ARCHITECTURES=$names")
+    fi
+    mkdir -p build
+    cmake -G Ninja -S . -B build/$runtime -DFABRICHECK_RUNTIME=$runtime -DFABRICHECK_MPI=$mpi \
+      "${architectures[@]}" > build/$runtime.cmake.log 2>&1 \
+      || { cat build/$runtime.cmake.log >&2 && fail "CMake lacks something; run as root: $(ci/setup.sh needs)"; }
+    say "building the programs"
+    cmake --build build/$runtime -- --quiet
+  fi
+  source ./env.sh
+  # A draft stays: what the driver shows later is compared with it.
+  [ -f "$FABRICHECK_RESULTS/nodes/$(uname -n).yaml" ] || [ -n "${FABRICHECK_NODE:-}" ] || fabricheck node draft
+else
+  make --no-print-directory build TARGET=local_programs
+  source ./env.sh
+fi
+
+# What ReFrame writes goes to a log; the terminal has a line for each check, and then one screen.
+status=0
+mkdir -p "$FABRICHECK_RESULTS/logs"
+log=$FABRICHECK_RESULTS/logs/run-$(date +%Y%m%dT%H%M%S)-$$.log
+say "measuring, set $set_tag"
+reframe --nocolor ${system:+"--system=$system"} --mode="$set_tag" -r 2>&1 | tee "$log" | python ci/progress.py || status=$?
+say "writing the report"
+report=$(fabricheck report) || status=$((status ? status : $?))
+echo
+fabricheck summary || status=$((status ? status : $?))
+echo
+echo "$report"
+echo "Log: $log"
+exit $status

@@ -1,0 +1,119 @@
+"""`make run` measures the GPUs of a machine that has some and a compiler for them.
+
+The drivers' files, the compilers and all that is started are the test's; each start is recorded.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+from fabricheck.core.checkout import ROOT
+
+#: Records its call; what it prints is in a file of its name.
+TOOL = """#!/bin/bash
+echo "{name} $*" >> {calls}
+[ ! -f {says} ] || cat {says}
+
+"""
+
+MI250X = "simd_count 440\ngfx_target_version 90010\n"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Run ci/run.sh in a checkout; takes the drivers' files and the compilers of the machine."""
+    checkout, tools, drivers = tmp_path / "checkout", tmp_path / "tools", tmp_path / "drivers"
+    for folder in (checkout / "ci", tools, drivers):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "ci" / "run.sh", checkout / "ci")
+    calls = tmp_path / "calls"
+
+    def tool(path, says=""):
+        said = tools / f"{path.name}.says"
+        if says:
+            said.write_text(says)
+        path.write_text(TOOL.format(name=path.name, calls=calls, says=said))
+        path.chmod(0o755)
+
+    def run(*arguments, files=(), compilers=(), says=(), bundle=""):
+        for name, text in dict(files).items():
+            (drivers / name).parent.mkdir(parents=True, exist_ok=True)
+            (drivers / name).write_text(text)
+        for name in ("make", "cmake", "reframe", "fabricheck", "python", "mpirun", "ucx_info"):
+            tool(tools / name, dict(says).get(name, ""))
+        for name in compilers:
+            tool(tools / name)
+        tool(checkout / "ci" / "setup.sh", "apt-get install cmake")
+        environment = f'export FABRICHECK_RESULTS="{tmp_path}/results"\n'
+        if bundle:
+            (checkout / ".venv").mkdir()
+            (checkout / ".venv" / "fabricheck-bundle.stamp").touch()
+            environment += f'export FABRICHECK_CUDA_PROGRAMS="{bundle}"\n'
+        (checkout / "env.sh").write_text(environment)
+        variables = {"PATH": f"{tools}:/usr/bin:/bin", "FABRICHECK_DRIVERS": str(drivers)}
+        ended = subprocess.run(
+            [checkout / "ci" / "run.sh", *arguments], env=variables, capture_output=True, text=True
+        )
+        ended.calls = calls.read_text() if calls.exists() else ""
+        return ended
+
+    return run
+
+
+H100 = {"dev/nvidia0": "", "dev/nvidia1": "", "dev/nvidiactl": ""}
+KFD = "sys/class/kfd/kfd/topology/nodes"
+FOUR_MI250X = {f"{KFD}/{n}/properties": MI250X for n in range(8)} | {
+    f"{KFD}/8/properties": "simd_count 0\ngfx_target_version 0\n"
+}
+
+
+def test_gpus_are_built_for_drafted_and_measured(machine):
+    ended = machine("node", files=H100, compilers=["nvcc"])
+    assert ended.returncode == 0, ended.stderr
+    assert "run: GPUs          2 of NVIDIA" in ended.stdout
+    assert "none (no Open MPI 5" in ended.stdout and "E11 is left out" in ended.stdout
+    assert "-DFABRICHECK_RUNTIME=cuda -DFABRICHECK_MPI=OFF" in ended.calls
+    assert "setup.sh gpu" in ended.calls and "fabricheck node draft" in ended.calls
+    assert "reframe --nocolor --system=local:gpu --mode=node -r" in ended.calls
+
+
+def test_devices_of_amd_select_their_own_architecture(machine):
+    says = {"mpirun": "mpirun (Open MPI) 5.0.5\n", "ucx_info": "#   Transport: rocm_ipc\n"}
+    ended = machine("smoke", files=FOUR_MI250X, compilers=["hipcc"], says=says)
+    assert ended.returncode == 0, ended.stderr
+    assert "8 of AMD" in ended.stdout and "mpirun (Open MPI) 5.0.5" in ended.stdout
+    assert "-DFABRICHECK_RUNTIME=rocm -DFABRICHECK_MPI=ON -DCMAKE_HIP_ARCHITECTURES=gfx90a" in (
+        ended.calls
+    )
+
+
+def test_a_bundle_needs_no_compiler(machine):
+    ended = machine("node", files=H100, bundle="/bundle/bin")
+    assert ended.returncode == 0, ended.stderr
+    assert "programs      /bundle/bin" in ended.stdout
+    assert "cmake" not in ended.calls and "setup.sh" not in ended.calls
+    assert "--system=local:gpu" in ended.calls
+
+
+def test_without_a_gpu_or_its_compiler_it_is_as_it_was(machine):
+    ended = machine("node")
+    assert ended.returncode == 0, ended.stderr
+    assert "make --no-print-directory build TARGET=local_programs" in ended.calls
+    assert "reframe --nocolor --mode=node -r" in ended.calls
+    ended = machine("node", files=H100)
+    assert "2 of NVIDIA GPUs are not measured: there is no nvcc on the PATH" in ended.stdout
+    assert "--system" not in ended.calls
+    ended = machine("node", "local:sim-mi250x", compilers=["nvcc"])
+    assert "reframe --nocolor --system=local:sim-mi250x --mode=node -r" in ended.calls
+
+
+def test_what_is_missing_is_one_sentence_and_ends_it(machine):
+    ended = machine("node", "local:gpu")
+    assert ended.returncode == 3
+    assert ended.stderr == (
+        "run: this machine has no GPU: neither AMD's nor NVIDIA's driver shows one\n"
+    )
+    ended = machine("node", "local:gpu", files=H100)
+    assert ended.returncode == 3 and "run: there is no nvcc on the PATH" in ended.stderr
+    assert "reframe" not in ended.calls
