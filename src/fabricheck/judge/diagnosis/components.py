@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
+from typing import get_args
 
 from fabricheck.core.vocabulary import COLLECTIVES
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
@@ -21,6 +22,7 @@ _LATENCIES: tuple[ResourceKind, ...] = (
     "latency of messages {0.number}-{1.number}",
     "latency of link {0.number}-{1.number}",
 )
+_PAIR: ResourceKind = "pair {0.number}-{1.number}"
 _COPIES: ResourceKind = "copy engine of copies {0}-{1}"
 _KERNELS: tuple[ResourceKind, ...] = ("kernels of {0}", "accesses of kernels of {0} to {1}")
 _HOST_ACCESSES: tuple[ResourceKind, ...] = (
@@ -30,8 +32,9 @@ _HOST_ACCESSES: tuple[ResourceKind, ...] = (
 
 #: The kinds of resources that are slower where a component is degraded, all by the same factor. A
 #: device has all that begins or ends at it, but for latencies.
-_RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
-    "pair": ("pair {0.number}-{1.number}",),
+RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
+    "device": tuple(one for one in get_args(ResourceKind) if one not in (*_LATENCIES, _PAIR)),
+    "pair": (_PAIR,),
     "package": (*_KERNELS, "memory of {0}"),
     "hbm": ("memory of {0}",),
     "compute_units": (*_KERNELS, *_HOST_ACCESSES),
@@ -129,10 +132,7 @@ class Candidate:
 def passes(component: Component, resource: Resource) -> bool:
     """Whether a resource is slower where a component is degraded."""
     kind = component.kind
-    if kind == "device":
-        if resource.kind in (*_LATENCIES, *_RESOURCES["pair"]):
-            return False
-    elif resource.kind not in _RESOURCES[kind]:
+    if resource.kind not in RESOURCES[kind]:
         return False
     if component.operation is not None:
         return resource.source == End("operation", component.operation)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis import evidence as gathered
 from fabricheck.judge.diagnosis.changes import changes
-from fabricheck.judge.diagnosis.components import Candidate, Change, candidates, passes
+from fabricheck.judge.diagnosis.components import RESOURCES, Candidate, Change, candidates, passes
 from fabricheck.judge.diagnosis.evidence import Explanations, Session
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Degraded, Diagnosis
 from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Named, Search
@@ -73,8 +73,16 @@ class _Diagnosed:
             for name in one.slack:
                 passing.setdefault(name, []).append(number)
         concerned = {name for number in self.explains.concerned for name in every[number].slack}
+        by_kind: dict[ResourceKind, list[Resource]] = {}
+        for name in passing:
+            by_kind.setdefault(name.kind, []).append(name)
         for candidate in candidates(self.node, every):
-            own = [name for name in passing if passes(candidate.component, name)]
+            own = [
+                name
+                for kind in RESOURCES[candidate.component.kind]
+                for name in by_kind.get(kind, ())
+                if passes(candidate.component, name)
+            ]
             if concerned.isdisjoint(own):
                 continue
             touched = _touched(own, passing, [one.slack for one in every])
