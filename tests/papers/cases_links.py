@@ -7,13 +7,13 @@ from dataclasses import replace
 from device_pairs import MI250X, by, changed, every, peak
 from observations import Cases, partition
 
-TOLD = "compared with mi250x: devices, links, NUMA domains"
 WRITES = peak(0.75)
 
 
-def told(node="mi250x", differences=(), note=TOLD):
+def told(node="mi250x", differences=(), compared=True):
     """Build a partition whose links were compared with its node model."""
-    topology = by("topology", differences=list(differences), notes=[note])
+    options = {"node": node if compared else None}
+    topology = by("topology", differences=list(differences), options=options)
     return partition(topology, node=node)
 
 

@@ -14,9 +14,9 @@ from fabricheck.results.session import Case
 SLOW = {"m": Judged(10.0, -0.1, None, "fail")}
 
 
-def case(result="pass", phase=None, error=None, code=0, judged=(), reason="why"):
+def case(result="pass", phase=None, failure=None, code=0, judged=(), reason="why"):
     return Case("check", "a", "b", "c", result, reason, frozenset({"E1"}), (), (), phase, {},
-                dict(judged), None, code, error)  # fmt: skip
+                dict(judged), None, code, failure)  # fmt: skip
 
 
 def document(status="good"):
@@ -29,7 +29,7 @@ KINDS = {
     "skip": (case("skip"), None),
     "wrong-data": (case("fail", "sanity", code=5), "wrong-data"),
     "device-error": (case("fail", "sanity", code=9), "device-error"),
-    "devices": (case("fail", "sanity", "OtherDevicesError"), "good"),
+    "devices": (case("fail", "sanity", "other-devices"), "good"),
     "reference": (case("fail", "performance", judged=SLOW), "good"),
     "too-noisy": (case("fail", "sanity", code=7), "too-noisy"),
     "setting": (case("fail", "sanity", code=8), "setting"),

@@ -6,12 +6,10 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import checks
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
-from fabricheck.rfm import exceptions
 from fabricheck.site import partitions
 
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
@@ -453,12 +451,6 @@ def test_without_a_node_model_the_misses_stand_alone(tmp_path):
 def test_every_rule_is_reached_in_this_file():
     of_all_nodes = {"isolated", "peers"}  # test_verdict_evidence.py
     assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed", *of_all_nodes}
-
-
-def test_names_of_exceptions_are_those_of_the_checks():
-    assert exceptions.OtherDevicesError.__name__ == checks.OTHER_DEVICES
-    assert exceptions.EndedBySchedulerError.__name__ == checks.ENDED_BY_SCHEDULER
-    assert exceptions.TimeOverError.__name__ == checks.TIME_OVER
 
 
 def test_a_failed_metric_whose_limits_are_not_recorded_is_said_without_them(tmp_path):

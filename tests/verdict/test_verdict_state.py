@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from reframe.utility import decamelize
 
 import factories
 import verdict_sessions as made
@@ -134,7 +135,7 @@ def test_noise_beside_others_names_them(tmp_path):
     ],
 )
 def test_only_what_was_measured_is_excused(tmp_path, error, status, rule):
-    named = "doubted value error: " if error == "DoubtedValueError" else ""
+    named = "" if error == "SanityError" else f"{decamelize(error, ' ')}: "
     case = made.failed("sanity", f"{named}{BUSY}\nit is odd", error)
     found = only(tmp_path, case, document(BUSY_HOST))
     assert (found.status, made.rules(found)) == (status, {rule})

@@ -6,9 +6,10 @@ It follows ReFrame 4.10 (data version 4.2). Other fields may have any form.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
@@ -83,10 +84,37 @@ class _Section(BaseModel):
     model_config = ConfigDict(defer_build=True, strict=True, allow_inf_nan=False)
 
 
+#: Why a check failed, as a verdict distinguishes it: other devices than the partition states; a
+#: setting that changed the values or hides devices; an impossible value (beyond a physical bound,
+#: or two clocks disagree); its job at its time limit; its job ended by a user or the scheduler.
+Failure = Literal["other-devices", "setting", "doubted-value", "time-over", "ended-by-scheduler"]
+
+#: The names of the exceptions of each. ReFrame's reports name the class of an exception, and put
+#: its words before the reason.
+EXCEPTIONS: Mapping[Failure, str] = {
+    "other-devices": "OtherDevicesError",
+    "setting": "SettingError",
+    "doubted-value": "DoubtedValueError",
+    "time-over": "TimeOverError",
+    "ended-by-scheduler": "EndedBySchedulerError",
+}
+_FAILURES = {name: failure for failure, name in EXCEPTIONS.items()}
+
+
 class Raised(_Section):
     """The exception that ended a failed case: the name of its class."""
 
     exc_type: str
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the check failed; None for other exceptions."""
+        return _FAILURES.get(self.exc_type)
+
+    def without_name(self, reason: str) -> str:
+        """Return a reason without the words of an exception of ours before it."""
+        words = f"{self.failure} error: ".replace("-", " ")
+        return reason.removeprefix(words)
 
 
 class TestCase(_Section):

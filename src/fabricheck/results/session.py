@@ -17,7 +17,7 @@ from fabricheck.core.nodelists import folded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import run_report
-from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
+from fabricheck.results.run_report import Failure, Judged, RunReport, SessionInfo, TestCase
 from fabricheck.site import sets
 
 #: The file that a program writes, and its name until the program ends.
@@ -49,8 +49,8 @@ class Case:
     which it failed; ``values`` has the recorded value and unit of each metric, ``judged`` what it
     was compared with. ``node`` is the node assigned by the scheduler, by the scheduler's name, or
     the host list of several; None without a scheduler, and for a job never placed. ``exit_code`` is
-    that of its job, None without one, and ``error`` the class of the exception that ended a failed
-    case. ``submitted`` and ``ended`` are when its job was started or queued, and when it ended, in
+    that of its job, None without one, and ``failure`` why it failed, where a check distinguishes
+    it. ``submitted`` and ``ended`` are when its job was started or queued, and when it ended, in
     seconds since the epoch; None without a job.
     """
 
@@ -68,7 +68,7 @@ class Case:
     judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
     node: str | None = None
     exit_code: int | None = None
-    error: str | None = None
+    failure: Failure | None = None
     submitted: float | None = None
     ended: float | None = None
 
@@ -254,14 +254,16 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
 
     :param results: the results folder, as of `read_report`; so is ``node``.
     """
-    name = printable(entry.display_name)
+    name, reason, raised = printable(entry.display_name), entry.fail_reason, entry.fail_info
+    if raised is not None and reason is not None:
+        reason = raised.without_name(reason)
     return Case(
         name=_DISTRIBUTED.sub("", name),
         system=printable(entry.system),
         partition=printable(entry.partition),
         environ=printable(entry.environ),
         result=printable(entry.result),
-        reason=None if entry.fail_reason is None else printable(entry.fail_reason),
+        reason=None if reason is None else printable(reason),
         tags=frozenset(entry.tags),
         folders=tuple(_folders(entry, info, results)),
         phase=entry.fail_phase,
@@ -275,7 +277,7 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
         },
         node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
-        error=entry.fail_info.exc_type if entry.fail_info else None,
+        failure=raised.failure if raised is not None else None,
         submitted=_moment(entry.job_submit_time),
         ended=_moment(entry.job_completion_time_unix),
     )

@@ -36,7 +36,7 @@ from fabricheck.results import metric_records, missed_limits, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.run_report import Judged
+from fabricheck.results.run_report import Failure, Judged
 from fabricheck.rfm import (
     bounds,
     exceptions,
@@ -480,12 +480,12 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         disturbed = state.disturbances(document) if faults and only_doubts else ()
         said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
         if hidden:
-            raise exceptions.SettingError(hidden)
+            raise exceptions.failed("setting", hidden)
         if other_devices:
-            raise exceptions.OtherDevicesError(said)
+            raise exceptions.failed("other-devices", said)
         if said:
-            kind = exceptions.DoubtedValueError if only_doubts else SanityError
-            raise (exceptions.SettingError if found else kind)(said)
+            doubted: Failure | None = "doubted-value" if only_doubts else None
+            raise exceptions.failed("setting" if found else doubted, said)
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""

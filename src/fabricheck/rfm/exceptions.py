@@ -1,7 +1,8 @@
 """Exceptions that a node's verdict distinguishes, and the ends of jobs.
 
-ReFrame keeps the class name of an exception in its report (`fail_info`), so that no sentence has to
-be parsed. ReFrame treats all subclasses of `SanityError` alike.
+ReFrame keeps the class name of an exception in its report (`fail_info`), from which
+`results.run_report` reads why the check failed. ReFrame treats all subclasses of `SanityError`
+alike.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from reframe.core.exceptions import SanityError
 from fabricheck.core.ending_signals import signal_of
 from fabricheck.core.vocabulary import EXIT_MEANING
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.run_report import EXCEPTIONS, Failure
 
 #: States of a job that was ended from outside, whatever its exit code (in Slurm's terms).
 ENDED_FROM_OUTSIDE = {
@@ -29,24 +31,14 @@ ENDED_FROM_OUTSIDE = {
 ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
 
 
-class OtherDevicesError(SanityError):  # type: ignore[misc]
-    """The node has other devices than the partition states, for example fewer."""
+_CLASSES: dict[Failure, type[SanityError]] = {
+    failure: type(name, (SanityError,), {}) for failure, name in EXCEPTIONS.items()
+}
 
 
-class SettingError(SanityError):  # type: ignore[misc]
-    """A setting of the node or the job changed the measured values, or hides devices."""
-
-
-class DoubtedValueError(SanityError):  # type: ignore[misc]
-    """A measured value is impossible: beyond a physical bound, or two clocks disagree."""
-
-
-class TimeOverError(SanityError):  # type: ignore[misc]
-    """The job reached its time limit: its program hung, or was slow."""
-
-
-class EndedBySchedulerError(SanityError):  # type: ignore[misc]
-    """A user or the scheduler ended the job, which says nothing about the node."""
+def failed(failure: Failure | None, sentence: str) -> SanityError:
+    """Return the exception of a check that failed; None where no rule is its own."""
+    return SanityError(sentence) if failure is None else _CLASSES[failure](sentence)
 
 
 def ended_well(job: Any) -> bool:
@@ -60,10 +52,10 @@ def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityErr
     :param program: the program that ended last.
     :param document: the document that it left.
     """
-    kind = EndedBySchedulerError if job.state in ENDED_BY_SCHEDULER else SanityError
+    failure: Failure | None = "ended-by-scheduler" if job.state in ENDED_BY_SCHEDULER else None
     if job.state == "TIMEOUT":
-        kind = TimeOverError
-    return kind(exit_sentence(job, program, document))
+        failure = "time-over"
+    return failed(failure, exit_sentence(job, program, document))
 
 
 def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> str:

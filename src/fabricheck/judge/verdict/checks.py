@@ -17,7 +17,7 @@ from fabricheck.results import killed, metric_records, missed_limits, observed, 
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.run_report import Judged
+from fabricheck.results.run_report import Failure, Judged
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
@@ -29,10 +29,13 @@ from fabricheck.site.sets import Choice
 #: The most sentences of one attempt; a broken device has hundreds.
 MOST = 8
 
-#: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame; reports contain their names.
-OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
-SETTING, DOUBTED = "SettingError", "DoubtedValueError"
-TIME_OVER = "TimeOverError"
+#: The rules of why a check failed; a doubted value may be excused.
+_RULE_OF_FAILURE: Mapping[Failure | None, str] = {
+    "ended-by-scheduler": "cancelled",
+    "other-devices": "devices",
+    "setting": "setting",
+    "time-over": "time-limit",
+}
 
 #: Phases of ReFrame in which a result existed and was judged.
 JUDGING = frozenset({"sanity", "performance"})
@@ -191,7 +194,9 @@ class Attempt:
         if is_several(scheduled_node(document) or ""):
             return None
         # A benchmark's document has the devices that it used.
-        counted = document["outcome"]["status"] == "unsupported" or case.error == OTHER_DEVICES
+        counted = document["outcome"]["status"] == "unsupported" or (
+            case.failure == "other-devices"
+        )
         node = observed.node_of(case.where, [document])
         devices = partitions.known(case.where).get("devices", ())
         stated = len(node.devices) if node else sum(one["num_devices"] for one in devices)
@@ -207,7 +212,7 @@ class Attempt:
     @property
     def _cancelled(self) -> bool:
         case = self.case
-        return case is not None and (case.result == ABORTED or case.error == ENDED_BY_SCHEDULER)
+        return case is not None and (case.result == ABORTED or case.failure == "ended-by-scheduler")
 
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
         found = finding(rule, because, self.check, metric)
@@ -360,22 +365,15 @@ class Attempt:
         reason = case.reason or "ReFrame gives no reason"
         if case.result == ABORTED:
             yield self._say("cancelled", _why_aborted(reason))
-        elif self._cancelled:
-            yield self._say("cancelled", reason)
-        elif case.error == OTHER_DEVICES:
-            yield self._say("devices", reason)
-        elif case.error == SETTING:
-            yield self._say("setting", reason)
-        elif case.error == TIME_OVER:
-            yield self._say("time-limit", reason)
+        elif case.failure in _RULE_OF_FAILURE:
+            yield self._say(_RULE_OF_FAILURE[case.failure], reason)
         elif case.phase == "performance" or _missed(case):
             yield from self._of_metrics(case, reason)
         elif explained:
             return
         elif case.phase == "sanity":
             rule, said = self._of_sanity(case, reason)
-            if rule == "not-believed" and case.error == DOUBTED:
-                said = said.removeprefix("doubted value error: ")  # The class name in ReFrame.
+            if rule == "not-believed" and case.failure == "doubted-value":
                 yield self._measured(rule, said, others_named=True)
             else:
                 yield self._say(rule, said)
