@@ -141,7 +141,9 @@ def test_without_polars_parquet_is_refused_and_csv_is_not(monkeypatch, tmp_path)
 
 def test_who_reads_only_the_head_gets_no_error():
     entry = "from fabricheck.cli import app; app()"
-    command = f"set -o pipefail; {sys.executable} -c '{entry}' results export {RECORDED} | head -n 1"
+    command = (
+        f"set -o pipefail; {sys.executable} -c '{entry}' results export {RECORDED} | head -n 1"
+    )
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout.strip()) == (0, ",".join(NAMES))
     assert "Error" not in ended.stderr and "refused" not in ended.stderr
