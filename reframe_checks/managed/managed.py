@@ -95,7 +95,7 @@ class managed_migration(ManagedCheck):
     env_vars = {"HSA_XNACK": "1"}
     movement = "page-migration"
     operations = tuple(OPERATIONS)
-    seconds = 300
+    seconds = 600
     metrics = tuple(
         metric
         for name in OPERATIONS

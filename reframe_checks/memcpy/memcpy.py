@@ -130,6 +130,7 @@ class memcpy_scan(CopyCheck):
     descr = "hipMemcpy over message sizes on the first device (E2)"
     tags = {"E2", "full"}
     devices = "0"
+    seconds = 300
     # Many series of few samples: the curve matters, and every point has its uncertainty. With 15
     # samples the interval excludes the three extreme ones on either side, which other work on a
     # host causes.
@@ -194,6 +195,7 @@ class DomainsCheck(CopyCheck):
 
     valid_systems = ["+devices +several_domains"]
     domains = "each"
+    seconds = 300
 
     def paired(self):
         """Return the devices that are measured."""

@@ -106,7 +106,7 @@ class pingpong_single(PlacedPingpong):
         *("--operations", "both", "--samples", "7", "--max-samples", "7"),
         *("--batch-time", "0.003", "--series-time", "1"),
     )
-    seconds = 600
+    seconds = 900
 
     @property
     def placed(self):

@@ -172,6 +172,7 @@ class stream_concurrent_large(stream_concurrent):
         *("--kernels", "copy", "--source", "host", "--destination", "host"),
         *("--block-sizes", "128", "--series-time", "1"),
     )
+    seconds = 600
 
     def sets(self):
         """Return the growing sets of several devices that are not a package."""

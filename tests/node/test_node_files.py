@@ -39,7 +39,7 @@ def inside(content, place):
 
 def needed(place) -> bool:
     """Whether a model lacks something without this key: a derived number needs no source."""
-    spared = ("systems", "where", "url", "pci", "nics", "pcie_gbs", "simulation", "timing")
+    spared = ("systems", "where", "url", "pci", "nics", "pcie_gbs", "simulation")
     if place[-1] in spared or "pci" in place:
         return False
     kind = inside(GOOD, place[:-1]).get("kind")

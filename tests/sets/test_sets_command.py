@@ -13,8 +13,6 @@ from fabricheck.references import dry_run
 
 HERE = "local:sim-mi250x"
 CHECKS = {"a": ["smoke", "node", "full"], "b": ["node", "full"], "c": ["full"]}
-#: Seconds, or why not.
-PREDICTED = {"a": (4.4,), "b": (20,), "c": (None, "It is new.")}
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +22,7 @@ def three_checks(monkeypatch):
         dry_run,
         "ask",
         lambda system, folders: [
-            dry_run.Told(name, HERE, "sim", {}, ["E1", *tags], 120, *PREDICTED[name])
-            for name, tags in CHECKS.items()
+            dry_run.Told(name, HERE, "sim", {}, ["E1", *tags], 120) for name, tags in CHECKS.items()
         ],
     )
 
@@ -70,23 +67,22 @@ def took(*arguments: str) -> dict[str, list]:
 def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     said = run()
-    assert "smoke 1 120 s 60 s 4 s - - node 2 240 s 180 s 24 s - - full 3 360 s - - - -" in said
-    assert "smoke: a. node, besides: b. full, besides: c. Not predicted: It is new." in said
+    assert "smoke 1 120 s 60 s - - node 2 240 s 180 s - - full 3 360 s - - -" in said
+    assert "smoke: a. node, besides: b. full, besides: c." in said
     assert "A simulated node with four AMD MI250X (eight devices); simulated" in said
 
 
-def test_what_is_predicted_is_told_of_each_check_and_set(monkeypatch, tmp_path):
+def test_the_checks_and_limits_of_each_set_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json"]).stdout)
-    assert [one["predicted_s"] for one in found] == [4.4, 24.4, None]
-    assert found[-1]["predicted_checks_s"] == {"a": 4.4, "b": 20, "c": None}
-    assert [one["not_predicted"] for one in found] == [[], [], ["It is new."]]
+    assert [one["checks"] for one in found] == [["a"], ["a", "b"], ["a", "b", "c"]]
+    assert [one["limits_s"] for one in found] == [120, 240, 360]
 
 
 def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(results_folder):
     # Jobs one after the other; what ReFrame did between them is not theirs.
     session(results_folder, [case("a", 10, 14.5), case("b", 20, 22)], "--mode=node")
-    assert "node 2 240 s 180 s 24 s 6.5 s, 1.5 s simulated run-0, 2026-01-02, 2 ran" in run()
+    assert "node 2 240 s 180 s 6.5 s, 1.5 s simulated run-0, 2026-01-02, 2 ran" in run()
 
 
 def test_a_session_that_took_longer_than_its_set_may_is_named(results_folder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import statistics
 from pathlib import Path
@@ -57,7 +59,16 @@ def test_what_h200_took_is_of_the_recorded_sessions(devices):
 
 
 @pytest.mark.slow
-def test_limits_on_h200_are_at_least_twice_what_is_predicted(site_dry_run):
+def test_limits_are_at_least_three_times_what_was_recorded_on_h200(site_dry_run):
     told = site_dry_run("h200", **H200_TOOLS).told
-    assert len({one.partition for one in told}) == 4
-    assert all(one.predicted_s and one.limit_s >= 2 * one.predicted_s for one in told)
+    limits = {(one.partition, one.check): one.limit_s for one in told}
+    recorded = [
+        (f"h200:{case['partition']}", case["name"], case["time_run"])
+        for file in (*H200.glob("reports-*/*.json"), *H200.glob("session-x2/reports/*.json"))
+        for case in json.loads(file.read_text())["runs"][-1]["testcases"]
+        if case["result"] != "skip"
+    ]
+    assert len(recorded) > 250
+    for partition, check, seconds in recorded:
+        # Some checks were of an earlier version, under a name that none has today.
+        assert limits.get((partition, check), math.inf) >= 3 * seconds, check

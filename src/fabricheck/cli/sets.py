@@ -1,4 +1,4 @@
-"""`fabricheck site sets`: the checks of each set, with limits, predicted and measured times."""
+"""`fabricheck site sets`: the checks of each set, with their time limits and measured times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
 from fabricheck.site import sets as rules
 
-HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In session")
+HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
 
 
 @commands.command("site sets")
@@ -42,7 +42,7 @@ def sets(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show the checks of each set, with its time limit on a node, predicted and measured times.
+    """Show the checks of each set, with its time limit on a node and measured times.
 
     The checks come from a dry run on this machine, each a job of its own or a step in an
     allocation. Measured times are those of sessions that ran the whole set on one node
@@ -112,7 +112,6 @@ def _row(one: Listed, latest: Took | None) -> tuple[str, ...]:
         str(len(one.checks)),
         f"{one.limits_s:g} s",
         "-" if limit is None else f"{limit:g} s",
-        "-" if one.whole_s is None else f"{one.whole_s:.0f} s",
         *(("-", "-") if latest is None else _time(latest)),
     )
 
@@ -137,9 +136,6 @@ def _checks(own: Sequence[Listed]) -> Iterator[str]:
         besides = ", besides" if before else ""
         yield f"{one.name}{besides}: {', '.join(added) or 'nothing more'}."
         before.update(one.checks)
-    reasons = dict.fromkeys(reason for one in own for reason in one.not_predicted)
-    if reasons:
-        yield f"Not predicted: {' '.join(reasons)}"
 
 
 def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list[dict[str, Any]]:
@@ -150,9 +146,6 @@ def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list
             "checks": list(one.checks),
             "limits_s": one.limits_s,
             "limit_s": rules.known()[one.name].limit_s,
-            "predicted_s": one.whole_s,
-            "predicted_checks_s": one.predicted_s,
-            "not_predicted": list(one.not_predicted),
             "took": [
                 asdict(each) | {"date": each.date.isoformat(), "over": each.over}
                 for each in _latest_first(times, where, one.name)

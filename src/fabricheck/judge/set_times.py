@@ -22,25 +22,12 @@ _ENDED = PASSED | SKIPPED | {"fail", "xpass"}
 class Listed:
     """A set on a partition: its checks, each of which is a job or a step.
 
-    limits_s: the sum of their time limits. predicted_s: by check, the predicted seconds of its job;
-    None without a prediction. not_predicted: why.
+    limits_s: the sum of their time limits.
     """
 
     name: str
     limits_s: float
-    predicted_s: dict[str, float | None]
-    not_predicted: tuple[str, ...]
-
-    @property
-    def checks(self) -> tuple[str, ...]:
-        """The names of its checks."""
-        return tuple(self.predicted_s)
-
-    @property
-    def whole_s(self) -> float | None:
-        """The seconds of all jobs in sequence; None if one is unknown."""
-        known = [one for one in self.predicted_s.values() if one is not None]
-        return sum(known) if len(known) == len(self.predicted_s) else None
+    checks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -97,12 +84,8 @@ def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
 
 def _listed(name: str, told: Sequence[Told]) -> Listed:
     own = sorted((one for one in told if name in one.tags), key=lambda one: one.check)
-    return Listed(
-        name,
-        sum(one.limit_s for one in own),
-        {one.check: one.predicted_s for one in own},
-        tuple(dict.fromkeys(one.not_predicted for one in own if one.predicted_s is None)),
-    )
+    checks = dict.fromkeys(one.check for one in own)
+    return Listed(name, sum(one.limit_s for one in own), tuple(checks))
 
 
 def took(session: Session) -> list[Took]:

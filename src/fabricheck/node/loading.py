@@ -123,7 +123,6 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
         facts=MappingProxyType(facts),
         systems=tuple(file.systems),
         simulation=file.simulation,
-        timing=file.timing,
     )
 
 

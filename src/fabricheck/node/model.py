@@ -14,7 +14,7 @@ from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import Mover
 from fabricheck.node import paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
-from fabricheck.node.schema import Provenance, SimulationSection, Source, TimingSection
+from fabricheck.node.schema import Provenance, SimulationSection, Source
 
 if TYPE_CHECKING:
     from fabricheck.node.overlay import Overlay
@@ -129,7 +129,6 @@ class NodeModel:
     systems: tuple[str, ...] = ()
     overlay: Overlay | None = field(default=None)
     simulation: SimulationSection | None = None
-    timing: TimingSection | None = None
     part_of: int | None = None
     rocm: str = FITTED_ROCM
 

@@ -259,33 +259,6 @@ class SimulationSection(StrictModel):
         return self
 
 
-class TimingSection(StrictModel):
-    """Costs of the steps of a check on such a node; see ``docs/node-models.md``.
-
-    Times are in s, bandwidths in GB/s. ``launch_s`` and ``device_s``: the start and end of a
-    program, and what each device of the node adds. ``mpi_s`` and ``rank_s``: those of a launch of
-    MPI and of each rank; a rank of NCCL or RCCL adds the same. ``command_s``: the command line
-    ``fabricheck``. ``part_of_peak``: what transfers reach of their peak. ``pin_gbs``: host memory
-    allocated, touched and pinned. ``cpu_gbs``: pageable memory poisoned or compared by the host.
-    ``pageable_gbs``: its copies to or from a device. ``migration_gbs``: pages that migrate.
-    ``osu_compares_gbs``: what OSU compares. ``host_samples``: samples of a series in which the
-    host's memory takes part.
-    """
-
-    launch_s: KnownQuantity
-    device_s: KnownQuantity
-    mpi_s: KnownQuantity
-    rank_s: KnownQuantity
-    command_s: KnownQuantity
-    part_of_peak: KnownQuantity
-    pin_gbs: KnownQuantity
-    cpu_gbs: KnownQuantity
-    pageable_gbs: KnownQuantity
-    migration_gbs: KnownQuantity
-    osu_compares_gbs: KnownQuantity
-    host_samples: KnownQuantity
-
-
 class NodeFile(StrictModel):
     """A whole node model file."""
 
@@ -305,7 +278,6 @@ class NodeFile(StrictModel):
     nics: NicSection | None = None
     parts: PartSection | None = None
     simulation: SimulationSection | None = None
-    timing: TimingSection | None = None
 
     @model_validator(mode="after")
     def _has_equal_parts(self) -> NodeFile:

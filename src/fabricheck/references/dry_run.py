@@ -34,8 +34,7 @@ class Told:
     one), ``rule`` and ``independent``, whether it means the same on any number of devices. metrics:
     empty if the check failed before it listed any.
 
-    limit_s: the time limit of its program, in s. predicted_s: the predicted time of its job, in s,
-    and not_predicted why there is none.
+    limit_s: the time limit of its program, in s.
     """
 
     check: str
@@ -44,8 +43,6 @@ class Told:
     metrics: dict[str, dict[str, Any]]
     tags: Sequence[str] = ()
     limit_s: float = 0
-    predicted_s: float | None = None
-    not_predicted: str = ""
 
 
 def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> list[Told]:

@@ -6,9 +6,7 @@ from the extras of partition and environment (docs/feature-words.md).
 
 from __future__ import annotations
 
-import contextlib
 import json
-import math
 import os
 import shlex
 import sys
@@ -42,7 +40,6 @@ from fabricheck.rfm import (
     exceptions,
     host,
     launchers,
-    predictions,
     relative,
     run_match,
     slurm,
@@ -97,17 +94,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     program: the program's name, as in the environment's folder of programs. arguments: its command
     line, without output and time limit. metrics: the metrics that the document must contain; see
-    `expected_metrics`. seconds: the minimum time limit of the program in s. The limit is twice the
-    predicted time if that is more, in whole minutes. overlay: a file that changes a simulated node,
-    set by ``-S overlay=FILE`` and recorded in the result.
+    `expected_metrics`. seconds: the time limit of the program in s, several times what it took
+    anywhere, set by ``-S seconds=N``. overlay: a file that changes a simulated node, set by
+    ``-S overlay=FILE`` and recorded in the result.
     """
 
     overlay = variable(str, value="")
+    seconds = variable(int, value=120)
 
     program: str
     arguments: Sequence[str] = ()
     metrics: Sequence[Metric] = ()
-    seconds = 120
 
     # No files are copied to the stage folder, where the program writes.
     sourcesdir = None
@@ -116,9 +113,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     exclusive_access = True
     keep_files = [RESULT, metric_records.NAME]
     prerun_cmds: list[str]
-
-    #: The program's time limit in s; set when the partition is known.
-    limit_s: int
 
     #: The check's references on the partition, by metric; set when the partition is known.
     entries: dict[str, Any]
@@ -182,22 +176,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """Return the population: for each field of a metric's `over`, the values to be measured."""
         return {"device": range(self.device_count)}
 
-    def predicted_s(self) -> float:
-        """Return the predicted time of the job on this partition, in s.
-
-        :raises Unpredicted: with the reason, when there is no basis for a prediction.
-        """
-        node = self._timed_node()
-        return predictions.of_program(self.program, self.program_arguments(), node)
-
-    def _timed_node(self) -> NodeModel:
-        where = f"Partition {self.current_partition.fullname}"
-        if self.simulated:
-            raise predictions.Unpredicted(f"{where} simulates its node.")
-        if self.node is None:
-            raise predictions.Unpredicted(f"{where} has no node model.")
-        return self.node
-
     @property
     def node(self) -> NodeModel | None:
         """The healthy node model of the partition; ``None`` if it names none.
@@ -243,9 +221,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if not judged:
             raise PipelineError(f"Check {self.name} declares no metric.")
         self._declare(judged)
-        self.limit_s = self.seconds
-        with contextlib.suppress(predictions.Unpredicted):
-            self.limit_s = max(self.seconds, 60 * math.ceil(2 * self.predicted_s() / 60))
         self._require_references(judged)
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
@@ -299,7 +274,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         line: dict[str, Any] = {
             "check": self.name,
             "tags": sorted(self.tags),
-            "limit_s": self.limit_s,
+            "limit_s": self.seconds,
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
             "metrics": {
@@ -312,10 +287,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 for one in metrics
             },
         }
-        try:
-            line["predicted_s"] = self.predicted_s()
-        except predictions.Unpredicted as error:
-            line |= {"predicted_s": None, "not_predicted": str(error)}
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")
 
@@ -343,7 +314,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 )
         self.executable = shlex.quote(str(self.program_path()))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
-        self.time_limit = f"{self.limit_s + GRACE_S}s"
+        self.time_limit = f"{self.seconds + GRACE_S}s"
         self.submit_once()
         self.prerun_cmds = [*self.prerun_cmds, *self._aftermath()]
         self._keep_to_its_nodes()
@@ -379,7 +350,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             launcher.options = [*of_step, *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
-        limits = ("--time-limit", str(self.limit_s), "--output", RESULT)
+        limits = ("--time-limit", str(self.seconds), "--output", RESULT)
         return (*self.program_arguments(), *limits)
 
     @run_before("run")  # type: ignore[untyped-decorator]

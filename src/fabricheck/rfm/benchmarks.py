@@ -22,7 +22,7 @@ from fabricheck.core.lines import doubled
 from fabricheck.core.vocabulary import NCCL_COLLECTIVES, OSU_COLLECTIVES, Unit
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import Reduction
-from fabricheck.rfm import launchers, predictions, slurm
+from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs
@@ -132,13 +132,6 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
         return ("results", "record", PLAN)
-
-    def predicted_s(self) -> float:
-        """Return the predicted time of all launches, in s.
-
-        :raises Unpredicted: as the base does.
-        """
-        return predictions.of_launches(self.launches(), self._timed_node())
 
     def processes(self, plan: Plan) -> int:
         """Return the number of processes of the largest launch."""

@@ -32,7 +32,7 @@ from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
 from fabricheck.results.metric_records import Reduction
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import predictions, seams, slurm, steps
+from fabricheck.rfm import seams, slurm, steps
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.messages import CONVENTION, MpiCheck
 from fabricheck.rfm.metrics import (
@@ -139,13 +139,6 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
         if node is None or not node.nics:
             return None
         return placement.right(node, node.nic_devices, "beside_nics")
-
-    def predicted_s(self) -> float:
-        """Refuse a prediction.
-
-        :raises Unpredicted: always.
-        """
-        raise predictions.Unpredicted("No node model says what messages between nodes take.")
 
     @property
     def node_devices(self) -> Sequence[int]:
