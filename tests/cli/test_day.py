@@ -32,6 +32,13 @@ def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
     (stream,) = (line for line in lines if line.startswith("E1 "))
     assert stream.split()[-5:] == ["4,278", "4,278", "GB/s", "no", "limit"]
     assert "Not run: E4, E14, E16, E17 (fabricheck results coverage)" in text
+    # Of each GPU its memory, its host link and the copies to its peers.
+    rows = [line.split() for line in lines if line.startswith(("GB/s", "device"))]
+    assert rows == [
+        ["GB/s", "Memory", "From", "host", "To", "host", "to", "0", "to", "1"],
+        ["device", "0", "4,278", "55.5", "55.3", "396"],
+        ["device", "1", "4,278", "55.4", "55.3", "396"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from fabricheck.core.show import cut
 from fabricheck.core.text import count
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,6 +32,19 @@ MOST_PARTITIONS = 2
 
 #: Longest sentence of a finding; the report has the full sentence.
 LONGEST = 290
+
+#: The most devices whose pairs fit into the width of a screen.
+MOST_DEVICES = 8
+
+#: The columns of a device, by the properties of its series.
+OF_A_DEVICE = {
+    "Memory": {"experiment": "E1", "operation": "copy", "role": "single", "regime": "memory"},
+    "From host": {"experiment": "E2", "operation": "h2d", "source_memory": "host-pinned"},
+    "To host": {"experiment": "E2", "operation": "d2h", "destination_memory": "host-pinned"},
+}
+
+#: The series of the pairs, by engine.
+OF_PAIRS = {"experiment": "E7", "operation": "engine", "role": "single"}
 
 #: The widths of the columns of a table: together a line.
 WIDTHS = (3, 20, 19, 6, 10, 14, 16, 8)
@@ -69,6 +84,7 @@ def summary(
         show.line()
         show.line(_heading(observed, judged, verdict.says(observed)))
         _table(experiments.of(observed))
+        _devices(observed)
         findings += _findings(observed, verdict.failures(judged), worst.of(observed))
     left = len(results.observed) - MOST_PARTITIONS
     if left > 0:
@@ -110,6 +126,33 @@ def _table(rows: Sequence[Row]) -> None:
     for outcome_of in dict.fromkeys(row.outcome for row in rows if row.shown is None):
         names = ", ".join(row.id for row in rows if row.shown is None and row.outcome == outcome_of)
         show.line(f"{outcome_of.capitalize()}: {names} (fabricheck results coverage)")
+
+
+def _devices(observed: Observed) -> None:
+    """Write of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
+    if observed.simulated or observed.runtimes <= {"host"}:
+        return
+    from fabricheck.report.figures.matrices import of_one_size
+
+    own = [{one.device: one.value for one in sorted(observed.select(**fields), key=_size)}
+           for fields in OF_A_DEVICE.values()]  # fmt: skip
+    pairs = of_one_size(observed.select(**OF_PAIRS))
+    found = {device for column in own for device in column if device is not None}
+    devices = sorted({*found, *itertools.chain.from_iterable(pairs)})[:MOST_DEVICES]
+    peers = devices if pairs else []
+    columns = ("GB/s", *OF_A_DEVICE, *(f"to {peer}" for peer in peers))
+    rows = []
+    for device in devices:
+        values = [column.get(device) for column in own]
+        values += [pairs[device, peer].value if (device, peer) in pairs else None for peer in peers]
+        rows.append([f"device {device}", *("" if one is None else short(one) for one in values)])
+    if rows:
+        show.line()
+        show.table(columns, rows, columns[1:])
+
+
+def _size(series: Series) -> int:
+    return series.bytes
 
 
 def _findings(
