@@ -144,25 +144,20 @@ def test_a_host_of_no_name(one_session):
     assert "this is not a complete run report" in run("results", "list", code=INVALID).stderr
 
 
-def test_list_after_a_killed_session(results_folder):
-    write_result(results_folder)
+def test_list_has_killed_sessions_and_names_documents_of_none(one_session):
+    name = "20270103T030405-18"
+    document = one_session / f"output/{name}/local/host/host/stream_local/result.json"
+    factories.write(document)
+    path = write_result(one_session, "other")
     result = run("results", "list")
-    assert "1 result document(s) belong to no session" in result.stderr
-    shown = run("results", "show", "unreported").stdout
-    assert "Documents outside any session" in shown and " 10.1 " in shown
-
-
-def test_show_warns_of_documents_newer_than_the_session(one_session):
-    write_result(
-        one_session,
-        "other",
-        started="2026-02-02T00:00:00Z",
-        finished=None,
-        complete=False,
-        outcome={"exit_code": None, "status": "running", "message": None},
+    _, killed, session, last = result.stdout.splitlines()
+    assert killed.split() == [name, "2027-01-03", "03:04:05", "local:host", *"1---", "measured"]
+    assert session.startswith("run-0 ") and last.startswith("Sessions without a number of passed")
+    assert result.stderr == (
+        f"fabricheck: 1 result document(s) belong to no session, such as {path}.\n"
     )
-    result = run("results", "show")
-    assert "1 result document(s) are newer than session run-0" in result.stderr
+    (row, _) = json.loads(run("results", "list", "--json").stdout)["sessions"]
+    assert (row["session"], row["uuid"], row["passed"]) == (name, None, None)
 
 
 def test_show(one_session):

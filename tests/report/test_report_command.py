@@ -57,7 +57,7 @@ def test_a_results_folder_a_folder_and_a_document_have_pages_too(two_partitions,
         shown(result)
 
 
-@pytest.mark.parametrize("what", ["run-7", "latest", "unreported", "no-such.json"])
+@pytest.mark.parametrize("what", ["run-7", "latest", "no-such.json"])
 def test_nothing_there_is_told_and_nothing_is_written(results_folder, what):
     result = run(what)
     assert result.exit_code == 3 and result.stdout == ""
@@ -93,16 +93,17 @@ def test_a_document_that_can_not_be_read_is_told_on_a_page(two_partitions, text,
 
 
 def test_what_a_killed_session_left_has_a_page(results_folder):
-    stage = factories.case_folder(results_folder, "stream_local", "stage")
-    factories.write(stage / "result.json.partial", factories.killed_document())
-    for what in ("unreported", "latest"):
-        result = run(what)
-        _, found = shown(result)
-        assert result.exit_code == 4 and "did not finish" in found.text("main")
+    stage = results_folder / "stage" / "20260102T030405-7" / "local" / "host" / "host"
+    factories.write(stage / "stream_local" / "result.json.partial", factories.killed_document())
+    result = run("latest")
+    _, found = shown(result)
+    assert result.exit_code == 4 and "did not finish" in found.text("main")
 
 
-def test_a_broken_run_report_leaves_the_documents(two_partitions):
-    (two_partitions / "reports" / "run-0.json").write_text("{")
+def test_a_broken_run_report_leaves_the_documents(results_folder):
+    folder = results_folder / "output" / "20260102T030405-7" / "local" / "host" / "host"
+    factories.write(folder / "stream_local" / "result.json")
+    factories.session(results_folder, [factories.case()]).write_text("{")
     result = run()
     _, found = shown(result)
     assert result.exit_code == 4
@@ -172,14 +173,6 @@ def test_a_place_that_can_not_be_written_is_told(two_partitions, tmp_path):
     assert result.exit_code == 3 and "cannot be written" in result.stderr
 
 
-def test_documents_newer_than_the_latest_session_are_told(two_partitions):
-    factories.write(two_partitions / "stage" / "other" / "result.json")
-    result = run()
-    _, found = shown(result)
-    assert result.exit_code == 0 and "belong to no session" in result.stderr
-    assert "belong to no session" in found.text("main")
-
-
 def test_the_recorded_session_of_two_gpus_has_a_page(tmp_path):
     result = run(RECORDED, "--output", tmp_path)
     _, found = shown(result)
@@ -195,11 +188,7 @@ def test_a_killed_session_alone_has_a_page_by_its_folder(results_folder):
         stage = results_folder / "stage" / name / "local" / "host" / "host"
         factories.write(stage / "stream_local" / "result.json")
         (stage / "memcpy_near").mkdir()
-    for what, title in (
-        (names[0], names[0]),
-        ("latest", names[1]),
-        ("unreported", "outside any session"),
-    ):
+    for what, title in ((names[0], names[0]), ("latest", names[1])):
         result = run(what)
         _, found = shown(result)
         text = found.text("main")

@@ -150,11 +150,12 @@ def test_skipped_alone_is_no_pass(results_folder):
     assert found.verdict.status == "INCOMPLETE"
 
 
-def test_documents_of_no_session_are_no_pass(results_folder):
-    write(results_folder, "stream_local", factories.document())
-    results = reading.read(["unreported"])
+def test_documents_of_a_session_without_a_report_are_no_pass(results_folder):
+    folder = results_folder / "output" / "20260102T030405-7" / "local" / "host" / "host"
+    factories.write(folder / "stream_local" / "result.json")
+    results = reading.read()
     found = of_page(results)
-    assert found.verdict.status == "INCOMPLETE" and "outside any session" in results.title
+    assert found.verdict.status == "INCOMPLETE" and "20260102T030405-7" in results.title
     assert reading.NO_REPORT in contents.of(results).problems
 
 

@@ -10,7 +10,6 @@ from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 
@@ -100,17 +99,16 @@ def test_a_corrupt_document_keeps_its_case(two_killed):
     assert entry.case.name == "stream_local"
 
 
-def test_without_folders_of_sessions_all_are_one(results_folder):
+def test_documents_in_no_folder_of_a_session_are_named_by_their_path(results_folder):
+    first = left(results_folder, "elsewhere")
     left(results_folder, "output/local/host/host/stream_local")
-    left(results_folder, "elsewhere")
     left(results_folder, "stage/a/folder/by/hand/of/some/body")
-    found = read([str(results_folder)])
-    assert found.name == UNREPORTED
-    assert [entry.case and entry.case.where for entry in found.entries] == [
-        None,
-        "local:host",
-        None,
-    ]
+    killed, outside = ResultsFolder(results_folder).unreported()
+    assert (killed, len(outside)) == ([], 3)
+    with pytest.raises(
+        NotFoundError, match=f"a document of none: `fabricheck results show {first}`"
+    ):
+        read([str(results_folder)])
 
 
 def test_a_session_with_a_report_is_not_among_them(two_killed):
@@ -141,12 +139,11 @@ def test_one_is_shown_alone(two_killed):
     assert SECOND not in result.output
 
 
-def test_all_are_shown_and_named(two_killed):
-    result = show("show", "unreported")
-    assert f"  1 of {SECOND}; alone: `fabricheck results show {SECOND}`" in result.stdout
-    assert f"  2 of {FIRST}; alone: `fabricheck results show {FIRST}`" in result.stdout
-    found = json.loads(show("show", "unreported", "--json").stdout)
-    assert [row["case"] for row in found] == ["stream_local", "stream_local", "p2p", "mpi"]
+def test_all_are_listed(two_killed):
+    found = json.loads(show("list", "--json").stdout)["sessions"]
+    assert [(row["session"], row["documents"]) for row in found] == [(SECOND, 0), (FIRST, 2)]
+    found = json.loads(show("show", FIRST, "--json").stdout)
+    assert [row["case"] for row in found] == ["stream_local", "p2p", "mpi"]
     assert {row["result"] for row in found} == {"unknown"}
 
 
@@ -156,8 +153,7 @@ def test_another_name_is_no_killed_session(two_killed):
     assert "There is no session '20260101T000000-1'" in result.stderr
 
 
-@pytest.mark.parametrize("what", [FIRST, "unreported"])
-def test_it_may_be_its_report_that_can_not_be_read(two_killed, what):
+def test_it_may_be_its_report_that_can_not_be_read(two_killed):
     (two_killed / "reports").mkdir()
     (two_killed / "reports" / "run-0.json").write_text("{")
-    assert "run-0.json: this is not a complete run report of ReFrame." in show("show", what).stderr
+    assert "run-0.json: this is not a complete run report of ReFrame." in show("show", FIRST).stderr

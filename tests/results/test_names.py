@@ -30,7 +30,6 @@ NAMES = {
     KILLED: OF_KILLED,
     "17": {HERE},
     "every-node/17": {HERE},
-    "unreported": OF_KILLED | {("one", "node1"), ("two", "node1")},
     "results": OF_KILLED,
     "results/every-node/17": {HERE},
     "results/reports/run-0.json": {HERE},

@@ -159,7 +159,6 @@ NAMES = (
     "17",
     "99",
     made.KILLED,
-    "unreported",
     "results",
     "results/loose",
     "results/loose/one/result.json",
@@ -178,7 +177,7 @@ NAMES = (
     "empty",
 )
 #: Of each way to name something, one: every command takes it, and means the same by it.
-WAYS = ("run-0", "run-9", "17", made.KILLED, "unreported", "results/loose/one/result.json",
+WAYS = ("run-0", "run-9", "17", made.KILLED, "results/loose/one/result.json",
         "hour.tar.gz", "run-0@local:host", "run-0@lumi:gpu", "damaged", "broken.json")  # fmt: skip
 READING = ("results show {}", "results export {}")
 ASKED = ("results validate {}", "results osu {}", "results coverage {}", "papers claims {}",

@@ -25,7 +25,7 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SESSION|JOB|FOLDER|FILE|unreported]...",
+            metavar="[SESSION|JOB|FOLDER|FILE]...",
             help="As for `fabricheck report` (default: the latest session), and jobs over many "
             "nodes: the number, or the folder (RESULTS/every-node/JOB).",
         ),

@@ -20,10 +20,10 @@ def report(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[SESSION|JOB|FOLDER|FILE|unreported]",
+            metavar="[SESSION|JOB|FOLDER|FILE]",
             help="A session's id (default: the latest), the number of a job over many nodes, a "
-            "results folder, a first-hour archive, a run report, a folder of documents, a "
-            "document, or documents outside any session.",
+            "results folder, a first-hour archive, a run report, a folder of documents, or "
+            "a document.",
         ),
     ] = "latest",
     output: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,15 +13,13 @@ from fabricheck.cli import commands, output, series_tables
 from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts, show
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.core.nodelists import folded, unfolded
+from fabricheck.core.nodelists import unfolded
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.results import archive, beside, jobs, joined
+from fabricheck.results import archive, beside, joined
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.folder import ResultsFolder, find_documents
-from fabricheck.results.killed import UNREPORTED
+from fabricheck.results.folder import find_documents
 from fabricheck.results.reading import Results, read
-from fabricheck.results.session import Session
 from fabricheck.site import sets
 from fabricheck.site.software import record
 
@@ -34,90 +32,6 @@ OnNodes = Annotated[
 
 #: The heading of a session without a run report.
 _KILLED = "without a readable run report: it was killed, or is still running"
-
-
-@commands.command("results list")
-def list_sessions(
-    as_json: AsJson = False,
-    limit: Annotated[int, typer.Option(min=1, help="Number of latest sessions to list.")] = 20,
-) -> None:
-    """List the sessions, latest first."""
-    folder = ResultsFolder.default()
-    found, unreadable = jobs.all_of(folder.path)
-    problems = [*folder.problems, *(problem for _, problem in unreadable)]
-    rows = [_session_row(folder, session) for session in folder.sessions[:limit]]
-    left = len(folder.unreported_paths())
-    if as_json:
-        show.write_json(
-            {
-                "sessions": rows,
-                "jobs": [job.name for job in found],
-                "unreported_documents": left,
-                "problems": [str(problem) for problem in problems],
-            }
-        )
-    elif rows:
-        right = ("checks", "passed", "failed", "retried")
-        on = ("nodes",) if any(row["nodes"] for row in rows) else ()
-        columns = ("session", "date", "partitions", *on, *right, "clock")
-        show.table(
-            [name.capitalize() for name in columns],
-            [[_cell(row, name) for name in columns] for row in rows],
-            [name.capitalize() for name in right],
-        )
-        if any(row["retried"] for row in rows):
-            show.line(
-                "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
-            )
-        if len(folder.sessions) > limit:
-            show.line(f"{len(folder.sessions) - limit} older sessions: use --limit to list more.")
-    if not as_json:
-        for job in found[:limit]:
-            show.line(
-                f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
-                f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
-            )
-    _warn_about(folder, left)
-    for _, problem in unreadable:
-        output.say(str(problem))
-    if problems:
-        raise typer.Exit(InvalidInputError.exit_code)
-    if not rows and not left and not found:
-        raise folder.no_session()
-
-
-def _cell(row: Mapping[str, Any], name: str) -> str:
-    if name == "nodes":
-        return folded(row["nodes"]) or "-"
-    return ", ".join(row[name]) if isinstance(row[name], list) else str(row[name])
-
-
-def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
-    clocks = folder.clocks(session)
-    return {
-        "session": session.id,
-        "uuid": session.uuid,
-        "date": session.date.strftime("%Y-%m-%d %H:%M:%S"),
-        "partitions": sorted({case.where for case in session.cases}),
-        "nodes": [node for node in session.nodes if node is not None],
-        "checks": len(session.cases),
-        "passed": session.passed,
-        "failed": session.failed,
-        "skipped": session.skipped,
-        "retried": session.retried,
-        "clock": sorted(set(clocks)) or ["-"],
-        "documents": len(clocks),
-    }
-
-
-def _warn_about(folder: ResultsFolder, left: int) -> None:
-    for problem in folder.problems:
-        output.say(str(problem))
-    if left:
-        output.say(
-            f"{left} result document(s) belong to no session, as after a killed one: see "
-            f"`fabricheck results show {UNREPORTED}`."
-        )
 
 
 def choose(name: str, on: Sequence[str] | None = None) -> Results:
@@ -136,16 +50,7 @@ def heading(found: Results) -> str:
         return f"{capitalized(found.title)}: {_in_archive(found)}"
     if found.session is None:
         killed = found.job is None and any(one.killed for one in found.sources)
-        alone = killed and found.name != UNREPORTED
-        lines = [capitalized(found.title) + (f", {_KILLED}" if alone else "")]
-        if found.name == UNREPORTED:
-            lines += [
-                f"  {len(one.killed.paths)} of {one.name}; alone: `fabricheck results show "
-                f"{one.name}`"
-                for one in found.sources
-                if one.killed is not None
-            ]
-        return "\n".join(lines)
+        return capitalized(found.title) + (f", {_KILLED}" if killed else "")
     session = found.session
     said = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
@@ -193,7 +98,7 @@ def show_results(
         typer.Argument(
             metavar="[SESSION|FILE|latest]",
             help="A session's id, a killed session's folder, a document, a folder of documents, "
-            "a first-hour archive, or 'unreported'.",
+            "or a first-hour archive.",
         ),
     ] = "latest",
     show_all: Annotated[

@@ -82,13 +82,14 @@ def table(
     rows: Iterable[Sequence[str | Text]],
     right: Collection[str] = (),
     widths: Sequence[int | None] = (),
+    whole: Collection[str] = (),
     cut_cells: bool = False,
 ) -> None:
     """Print a table, with every cell as it is, and one line below its header.
 
     :param right: the columns that are right-aligned. widths: the greatest widths of the first
-        columns. cut_cells: a cell that is wider ends with an ellipsis, and does not take a second
-        line.
+        columns. whole: the columns whose cells take one line, however narrow the terminal is.
+        cut_cells: a cell that is wider than its column ends with an ellipsis.
     """
     from rich.table import Table
 
@@ -98,7 +99,7 @@ def table(
             column,
             justify="right" if column in right else "left",
             overflow="ellipsis" if cut_cells else "fold",
-            no_wrap=cut_cells,
+            no_wrap=cut_cells or column in whole,
         )
     for shown_column, width in zip(shown.columns, widths, strict=False):
         shown_column.max_width = width

@@ -90,10 +90,11 @@ class ResultsFolder:
         """Return the sentence for a folder without a completed session."""
         sentence = f"There is no session in {self.path}: run `make run` first"
         killed_sessions, outside = self.unreported()
-        if killed_sessions or outside:
-            name = killed_sessions[0].name if killed_sessions else killed.UNREPORTED
-            shown = f"`fabricheck results show {name}`"
-            sentence += f"; killed or still running: {shown}"
+        if killed_sessions:
+            name = killed_sessions[0].name
+            sentence += f"; killed or still running: `fabricheck results show {name}`"
+        elif outside:
+            sentence += f"; a document of none: `fabricheck results show {outside[0]}`"
         return NotFoundError(f"{sentence}.")
 
     def session(self, name: str) -> Session:

@@ -17,9 +17,6 @@ from fabricheck.results import requested_nodes
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.session import Case
 
-#: The name under which documents without a report are shown, as of a killed session.
-UNREPORTED = "unreported"
-
 #: The result of a check for which there is no report.
 RESULT = "unknown"
 

@@ -20,7 +20,7 @@ from fabricheck.results import archive, jobs, requested_nodes, session_checks
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
-from fabricheck.results.killed import UNREPORTED, Killed, case_of
+from fabricheck.results.killed import Killed, case_of
 from fabricheck.results.observed import Observed, observe, series_of, told_apart
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, together
@@ -496,8 +496,6 @@ def _named(name: str, every: bool) -> Results:
             raise NotFoundError(f"There is no result document {name}.")
         return _of_documents(f"document {name}", path.parent, [path])
     folder = ResultsFolder.default()
-    if name == UNREPORTED:
-        return _unreported(folder)
     if name == LATEST:
         return _of_folder(folder, every)
     return _by_name(folder, name)
@@ -532,7 +530,8 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     killed, outside = folder.unreported()
     found += [of_killed(folder, one) for one in reversed(killed)]
     if outside:
-        found.append(_outside(folder, outside))
+        title = f"documents outside any session in {folder.path}"
+        found.append(_of_documents(title, folder.path, outside))
     problems = [Problem(str(one)) for one in folder.problems]
     for path in jobs.under(folder.path):
         try:
@@ -554,44 +553,27 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
 
 
 def _began_last(folder: ResultsFolder) -> Results:
-    """Return what started last, with or without a report.
+    """Return what started last: a session, with or without a report, or a job.
 
     Where the newest report cannot be read, the documents of its session are used.
     """
-    killed, outside = folder.unreported()
-    left = of_killed(folder, killed[0]) if killed else None
-    if left is None and outside:
-        left = _outside(folder, outside)
+    without_report, _ = folder.unreported()
+    killed = without_report[0] if without_report else None
     try:
         last = _last_with_report(folder)
     except NotFoundError:
-        if left is None:
+        if killed is None:
             raise
-        return left
+        return of_killed(folder, killed)
     except InvalidInputError as problem:
         # A full disk cuts off the report; what was measured before it remains.
-        newest = max((one.start for one in folder.sessions), default=0.0)
-        if not killed or killed[0].start <= newest:
-            if not any(path.lstat().st_mtime > newest for path in outside):
-                raise
-            left = _outside(folder, outside)
-        assert left is not None
+        if killed is None or any(one.start >= killed.start for one in folder.sessions):
+            raise
+        left = of_killed(folder, killed)
         return replace(left, problems=(Problem(str(problem)), *left.problems))
-    if left is not None and killed and killed[0].start > last.start:
-        return left
-    if isinstance(last, Job):
-        return of_job(last)
-    every = [*outside, *(path for one in killed for path in one.paths)]
-    newer = sum(path.lstat().st_mtime > last.end for path in every)
-    found = of_session(folder, last)
-    return replace(found, notes=(_newer(newer, last),)) if newer else found
-
-
-def _newer(count: int, session: Session) -> str:
-    return (
-        f"{count} result document(s) are newer than session {session.id} and belong to no "
-        f"session, as after a killed one: `fabricheck results show {UNREPORTED}`."
-    )
+    if killed is not None and killed.start > last.start:
+        return of_killed(folder, killed)
+    return of_job(last) if isinstance(last, Job) else of_session(folder, last)
 
 
 def _last_with_report(folder: ResultsFolder) -> Session | Job:
@@ -701,25 +683,6 @@ def _of_archive(path: Path, every: bool) -> Results:
 def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
     name = slug(home.resolve().name if len(paths) != 1 else paths[0].resolve().name) or "documents"
     return Results(name, title, home, (Source(home, paths=tuple(paths)),))
-
-
-def _unreported(folder: ResultsFolder) -> Results:
-    killed, outside = folder.unreported()
-    if not killed and not outside:
-        raise NotFoundError(f"{folder.path} has no document outside its sessions.")
-    found = _outside(folder, outside)
-    sources = [source for one in killed for source in of_killed(folder, one).sources]
-    return replace(
-        found,
-        sources=(*sources, *(found.sources if outside else ())),
-        notes=tuple(map(str, folder.problems)),
-    )
-
-
-def _outside(folder: ResultsFolder, paths: Sequence[Path]) -> Results:
-    title = f"documents outside any session in {folder.path}"
-    source = Source(folder.path, UNREPORTED, folder=folder, paths=tuple(paths))
-    return Results(UNREPORTED, title, folder.path, (source,))
 
 
 def _recorded(outputs: Sequence[Path]) -> tuple[Mapping[str, PartitionChecks], list[Problem]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded
-from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.observed import by_node
 from fabricheck.results.reading import Problem, Results, Source, read
 from fabricheck.results.table import Check
@@ -155,7 +154,7 @@ def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
             environs.setdefault(one.where, set()).add(one.environ)
         for row in source.checks:
             entry, case = row.entry, row.case
-            if case is None or results.name == UNREPORTED:
+            if case is None:
                 path = entry.path if entry is not None and folders[row.check] > 1 else None
                 name = str(path.parent.relative_to(source.results)) if path else row.check
                 yield "", None, replace(row, check=name)

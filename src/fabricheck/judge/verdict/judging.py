@@ -29,7 +29,6 @@ from fabricheck.judge.verdict.grouping import (
 )
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
 from fabricheck.results import state
-from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
@@ -215,7 +214,7 @@ class _Node:
             versions=_versions(self.documents, self.results.sources),
             sessions=[
                 model.RanIn(
-                    id=one.name or UNREPORTED,
+                    id=one.name or "documents",
                     uuid=one.session.uuid if one.session else None,
                     results=str(one.results),
                 )

@@ -1,0 +1,105 @@
+"""`fabricheck results list`: the sessions of the results folder, and its jobs over many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
+from fabricheck.core import show
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.nodelists import folded
+from fabricheck.results import jobs, killed
+from fabricheck.results.document import read_head
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.killed import Killed
+from fabricheck.results.session import Session
+
+RIGHT = ("Checks", "Passed", "Failed", "Retried")
+
+
+@commands.command("results list")
+def list_sessions(
+    as_json: AsJson = False,
+    limit: Annotated[int, typer.Option(min=1, help="Number of latest sessions to list.")] = 20,
+) -> None:
+    """List the sessions, latest first, also those that were killed or are still running."""
+    folder = ResultsFolder.default()
+    found, unreadable = jobs.all_of(folder.path)
+    without_report, outside = folder.unreported()
+    every: list[Session | Killed] = [*folder.sessions, *without_report]
+    every.sort(key=lambda one: one.start, reverse=True)
+    rows = [_row(folder, one) for one in every[:limit]]
+    problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
+    if as_json:
+        show.write_json({
+            "sessions": rows,
+            "jobs": [job.name for job in found],
+            "documents_outside": list(map(str, outside)),
+            "problems": problems,
+        })  # fmt: skip
+    else:
+        if rows:
+            _show(rows)
+        if len(every) > limit:
+            show.line(f"{len(every) - limit} older sessions: use --limit to list more.")
+        for job in found[:limit]:
+            show.line(
+                f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
+                f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
+            )
+    for problem in problems:
+        output.say(problem)
+    if outside:
+        output.say(f"{len(outside)} result document(s) belong to no session, such as {outside[0]}.")
+    if problems:
+        raise typer.Exit(InvalidInputError.exit_code)
+    if not every and not outside and not found:
+        raise folder.no_session()
+
+
+def _row(folder: ResultsFolder, one: Session | Killed) -> dict[str, Any]:
+    """Return the row of a session; what its checks did is unknown without a run report."""
+    if isinstance(one, Session):
+        cases, clocks = one.cases, folder.clocks(one)
+        counts = {name: getattr(one, name) for name in ("passed", "failed", "skipped", "retried")}
+    else:
+        every = (killed.case_of(path, one.results, one.node) for path in one.paths)
+        cases, counts = tuple(case for case in every if case is not None), {}
+        clocks = [head.clock for path in one.paths if (head := read_head(path)) is not None]
+    return {
+        "session": one.id if isinstance(one, Session) else one.name,
+        "uuid": one.uuid if isinstance(one, Session) else None,
+        "date": f"{datetime.fromtimestamp(one.start):%Y-%m-%d %H:%M:%S}" if one.start else None,
+        "partitions": sorted({case.where for case in cases}),
+        "nodes": list(dict.fromkeys(case.node for case in cases if case.node is not None)),
+        "checks": len(cases),
+        **(counts or dict.fromkeys(("passed", "failed", "skipped", "retried"))),
+        "clock": sorted(set(clocks)) or ["-"],
+        "documents": len(clocks),
+    }
+
+
+def _show(rows: Sequence[Mapping[str, Any]]) -> None:
+    on = ("Nodes",) if any(row["nodes"] for row in rows) else ()
+    columns = ("Session", "Date", "Partitions", *on, *RIGHT, "Clock")
+    cells = [[_cell(name, row[name.lower()]) for name in columns] for row in rows]
+    show.table(columns, cells, RIGHT, whole=("Session", "Date"))
+    if any(row["retried"] for row in rows):
+        show.line(
+            "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
+        )
+    if any(row["passed"] is None for row in rows):
+        show.line("Sessions without a number of passed checks were killed, or are still running.")
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if name == "Nodes":
+        return folded(value) or "-"
+    return ", ".join(value) if isinstance(value, list) else str(value)
