@@ -60,6 +60,25 @@ def test_the_word_is_the_exit_code(results, changes, code):
     assert run(code=code).stderr == ""
 
 
+def test_an_earlier_verdict_stays_as_it_is(results):
+    made.write(results, [case("node1")])
+    first = results / "verdicts" / "run-0" / "verdict.json"
+    assert run().stdout.endswith(f"Verdict: {first}\n")
+    before = first.read_text()
+    # Another time alone is no other verdict.
+    assert run().stdout.endswith(f"Verdict: {first}\n")
+    for number in (2, 3):
+        nodes = f"node[1-{number}]"
+        other = first.parent / str(number) / "verdict.json"
+        assert run("--nodes", nodes, code=OPEN).stdout.endswith(f"Verdict: {other}\n")
+    assert run("--nodes", "node[1-2]", code=OPEN).stdout.endswith("/run-0/2/verdict.json\n")
+    assert first.read_text() == before
+    # A folder that a user names has the verdict that he asked for last.
+    for nodes, code in (("node1", GOOD), ("node2", OPEN)):
+        run("--output", first.parent, "--nodes", nodes, code=code)
+        assert json.loads(first.read_text())["exit_code"] == code
+
+
 def test_json_is_the_document_of_all(results, tmp_path):
     made.write(results, [case("node1")])
     said = run("run-0", "--json", "--output", tmp_path / "there").stdout

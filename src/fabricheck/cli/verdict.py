@@ -78,7 +78,10 @@ def verdict(
     results = reading.read(what or ())
     verdicts = judging.judge(results, expected, set_tag)
     total = documents.whole(results.name, verdicts)
-    written = documents.write(folder or documents.folder(results), verdicts, total)
+    if folder is None:
+        written = documents.write_new(documents.folder(results), verdicts, total)
+    else:
+        written = documents.write(folder, verdicts, total)
     if as_json:
         show.write_json(documents.as_json(total))
     else:

@@ -82,6 +82,32 @@ def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
     return found
 
 
+def write_new(base: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path:
+    """Write all documents where no other verdict is: into a folder, else into its ``2``, ``3``, ...
+
+    An equal verdict, whenever it was made, is not written again.
+
+    :returns: the document of all nodes.
+    :raises NotFoundError: when they cannot be written.
+    """
+    place, number = base, 1
+    while (place / WHOLE).exists():
+        if _judgement(place) == _judgement(place, _text(total)):
+            return place / WHOLE
+        number += 1
+        place = base / str(number)
+    return write(place, verdicts, total)
+
+
+def _judgement(folder: Path, text: str | None = None) -> Any:
+    """Return the content of ``verdict.json`` but when and by which version it was made."""
+    try:
+        content = strict_json.parse(text or read_text(folder / WHOLE), folder / WHOLE)
+        return {name: value for name, value in content.items() if name not in ("made", "by")}
+    except (NotFoundError, InvalidInputError, AttributeError):
+        return None
+
+
 def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path:
     """Write all documents, or none; documents of an earlier verdict on other nodes are removed.
 
