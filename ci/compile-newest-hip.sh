@@ -52,10 +52,11 @@ done
 mkdir -p "$folder" && : > "$log" || fail 6 "cannot write to $folder"
 [ -d "$chroot" ] || make_chroot
 rm -rf "$chroot/fabricheck/src"
-mkdir -p "$chroot/fabricheck/src/fabricheck" \
+mkdir -p "$chroot/fabricheck/src/fabricheck/core" \
   && cp -Rp CMakeLists.txt cmake ci "$chroot/fabricheck" \
   && cp -Rp src/bench src/runtime "$chroot/fabricheck/src" \
   && cp -p src/fabricheck/__init__.py "$chroot/fabricheck/src/fabricheck" \
+  && cp -p src/fabricheck/core/vocabulary.json "$chroot/fabricheck/src/fabricheck/core" \
   || fail 6 "cannot copy the sources to $chroot"
 inside dpkg-query -W "${packages[@]}"
 inside bash -c 'cd /fabricheck && ci/compile-check.sh rocm-sid build'

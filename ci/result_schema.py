@@ -17,7 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import annotated_types
-import yaml
 from pydantic import TypeAdapter
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,8 +33,7 @@ NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(N
 
 def words():
     """Return by word list the meaning of the kind of words and of each word."""
-    text = (ROOT / "src/fabricheck/core/vocabulary.yaml").read_text(encoding="utf-8")
-    kinds = yaml.load(text, Loader=yaml.CSafeLoader)
+    kinds = json.loads((ROOT / "src/fabricheck/core/vocabulary.json").read_text(encoding="utf-8"))
     found = {}
     for kind in kinds.values():
         of_kind = kind.get("words") or {}

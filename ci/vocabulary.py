@@ -1,7 +1,22 @@
 #!/usr/bin/env python3
-"""Writes what is made of src/fabricheck/core/vocabulary.yaml: ci/vocabulary.py [--check].
+"""Writes what is made of the words of the suite, src/fabricheck/core/vocabulary.json.
 
-With --check nothing is written: ends with 1 and a sentence for each file that is not what it gives.
+    ci/vocabulary.py               core/vocabulary.py and the tables of docs/result-document.md
+    ci/vocabulary.py --check       nothing: ends with 1 and a sentence for each that differs
+    ci/vocabulary.py --header FILE the header of the programs, as CMake does in each build
+
+CMake runs this by any Python from 3.6 on, without packages.
+
+A word has a meaning, alone or beside other columns. Of these `name` is what C++ and Python call it,
+where that is not the word with _ for each -, and `code` is an exit code; the docs show the others.
+A kind has words or is a `union` of other kinds, and of these what it needs:
+  type: its Literal in Python            subtypes: Literals of some of its words
+  sets: tuples in Python of some words   values, by_code: tables in Python of a column, by word or
+                                         by code
+  common_sets: sets that C++ has too, in its namespace
+  constants: the prefix of its constants in Python, one for each word (its code, where it has one)
+  header: its namespace in C++           schema: the member of the schema of result documents
+  nullable: that member may be null      note: what only its editor needs to know
 """
 
 import json
@@ -10,10 +25,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-import yaml
-
 ROOT = Path(__file__).resolve().parents[1]
-WORDS = "src/fabricheck/core/vocabulary.yaml"
+WORDS = "src/fabricheck/core/vocabulary.json"
 WIDTH = 100
 #: Members of a series, or of its places, whose words are in one table of docs/result-document.md.
 FIELDS = (
@@ -25,7 +38,7 @@ MADE_BY = f"Made of {WORDS} by ci/vocabulary.py: edit that."
 
 def vocabulary():
     """Return the kinds by name, each word of a kind with its columns."""
-    kinds = yaml.load((ROOT / WORDS).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    kinds = json.loads((ROOT / WORDS).read_text(encoding="utf-8"))
     for kind in kinds.values():
         parts = (kinds[name]["words"] for name in kind.get("union", ()))
         words = {word: columns for part in parts for word, columns in part.items()}
@@ -209,24 +222,38 @@ def replaced(text, pattern, made):
     return text
 
 
+def read(path):
+    """Return the text of a file, none if there is no such file."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def write(path, text):
+    """Write a file, unless it has this text: what was compiled of it stays."""
+    if text != read(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 def main():
     """Write or compare the files, and return the exit code."""
     kinds = vocabulary()
+    if sys.argv[1:2] == ["--header"]:
+        write(Path(sys.argv[2]), header(kinds))
+        return 0
     files = {
         "src/fabricheck/core/vocabulary.py": lambda text: python(kinds),
-        "src/bench/harness/vocabulary.hpp": lambda text: header(kinds),
         "docs/result-document.md": lambda text: page(kinds, text),
     }
     others = 0
     for name, made in files.items():
         path = ROOT / name
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        before = read(path)
         after = made(before)
         if after != before and sys.argv[1:] == ["--check"]:
             print(f"{name} is not what {WORDS} gives: run ci/vocabulary.py.", file=sys.stderr)
             others += 1
-        elif after != before:
-            path.write_text(after, encoding="utf-8")
+        else:
+            write(path, after)
     return 1 if others else 0
 
 

@@ -140,7 +140,7 @@ def test_the_build_systems_come_from_where_this_spack_has_them(recipe):
 def test_variants_become_options_that_cmake_knows(recipe, spec, runtime, others):
     arguments = recipe[0](spec).cmake_args()
     assert f"-DFABRICHECK_RUNTIME={runtime}" in arguments
-    assert set(others) <= set(arguments)
+    assert {*others, f"-DPython3_EXECUTABLE={sys.executable}"} <= set(arguments)
     assert any("MPI_CXX_COMPILER" in one for one in arguments) == spec.satisfies("+mpi ~sim")
     strings = re.search(r"FABRICHECK_RUNTIME PROPERTY STRINGS ([\w ]+)\)", CMAKE)
     assert runtime in strings[1].split()
@@ -177,9 +177,10 @@ def test_what_cmake_searches_is_depended_on(recipe):
         "PkgConfig": "pkgconfig",
         "MPI": "mpi",
     }
-    compilers = {"Threads", "OpenMP", "CUDAToolkit", "hip"}  # of the compiler, or of +cuda, +rocm
+    # Of the compiler, of +cuda or +rocm, or what runs Spack, which the recipe names.
+    there = {"Threads", "OpenMP", "CUDAToolkit", "hip", "Python3"}
     for name in re.findall(r"find_package\((\w+)", CMAKE):
-        assert name in compilers or searched[name] in needed
+        assert name in there or searched[name] in needed
     for name in re.findall(r"pkg_check_modules\((\w+)", CMAKE):
         assert name.lower() in needed
 

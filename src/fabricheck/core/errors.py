@@ -1,6 +1,6 @@
 """Errors that fabricheck reports: each is one sentence and has one exit code.
 
-vocabulary.yaml defines the codes, with those of the measuring programs.
+vocabulary.json defines the codes, with those of the measuring programs.
 """
 
 from __future__ import annotations

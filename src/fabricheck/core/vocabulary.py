@@ -1,6 +1,6 @@
 """The words of the suite and the exit codes.
 
-Made of src/fabricheck/core/vocabulary.yaml by ci/vocabulary.py: edit that.
+Made of src/fabricheck/core/vocabulary.json by ci/vocabulary.py: edit that.
 """
 
 from collections.abc import Mapping

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 import os
+import sys
 
 from spack.package import *
 
@@ -52,6 +53,8 @@ class Fabricheck(CMakePackage, CudaPackage, ROCmPackage):
 
     def cmake_args(self):
         args = [self.define_from_variant("FABRICHECK_MPI", "mpi")]
+        # It makes a header, and needs no package: the Python that runs Spack will do.
+        args.append(self.define("Python3_EXECUTABLE", sys.executable))
         if self.spec.satisfies("+mpi ~sim"):
             args.append(self.define("MPI_CXX_COMPILER", self.spec["mpi"].mpicxx))
         if self.spec.satisfies("+rocm"):
