@@ -314,7 +314,7 @@ def divided(folder: Path) -> Said:
 def over_nodes(folder: Path, *sessions: Mapping[str, Any]) -> Said:
     """Judge nodes by sessions, each with the case and the document of every node."""
     found = made.over_nodes(folder, *sessions)
-    total = documents.whole("run-0", found.values())
+    total = documents.session_verdict("run-0", found.values())
     worst = total.nodes[0].status
     first = [(worst, sentence) for sentence in software_first(total.nodes)]
     told = [(one.status, reason.sentence) for one in total.nodes for reason in one.reasons]
@@ -343,7 +343,7 @@ def half_width(folder: Path) -> Said:
     found = made.judge(*sessions)
     told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]
     drained = [one.node for one in found.values() if one.drain is not None and one.drain.live]
-    return Said(found["node1"].told, told, drained=drained)
+    return Said(found["node1"].label, told, drained=drained)
 
 
 def many(folder: Path, changes: Mapping[str, Mapping[str, Any]], count: int) -> Said:
@@ -357,7 +357,7 @@ def many(folder: Path, changes: Mapping[str, Mapping[str, Any]], count: int) -> 
         own["host"] = own["host"] | {"scheduler_node": node}
         cases.append((made.good(node=node), own))
     found = made.judge(made.write(folder, cases))
-    total = documents.whole("run-0", found.values())
+    total = documents.session_verdict("run-0", found.values())
     worst = next((one.status for one in found.values() if one.status != "PASS"), "PASS")
     told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]
     return Said(worst, [*told, *(("PASS", note) for note in total.notes)])

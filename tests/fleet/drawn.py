@@ -151,7 +151,7 @@ def deviations() -> Mapping[str, Sequence[tuple[float, float]]]:
 @cache
 def exported() -> pl.DataFrame:
     """Return the table of the simulated session."""
-    told = table.Told()
+    told = table.ExportLog()
     return writing.frame(list(table.stream(read([str(SIMULATED)]), told)))
 
 

@@ -21,7 +21,7 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.observed import Observed, observe
-from fabricheck.results.run_report import Judged
+from fabricheck.results.run_report import ReferenceCheck
 from fabricheck.results.session import Case, read_report
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
@@ -92,7 +92,7 @@ def partition(model, *documents, references=None):
     """Return a simulated partition whose check p2p_kernel has these references."""
     case = Case(
         *("p2p_kernel", "local", "sim-mi250x", "sim", "pass"), None, frozenset(), (),
-        judged={name: Judged(*one, "pass") for name, one in (references or {}).items()},
+        judged={name: ReferenceCheck(*one, "pass") for name, one in (references or {}).items()},
         values={name: (worst(model, name, *documents), "GB/s") for name in references or {}},
     )  # fmt: skip
     entries = tuple(Entry(case, None, document, None) for document in documents)

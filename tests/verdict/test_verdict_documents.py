@@ -18,7 +18,7 @@ from full_disk import files_of_at_most
 
 def test_documents_are_valid_and_name_each_other(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
-    total = documents.whole("run-0", verdicts)
+    total = documents.session_verdict("run-0", verdicts)
     path = documents.write(tmp_path / "verdicts", verdicts, total)
     validate(json.loads(path.read_text()))
     assert total.exit_code == 12 and total.counts["PERF-FAIL"] == total.counts["PASS"] == 1
@@ -41,7 +41,7 @@ def test_documents_are_valid_and_name_each_other(tmp_path):
 )
 def test_the_schema_refuses_what_breaks_it(tmp_path, change):
     verdicts = list(two_nodes(tmp_path).values())
-    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
+    path = documents.write(tmp_path / "v", verdicts, documents.session_verdict("run-0", verdicts))
     own = path.with_name("node1.json")
     content = json.loads(own.read_text()) | change
     with pytest.raises(jsonschema_rs.ValidationError):
@@ -50,10 +50,10 @@ def test_the_schema_refuses_what_breaks_it(tmp_path, change):
 
 def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
-    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
+    path = documents.write(tmp_path / "v", verdicts, documents.session_verdict("run-0", verdicts))
     before = {one.name: one.read_text() for one in path.parent.iterdir()}
     with files_of_at_most(1000), pytest.raises(NotFoundError, match="cannot be written"):
-        documents.write(path.parent, verdicts, documents.whole("run-1", verdicts))
+        documents.write(path.parent, verdicts, documents.session_verdict("run-1", verdicts))
     assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
 
 
@@ -63,14 +63,14 @@ def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
 def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path, form):
     verdicts = list(two_nodes(tmp_path).values())
     folder = tmp_path / "v"
-    written = documents.write(folder, verdicts, documents.whole("run-0", verdicts))
+    written = documents.write(folder, verdicts, documents.session_verdict("run-0", verdicts))
     earlier = json.loads(written.read_text()) | {"form": form}
     if form.endswith("1"):  # caveats had another name
         for row in earlier["nodes"]:
             row["reservations"] = row.pop("caveats")
     written.write_text(json.dumps(earlier))
     (folder / "mine.txt").write_text("kept")
-    documents.write(folder, verdicts[:1], documents.whole("run-0", verdicts[:1]))
+    documents.write(folder, verdicts[:1], documents.session_verdict("run-0", verdicts[:1]))
     assert {one.name for one in folder.iterdir()} == {"verdict.json", "node1.json", "mine.txt"}
 
 
@@ -85,7 +85,7 @@ def test_names_of_nodes_are_safe_for_files(tmp_path, name):
     first, second = documents.file_names([odd, plain.model_copy(update={"node": f"{name}!"})])
     assert first != second and "verdict.json" not in (first, second)
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.json", first)
-    written = documents.write(tmp_path / "v", [odd], documents.whole("x", [odd]))
+    written = documents.write(tmp_path / "v", [odd], documents.session_verdict("x", [odd]))
     assert {one.name for one in written.parent.iterdir()} == {"verdict.json", first}
 
 
@@ -94,7 +94,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     slow = made.good() | made.failed("sanity", bad, "OtherDevicesError")
     (found,) = made.judge(made.write(tmp_path, [(slow, factories.document())])).values()
     live = found.model_copy(update={"drain": model.Drain(live=True, doubts=[])})
-    (line,) = scheduler.drain_lines(documents.whole("x", [live]).nodes)
+    (line,) = scheduler.drain_lines(documents.session_verdict("x", [live]).nodes)
     words = shlex.split(line)
     assert words[:4] == ["scontrol", "update", "NodeName=node1", "State=DRAIN"]
     assert len(words) == 5 and words[4].startswith("Reason=fabricheck HW-FAIL: stream_local: a b c")
@@ -115,7 +115,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
     changed = two_nodes(tmp_path)["node2"].model_copy(update=change)
     (verdict,) = evidence.decided([evidence.Judged(changed, [])])
-    (line,) = scheduler.drain_lines(documents.whole("x", [verdict]).nodes)
+    (line,) = scheduler.drain_lines(documents.session_verdict("x", [verdict]).nodes)
     assert line.startswith(doubt)
 
 

@@ -20,7 +20,7 @@ SOFTWARE = evidence.Software(("0.3.0 abc",), ("6.12",), ("6.3",), ("6.12.12",))
 
 
 def lines(verdicts):
-    return scheduler.drain_lines(documents.whole("x", verdicts.values()).nodes)
+    return scheduler.drain_lines(documents.session_verdict("x", verdicts.values()).nodes)
 
 
 def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
@@ -183,12 +183,12 @@ def test_a_link_at_half_its_width_is_firm_without_a_calibration(tmp_path, refere
         return results
 
     once, twice = session(1), session(2)
-    assert made.judge(once)["node1"].told == "provisional PERF-FAIL"
+    assert made.judge(once)["node1"].label == "provisional PERF-FAIL"
     firm = made.judge(once, twice)["node1"]
-    assert firm.told == "PERF-FAIL" and made.rules(firm) == {"peers"}
+    assert firm.label == "PERF-FAIL" and made.rules(firm) == {"peers"}
     assert firm.drain.doubts == ["no-contrast"]
     near = made.judge(once, session(3, percent=85.0))["node1"]
-    assert near.told == "provisional PERF-FAIL"
+    assert near.label == "provisional PERF-FAIL"
     used = factories.state([factories.device_state(processes=[factories.process()])])
     assert "peers" not in made.rules(made.judge(once, session(4, state=used))["node1"])
 
@@ -447,7 +447,7 @@ def test_no_rule_and_status_prints_a_live_line_otherwise(references, rule, statu
         return Judged(bare(name, status if failing else "PASS", [reason] if failing else []), runs)
 
     def is_live(*nodes):
-        rows = documents.whole("x", evidence.decided(nodes)).nodes
+        rows = documents.session_verdict("x", evidence.decided(nodes)).nodes
         return any(line.startswith("scontrol") for line in scheduler.drain_lines(rows))
 
     positive = RULES[rule].evidence == "positive" and status in FAILED

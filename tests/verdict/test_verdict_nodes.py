@@ -36,7 +36,7 @@ def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
     }
     assert found["node1*"].simulated == "local:sim-mi250x (mi250x)"
     assert found["node1*"].kind == "simulated" and found["node1"].kind == "measured"
-    total = documents.whole("run-0", list(found.values()))
+    total = documents.session_verdict("run-0", list(found.values()))
     assert total.exit_code == 12
     assert {row.file for row in total.nodes} == {
         "node1.json",
@@ -333,7 +333,7 @@ def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
     results = made.write(tmp_path, cases)
     began = time.monotonic()
     found = judging.judge(reading.read([str(results)]), [f"node{number}" for number in range(501)])
-    total = documents.whole("run-0", found)
+    total = documents.session_verdict("run-0", found)
     documents.write(tmp_path / "verdicts", found, total)
     assert time.monotonic() - began < 20
     assert (total.counts["PASS"], total.counts["PERF-FAIL"], total.counts["INCOMPLETE"]) == (

@@ -8,10 +8,10 @@ import factories
 from fabricheck.judge.verdict.checks import Attempt, joint_outcome
 from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
-from fabricheck.results.run_report import Judged
+from fabricheck.results.run_report import ReferenceCheck
 from fabricheck.results.session import Case
 
-SLOW = {"m": Judged(10.0, -0.1, None, "fail")}
+SLOW = {"m": ReferenceCheck(10.0, -0.1, None, "fail")}
 
 
 def case(result="pass", phase=None, failure=None, code=0, judged=(), reason="why"):

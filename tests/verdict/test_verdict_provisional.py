@@ -34,7 +34,7 @@ def elsewhere(case: dict) -> dict:
 
 
 def lines(verdict) -> list[str]:
-    return scheduler.drain_lines(documents.whole("x", [verdict]).nodes)
+    return scheduler.drain_lines(documents.session_verdict("x", [verdict]).nodes)
 
 
 @pytest.mark.parametrize(
@@ -50,19 +50,19 @@ def lines(verdict) -> list[str]:
 def test_what_rests_on_limits_is_provisional(uncalibrated, tmp_path, case, outcome, status):
     document = made.ended(*outcome, None if outcome[1] == 0 else "it says so")
     verdict = made.only(tmp_path / "results", case, document)
-    assert verdict.told == status
+    assert verdict.label == status
     assert ("provisional" in (verdict.drain.doubts if verdict.drain else ())) == (case is MISSED)
     assert verdict.provisional == ([made.WHERE] if "provisional" in status else [])
     # With a record of its own it is as ever.
     factories.calibration(uncalibrated, made.WHERE)
     proven = made.only(tmp_path / "results", case, document)
-    assert (proven.told, proven.provisional) == (verdict.status, [])
+    assert (proven.label, proven.provisional) == (verdict.status, [])
     assert proven.drain is None or "provisional" not in proven.drain.doubts
 
 
 def test_what_is_simulated_is_not_provisional(uncalibrated, tmp_path):
     verdict = made.only(tmp_path / "results", MISSED, factories.simulated_document())
-    assert (verdict.told, verdict.provisional) == ("PERF-FAIL", [])
+    assert (verdict.label, verdict.provisional) == ("PERF-FAIL", [])
     assert lines(verdict)[0].startswith("# it is simulated; ")
 
 
@@ -79,7 +79,7 @@ def test_one_missed_limit_of_a_calibrated_partition_is_enough(references, tmp_pa
     assert "provisional" not in verdict.drain.doubts
     other = [(made.good(), factories.document()), (elsewhere(MISSED), factories.document())]
     (verdict,) = made.judge(made.write(tmp_path / "other", other)).values()
-    assert (verdict.told, verdict.provisional) == ("provisional PERF-FAIL", [OTHER])
+    assert (verdict.label, verdict.provisional) == ("provisional PERF-FAIL", [OTHER])
     assert verdict.drain.doubts[0] == "provisional"
 
 

@@ -29,7 +29,7 @@ def coverage(
 ) -> None:
     """Show which of the experiments E1 to E17 a session ran, and why not the others."""
     results = _read(session)
-    name = results.together.id if results is not None and results.together is not None else None
+    name = results.merged.id if results is not None and results.merged is not None else None
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
     if as_json:
@@ -56,7 +56,7 @@ def _read(name: str) -> Results | None:
         if name != LATEST:
             raise
         return None
-    if found.together is None:
+    if found.merged is None:
         raise NotFoundError(f"{found.title} has no run report, so it is unknown which checks ran.")
     return found
 

@@ -70,8 +70,8 @@ def diagnose(
     for one in verdicts:
         if one.diagnosis is not None:
             _show(one, one.diagnosis)
-    for label in dict.fromkeys(one.told for one in verdicts):
-        well = [one.node for one in verdicts if one.told == label and one.diagnosis is None]
+    for label in dict.fromkeys(one.label for one in verdicts):
+        well = [one.node for one in verdicts if one.label == label and one.diagnosis is None]
         if well:
             show.echo(f"{nodelists.folded(well)}: {label}")
             show.echo("  No limit was missed: there is nothing to explain.")
@@ -88,7 +88,7 @@ def _json(one: NodeVerdict) -> dict[str, object]:
 
 def _show(one: NodeVerdict, told: Diagnosis) -> None:
     by = f", simulated by {one.simulated}" if one.simulated else ""
-    show.echo(f"{one.node}{by}: {one.told}")
+    show.echo(f"{one.node}{by}: {one.label}")
     show.echo(f"  {told.sentence}")
     if told.degraded:
         rows = [_cells(degraded, told) for degraded in told.degraded]

@@ -51,11 +51,11 @@ def export(
     """
     if output is not None:
         writing.require_format(output)
-    told = table.Told()
-    rows = table.stream(read(what or [], every), told, samples)
-    kept = openmetrics.Kept()
+    log = table.ExportLog()
+    rows = table.stream(read(what or [], every), log, samples)
+    buffer = openmetrics.OpenMetricsBuffer()
     if metrics is not None:
-        rows = kept.watch(rows)
+        rows = buffer.watch(rows)
     if output is not None:
         writing.to_file(output, rows)
     elif metrics is not None:
@@ -63,13 +63,13 @@ def export(
     else:
         _to_stdout(rows)
     if metrics is not None:
-        write_whole(metrics, kept.text)
-    for sentence in told.sentences:
+        write_whole(metrics, buffer.text)
+    for sentence in log.sentences:
         say(sentence)
     for written in (output, metrics):
         if written is not None:
             typer.echo(f"Export: {written}")
-    if told.problems:
+    if log.problems:
         raise typer.Exit(InvalidInputError.exit_code)
 
 

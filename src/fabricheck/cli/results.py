@@ -16,7 +16,7 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.core.nodelists import unfolded
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.results import archive, beside, joined
+from fabricheck.results import archive, joined, osu_comparison
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import find_documents
 from fabricheck.results.reading import Results, read
@@ -152,7 +152,7 @@ def mpi_beside_osu(
 ) -> None:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
     found = choose(what, on)
-    rows = beside.compare(found.series)
+    rows = osu_comparison.compare(found.series)
     if as_json:
         show.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
         return

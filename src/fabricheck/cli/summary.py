@@ -100,7 +100,7 @@ def summary(
 
 def _heading(observed: Observed, judged: NodeVerdict, says: str) -> Text:
     line = show.plain(f"{observed.where or 'no partition'}, {observed.kind}: ")
-    line.append(judged.told, f"bold {STATUS_COLOURS.get(judged.status, 'red')}")
+    line.append(judged.label, f"bold {STATUS_COLOURS.get(judged.status, 'red')}")
     return line.append(f"; {says}.")
 
 

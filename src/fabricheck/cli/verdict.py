@@ -77,7 +77,7 @@ def verdict(
     expected = nodelists.unfolded(nodes) if nodes is not None else []
     results = reading.read(what or ())
     verdicts = judging.judge(results, expected, set_tag)
-    total = documents.whole(results.name, verdicts)
+    total = documents.session_verdict(results.name, verdicts)
     if folder is None:
         written = documents.write_new(documents.folder(results), verdicts, total)
     else:
@@ -94,7 +94,7 @@ def verdict(
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
     every = [*total.nodes, *total.networks]
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
-    statuses += [f"{titled(row.node)} {row.told}" for row in total.networks]
+    statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]
     for sentence in alike.software_first(total.nodes):
         show.echo(sentence)
     show.echo(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
@@ -122,7 +122,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     ran = f"{checks.passed}/{checks.passed + checks.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = cut(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
-    return titled(row.node), row.told, row.kind, row.set or "-", ran, time, first
+    return titled(row.node), row.label, row.kind, row.set or "-", ran, time, first
 
 
 def _fits(sentence: str) -> bool:
@@ -137,7 +137,7 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
-        show.echo(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].told}")
+        show.echo(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}")
         for reason in reasons[:MOST_REASONS]:
             show.echo(f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}")
         if len(reasons) > MOST_REASONS:

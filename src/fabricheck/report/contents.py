@@ -189,7 +189,7 @@ class Contents:
         return worst_of(one.status for one in self.judged) if self.judged else "INCOMPLETE"
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The combined status, as printed."""
         same = [bool(one.provisional) for one in self.judged
                 if one.status == self.status and not one.simulated]  # fmt: skip

@@ -13,7 +13,7 @@ from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
-from fabricheck.results.run_report import Judged
+from fabricheck.results.run_report import ReferenceCheck
 from fabricheck.results.series import is_too_noisy
 from fabricheck.results.table import Series
 from fabricheck.rfm.metrics import where_measured
@@ -36,7 +36,7 @@ class Metric:
     metric: str
     value: float
     unit: str
-    judged: Judged
+    judged: ReferenceCheck
     limit: float = math.nan
     bound: str = ""
     margin: float | None = None
@@ -150,7 +150,7 @@ def _where(entry: Entry | None, metric: str, value: float) -> str:
     return where_measured(entry.document, record.decisive(entry.document, value))
 
 
-def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:
+def nearest_limit(value: float, judged: ReferenceCheck) -> tuple[float, str, float | None] | None:
     """Return the limit nearest to a value, its kind, and the margin in percent."""
     if judged.reference is None:
         return None

@@ -16,7 +16,7 @@ from fabricheck.results.session import Session
 
 
 @dataclass(frozen=True)
-class Share:
+class JobNode:
     """The results of one node in a job.
 
     folder: its results folder; None without one. session: the latest one, None without one; killed:
@@ -49,13 +49,14 @@ class Job:
         return self.requested.started.timestamp()
 
     @cached_property
-    def shares(self) -> tuple[Share, ...]:
+    def job_nodes(self) -> tuple[JobNode, ...]:
         """The requested nodes in their order, including those without any result.
 
         Behind them what joins the nodes, where it was to be measured.
         """
         return tuple(
-            _share(self.path, node, requested) for node, requested in self.requested.every.items()
+            _job_node(self.path, node, requested)
+            for node, requested in self.requested.every.items()
         )
 
 
@@ -100,14 +101,14 @@ def named(results: Path, name: str) -> Job | None:
     )
 
 
-def _share(path: Path, node: str, requested: RequestedNode) -> Share:
+def _job_node(path: Path, node: str, requested: RequestedNode) -> JobNode:
     if requested.results is None or not (path / requested.results).is_dir():
-        return Share(node, requested)
+        return JobNode(node, requested)
     folder = ResultsFolder(path / requested.results, node)
     killed = next(iter(folder.unreported()[0]), None)
     try:
-        return Share(node, requested, folder, folder.latest(), killed)
+        return JobNode(node, requested, folder, folder.latest(), killed)
     except NotFoundError:
-        return Share(node, requested, folder, None, killed)
+        return JobNode(node, requested, folder, None, killed)
     except FabricheckError as problem:
-        return Share(node, requested, folder, None, killed, problem)
+        return JobNode(node, requested, folder, None, killed, problem)

@@ -6,7 +6,7 @@ sentence of the check.
 
 from __future__ import annotations
 
-from fabricheck.results.run_report import Judged
+from fabricheck.results.run_report import ReferenceCheck
 
 
 def sentence(
@@ -14,7 +14,7 @@ def sentence(
     where: str,
     value: float,
     unit: str,
-    judged: Judged,
+    judged: ReferenceCheck,
     compared: str = "",
 ) -> str:
     """Return the sentence of a check about one metric.

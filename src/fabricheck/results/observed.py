@@ -162,7 +162,7 @@ def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]
     return found
 
 
-def told_apart(every: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
+def distinct_partitions(every: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
     """Return the partitions of several sessions, each with a unique name.
 
     Equal names get the node, or else the session, in front.

@@ -21,9 +21,9 @@ from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed, case_of
-from fabricheck.results.observed import Observed, observe, series_of, told_apart
+from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.results.session import Case, Session, together
+from fabricheck.results.session import Case, Session, merge_sessions
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
 from fabricheck.site import sets
@@ -236,11 +236,11 @@ class Results:
         return self.sessions[0] if one else None
 
     @property
-    def together(self) -> Session | None:
+    def merged(self) -> Session | None:
         """All sessions as one, for counts over all; None without any."""
         if self.session is not None or not self.sessions:
             return self.session
-        return together(self.sessions, self.name)
+        return merge_sessions(self.sessions, self.name)
 
     @property
     def checks(self) -> Iterator[Check]:
@@ -274,7 +274,7 @@ class Results:
     @cached_property
     def observed(self) -> tuple[Observed, ...]:
         """The partitions of its sessions, each node by itself."""
-        return told_apart(
+        return distinct_partitions(
             (source.name, replace(one, recorded=source.recorded.get(one.where)))
             for source in self.sources
             for one in observe(source.session, source.entries)
@@ -635,21 +635,21 @@ def of_job(job: Job, every: bool = False) -> Results:
     """Return the sessions of a job over many nodes: the last one of each node, or all."""
     found: list[Results] = []
     problems: list[Problem] = []
-    for share in job.shares:
-        if share.problem is not None and not every:
-            problems.append(Problem(str(share.problem), share.node))
-        if share.folder is None:
+    for job_node in job.job_nodes:
+        if job_node.problem is not None and not every:
+            problems.append(Problem(str(job_node.problem), job_node.node))
+        if job_node.folder is None:
             continue
         if every:
-            problems += [Problem(str(one), share.node) for one in share.folder.problems]
-        sessions = share.folder.sessions[::-1] if every else [share.session]
-        found += [of_session(share.folder, one) for one in sessions if one is not None]
-        if share.killed is not None:
+            problems += [Problem(str(one), job_node.node) for one in job_node.folder.problems]
+        sessions = job_node.folder.sessions[::-1] if every else [job_node.session]
+        found += [of_session(job_node.folder, one) for one in sessions if one is not None]
+        if job_node.killed is not None:
             requested = job.requested
-            if share.requested is requested.network:
+            if job_node.requested is requested.network:
                 chosen = requested_nodes.CHOSEN_OF_NETWORK
                 requested = requested.model_copy(update={"chosen": chosen})
-            found.append(of_killed(share.folder, share.killed, requested))
+            found.append(of_killed(job_node.folder, job_node.killed, requested))
     count = len(job.requested.nodes)
     return Results(
         name=job.name,

@@ -24,7 +24,7 @@ _Time = Annotated[float, Field(ge=0, le=_LATEST)]
 
 
 @dataclass(frozen=True)
-class Judged:
+class ReferenceCheck:
     """The reference that ReFrame compared a value with, and the limits as fractions of it.
 
     A limit of None bounds nothing. result: pass, fail, or for expected failures xfail and xpass.
@@ -55,7 +55,7 @@ class Recorded:
 
     value: float | None
     unit: str
-    judged: Judged
+    judged: ReferenceCheck
 
 
 def _recorded(value: Any) -> Recorded:
@@ -77,7 +77,9 @@ def _recorded(value: Any) -> Recorded:
         raise ValueError("has no unit")
     if result is not None and not isinstance(result, str):
         raise ValueError("has no result")
-    return Recorded(numbers[0], unit or "", Judged(numbers[1], numbers[2], numbers[3], result))
+    return Recorded(
+        numbers[0], unit or "", ReferenceCheck(numbers[1], numbers[2], numbers[3], result)
+    )
 
 
 class _Section(BaseModel):

@@ -17,7 +17,7 @@ from fabricheck.core.nodelists import folded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import run_report
-from fabricheck.results.run_report import Failure, Judged, RunReport, SessionInfo, TestCase
+from fabricheck.results.run_report import Failure, ReferenceCheck, RunReport, SessionInfo, TestCase
 from fabricheck.site import sets
 
 #: The file that a program writes, and its name until the program ends.
@@ -65,7 +65,7 @@ class Case:
     earlier: tuple[Case, ...] = ()
     phase: str | None = None
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
-    judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
+    judged: Mapping[str, ReferenceCheck] = field(default_factory=dict, hash=False)
     node: str | None = None
     exit_code: int | None = None
     failure: Failure | None = None
@@ -185,7 +185,7 @@ class Session:
         return len(self.cases) - self.passed - self.skipped
 
 
-def together(sessions: Sequence[Session], name: str) -> Session:
+def merge_sessions(sessions: Sequence[Session], name: str) -> Session:
     """Return the sessions of a job over many nodes (at least one) as one with the job's name."""
     return replace(
         sessions[0], id=name, cases=tuple(one for each in sessions for one in each.cases)

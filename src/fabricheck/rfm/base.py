@@ -34,7 +34,7 @@ from fabricheck.results import metric_records, missed_limits, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.run_report import Failure, Judged
+from fabricheck.results.run_report import Failure, ReferenceCheck
 from fabricheck.rfm import (
     bounds,
     exceptions,
@@ -532,7 +532,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             if result != "fail":
                 continue
             figure, where, causes = self._figures[name]
-            judged = Judged(reference, lower, upper, result)
+            judged = ReferenceCheck(reference, lower, upper, result)
             said = missed_limits.sentence(name, where, value, unit, judged, figure.said)
             sentences.append(state.with_causes(said, causes))
         return sentences

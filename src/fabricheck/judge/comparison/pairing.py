@@ -58,7 +58,11 @@ class Named:
         """The heading of a side: session, job, folder or document."""
         job, home, first = self.results.job, self.results.home, self.results.sources[0]
         if job is not None:
-            ran = [share for share in job.shares if share.session and share.session.cases]
+            ran = [
+                job_node
+                for job_node in job.job_nodes
+                if job_node.session and job_node.session.cases
+            ]
             count = "" if self.chosen else f", {len(ran)} of them with a session"
             return f"{self.results.title}{count}"
         session = first.session
@@ -115,10 +119,10 @@ def _compared(results: Results) -> list[Source]:
 
 def _unread(results: Results) -> Iterator[str]:
     problems = list(results.problems)
-    for share in results.job.shares if results.job is not None else ():
-        if share.killed is not None and share.session is None and share.problem is None:
-            said = f"The session on {share.node} has no report: it was killed."
-            problems.append(Problem(said, share.node))
+    for job_node in results.job.job_nodes if results.job is not None else ():
+        if job_node.killed is not None and job_node.session is None and job_node.problem is None:
+            said = f"The session on {job_node.node} has no report: it was killed."
+            problems.append(Problem(said, job_node.node))
     chosen = {node for source in results.sources for node in source.on}
     for problem in problems:
         if not chosen or problem.node in (None, *chosen):

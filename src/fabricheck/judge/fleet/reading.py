@@ -281,19 +281,19 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
     others = [one for one in named if _suffix(one) not in TABLES]
     strange = [one for one in others if _is_strange(Path(one))]
     results = [one for one in others if one not in strange]
-    told = table.Told(problems=[f"{one} is neither a table nor a result." for one in strange])
+    log = table.ExportLog(problems=[f"{one} is neither a table nor a result." for one in strange])
     exported: list[pl.LazyFrame] = []
     found: reading.Results | None = None
     if results or not names:
         try:
             found = reading.read(results, every)
-            exported = _exported(found, told)
+            exported = _exported(found, log)
         except InvalidInputError as error:
             if not tables:
                 raise
-            told.problems.append(str(error))
+            log.problems.append(str(error))
     rows, partitions, problems = _rows(tables, exported, each)
-    problems = list(dict.fromkeys([*problems, *told.problems]))
+    problems = list(dict.fromkeys([*problems, *log.problems]))
     if rows is None:
         raise InvalidInputError("\n".join(problems))
     if not partitions:
@@ -305,7 +305,7 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
         rows,
         partitions,
         tuple(problems),
-        tuple(dict.fromkeys(told.notes)),
+        tuple(dict.fromkeys(log.notes)),
         # Copies, since these keep the documents that were read.
         replace(found, sources=tuple(map(replace, found.sources))) if found is not None else None,
     )
@@ -461,7 +461,7 @@ def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
     return selected.with_columns(pl.coalesce("node", "hostname").alias("node"))
 
 
-def _exported(results: reading.Results, told: table.Told) -> list[pl.LazyFrame]:
+def _exported(results: reading.Results, log: table.ExportLog) -> list[pl.LazyFrame]:
     """Return the table of results, kept in memory with the columns that a fleet needs.
 
     There is none of documents that cannot be read.
@@ -472,14 +472,14 @@ def _exported(results: reading.Results, told: table.Told) -> list[pl.LazyFrame]:
             results.name, results.title, source.results, (source,), parts=results.parts
         )
         try:
-            for batch in _batches(table.stream(alone, told)):
+            for batch in _batches(table.stream(alone, log)):
                 origin = pl.lit(str(source.results)).alias(ORIGIN)
                 rows = writing.frame(batch).lazy().with_columns(origin)
                 kept.append(_needed(rows).collect())
         except NotFoundError as error:
-            told.problems.append(str(error))
-    told.problems[:0] = [problem.sentence for problem in results.problems]
-    told.notes += results.notes
+            log.problems.append(str(error))
+    log.problems[:0] = [problem.sentence for problem in results.problems]
+    log.notes += results.notes
     silent = results.silent
     nodes = [
         {"kind": "node", "node": name, "result": LOST, "reason": requested.said}

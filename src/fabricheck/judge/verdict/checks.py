@@ -17,7 +17,7 @@ from fabricheck.results import killed, metric_records, missed_limits, observed, 
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.run_report import Failure, Judged
+from fabricheck.results.run_report import Failure, ReferenceCheck
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
@@ -258,7 +258,7 @@ class Attempt:
         watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
         return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
 
-    def _statement(self, metric: str, judged: Judged) -> str:
+    def _statement(self, metric: str, judged: ReferenceCheck) -> str:
         """Return the sentence on a missed limit: the place, the value and the limit."""
         value, unit = self.case.values.get(metric, (math.nan, "")) if self.case else (math.nan, "")
         record = self.entry.metrics.get(metric) if self.entry is not None else None
@@ -268,7 +268,7 @@ class Attempt:
         compared = record.compared if record is not None else ""
         return missed_limits.sentence(metric, where, value, unit, judged, compared)
 
-    def _missed_reference(self, metric: str, judged: Judged) -> Finding:
+    def _missed_reference(self, metric: str, judged: ReferenceCheck) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
         series = self._decisive(metric)
         devices = None
@@ -429,7 +429,7 @@ def _why_aborted(reason: str) -> str:
     return reason
 
 
-def _missed(case: Case) -> dict[str, Judged]:
+def _missed(case: Case) -> dict[str, ReferenceCheck]:
     return {name: one for name, one in case.judged.items() if one.result == "fail"}
 
 
@@ -477,7 +477,7 @@ def joint_outcome(
             if not passed or (broken and attempt in since):
                 reasons.append(found)
             elif beside is None and number < passed[-1]:
-                notes.append(f"An earlier attempt did not count: {found.told}")
+                notes.append(f"An earlier attempt did not count: {found.with_check}")
             elif beside == "UNSTABLE":
                 times = f"passed {len(passed)} of {len(ran)} times"
                 said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"

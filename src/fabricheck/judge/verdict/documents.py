@@ -30,7 +30,7 @@ VERDICTS = "verdicts"
 WHOLE = "verdict.json"
 
 
-def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
+def session_verdict(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
     """Return the verdict on all nodes, the worst first, and the differences among them."""
     ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
     statuses = {one.status for one in ordered}

@@ -194,7 +194,7 @@ class _Node:
             start=start,
             duration_s=duration,
             reasons=[
-                model.Reason(status=one.status, rule=one.rule.name, sentence=one.told,
+                model.Reason(status=one.status, rule=one.rule.name, sentence=one.with_check,
                              check=one.check, metric=one.metric,
                              partition=one.partition)
                 for one in reasons

@@ -172,7 +172,7 @@ class _Status(StrictModel):
     """Checks that all nodes failed as this one did: look at software and settings first."""
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The status as printed."""
         return status_label(self.status, self.provisional)
 
@@ -184,7 +184,7 @@ def by_label(every: Iterable[Status]) -> dict[str, list[Status]]:
     """Group statuses by how they are printed, the worst first."""
     found: dict[str, list[Status]] = {}
     for one in sorted(every, key=lambda one: (STATUSES.index(one.status), bool(one.provisional))):
-        found.setdefault(one.told, []).append(one)
+        found.setdefault(one.label, []).append(one)
     return found
 
 

@@ -360,7 +360,7 @@ class Finding:
         return self.rule.name, self.metric
 
     @property
-    def told(self) -> str:
+    def with_check(self) -> str:
         """The sentence, preceded by its check."""
         return f"{self.check}: {self.sentence}" if self.check else self.sentence
 

@@ -45,7 +45,7 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], flo
 
 
 @dataclass
-class Kept:
+class OpenMetricsBuffer:
     """The values kept of a table's rows, by family and labels."""
 
     _values: dict[str, dict[Labels, list[float]]] = field(

@@ -19,7 +19,7 @@ MOST = 20
 
 
 @dataclass
-class Told:
+class ExportLog:
     """What was learned while the table was made.
 
     counts: rows by kind. sessions: how many. bare: the checks without a value, by result. problems:
@@ -55,43 +55,43 @@ class Told:
         )
 
 
-def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]:
+def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Cells]:
     """Yield all rows, one session after the other; only one session is kept in memory.
 
-    :param told: receives what is to be reported.
+    :param log: receives what is to be reported.
     :param samples: whether each sample has a row.
     :raises NotFoundError: at the end, when there was no row.
     """
-    told.problems += [problem.sentence for problem in found.problems]
-    told.notes += found.notes
+    log.problems += [problem.sentence for problem in found.problems]
+    log.notes += found.notes
     present: set[str | None] = set()
     for source in found.sources:
-        told.sessions += 1
+        log.sessions += 1
         # A copy: what it reads is not kept.
-        for cells in _source(dataclasses.replace(source), told, samples, bool(found.parts)):
-            told.counts[cells["kind"]] += 1
+        for cells in _source(dataclasses.replace(source), log, samples, bool(found.parts)):
+            log.counts[cells["kind"]] += 1
             if cells["kind"] == "check":
                 present.add(cells["node"])
             yield cells
     for job in found.jobs:
         for row in table.nodes(job.requested, present):
-            told.counts["node"] += 1
+            log.counts["node"] += 1
             yield of_row(row)
-    if not told.counts:
-        raise NotFoundError(" ".join(told.problems) or "There is no session to export.")
+    if not log.counts:
+        raise NotFoundError(" ".join(log.problems) or "There is no session to export.")
 
 
-def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterator[Cells]:
+def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Iterator[Cells]:
     if source.unreported and source.of_job is None:
         # A killed session among several leaves nothing out of the others.
-        (told.notes if several else told.problems).append(NO_REPORT)
+        (log.notes if several else log.problems).append(NO_REPORT)
     for check in source.checks:
         entry, case = check.entry, check.case
         if entry is not None and entry.path is not None:
-            told.problems += map(str, entry.problems)
+            log.problems += map(str, entry.problems)
         if case is not None:
             if source.session is not None and not (case.values or _has_series(check)):
-                told.bare[case.result] += 1
+                log.bare[case.result] += 1
             yield of_row(check)
         yield from map(of_row, metrics(check))
         for series in series_of(check):

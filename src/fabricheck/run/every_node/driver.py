@@ -18,7 +18,7 @@ from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
-from fabricheck.run.every_node import room, session, staging
+from fabricheck.run.every_node import session, srun_limits, staging
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
@@ -65,7 +65,7 @@ class Request:
     network_only: bool = False
 
 
-class _Seldom:
+class _RateLimiter:
     """Spaces out what takes long, so that it takes a small part of the time."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Driver:
         )
         requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
-        self._is_changed, self._writing, self._calling = False, _Seldom(), _Seldom()
+        self._is_changed, self._writing, self._calling = False, _RateLimiter(), _RateLimiter()
         self._waiting = deque(name for name, one in self.nodes.nodes.items() if one.said is None)
         #: In the order in which they were started.
         self._running: dict[str, NodeSession] = {}
@@ -154,7 +154,7 @@ class Driver:
                 self._say(one.said)
         if self._request.network_only:
             return None
-        self._most, said = room.of_sruns(self._most)
+        self._most, said = srun_limits.number_of_sruns(self._most)
         if said is not None:
             self._say(said)
         before = {step.id for step in session.steps(self._allocation.job)}
@@ -174,7 +174,7 @@ class Driver:
 
     @contextlib.contextmanager
     def _command(self) -> Iterator[Sequence[str]]:
-        """Give the command of the sessions; an archive that they read is there meanwhile."""
+        """Give the command of the sessions; the staged archive exists inside the context."""
         given = self._request.arguments
         if not self._request.stage:
             yield given
@@ -315,13 +315,13 @@ class Driver:
     def _wait_for_room(self, node: str) -> bool:
         """Put a node back for which there was no process; return whether others may be started."""
         if not self._running:
-            self._note({node: f"{node}: the session cannot be started: {room.NO_PROCESS}."})
+            self._note({node: f"{node}: the session cannot be started: {srun_limits.NO_PROCESS}."})
             return True
         self._waiting.appendleft(node)
         self._most = len(self._running)
         self._say(
-            f"With {self._most} sessions {room.NO_PROCESS}: as many run at a time from now on, and "
-            f"{len(self._waiting)} nodes wait."
+            f"With {self._most} sessions {srun_limits.NO_PROCESS}: as many run at a time from now "
+            f"on, and {len(self._waiting)} nodes wait."
         )
         return False
 

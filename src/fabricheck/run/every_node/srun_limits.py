@@ -18,7 +18,7 @@ NO_PROCESS = "there is no room for more processes (ulimit -u, or the limit of a 
 _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
-def of_sruns(wanted: int) -> tuple[int, str | None]:
+def number_of_sruns(wanted: int) -> tuple[int, str | None]:
     """Return how many sruns may run at the same time, and a sentence where it is fewer than wanted.
 
     One is always allowed. Limits that the system does not show are taken as not there.

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from fabricheck.run.every_node import room
+from fabricheck.run.every_node import srun_limits
 
 
 @pytest.fixture
@@ -29,14 +29,16 @@ def system(tmp_path, monkeypatch):
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    monkeypatch.setattr(room, "_PROC", proc)
-    monkeypatch.setattr(room, "_GROUPS", groups)
-    monkeypatch.setattr(room.resource, "getrlimit", lambda _: (room.resource.RLIM_INFINITY,) * 2)
+    monkeypatch.setattr(srun_limits, "_PROC", proc)
+    monkeypatch.setattr(srun_limits, "_GROUPS", groups)
+    monkeypatch.setattr(
+        srun_limits.resource, "getrlimit", lambda _: (srun_limits.resource.RLIM_INFINITY,) * 2
+    )
     return tmp_path
 
 
 def test_where_there_is_enough_nothing_is_said(system):
-    assert room.of_sruns(100) == (100, None)
+    assert srun_limits.number_of_sruns(100) == (100, None)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_where_there_is_enough_nothing_is_said(system):
 )
 def test_the_smallest_limit_is_named(system, file, text, most, why):
     (system / file).write_text(text)
-    found, said = room.of_sruns(1000)
+    found, said = srun_limits.number_of_sruns(1000)
     assert found == most
     assert re.search(why, said), said
     assert said.startswith(f"Here is room for {most} sruns at a time (")
@@ -60,9 +62,9 @@ def test_the_smallest_limit_is_named(system, file, text, most, why):
 
 
 def test_a_limit_of_processes_counts_for_users_alone(system, monkeypatch):
-    monkeypatch.setattr(room.resource, "getrlimit", lambda _: (700, 700))
+    monkeypatch.setattr(srun_limits.resource, "getrlimit", lambda _: (700, 700))
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert room.of_sruns(1000)[0] == 819
+    assert srun_limits.number_of_sruns(1000)[0] == 819
     monkeypatch.setattr(os, "getuid", lambda: 1)
-    monkeypatch.setattr(room, "_tasks", lambda _: (100, 200))
-    assert room.of_sruns(1000)[0] == 100
+    monkeypatch.setattr(srun_limits, "_tasks", lambda _: (100, 200))
+    assert srun_limits.number_of_sruns(1000)[0] == 100
