@@ -115,13 +115,13 @@ def test_two_modes_are_not_a_change():
     ],
 )
 def test_the_floor_follows_from_what_moves(series, kind):
-    assert judging.noise_of(row_of(series)) == kind
+    assert row_of(series).noise == kind
     assert estimate_of(row_of(series)).floor == FLOORS[kind]
     assert estimate_of(row_of(series, "simulated", "sim")).floor == judging.SIMULATED_FLOOR
 
 
 def test_on_the_host_runtime_all_memory_is_the_hosts():
-    assert judging.noise_of(row_of(factories.series(), runtime="host")) == "host"
+    assert row_of(factories.series(), runtime="host").noise == "host"
 
 
 def floor_of(largest, unit):

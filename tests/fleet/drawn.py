@@ -307,6 +307,7 @@ def fleet(
             "kind": "metric", "system": "drawn", "partition": "gpu", "environment": "rocm",
             "clock": "measured", "experiment": base.row["experiment"], "check": base.check,
             "metric": name, "unit": unit, "better": "lower" if unit == "us" else "higher",
+            "noise": base.row["noise"],
         }  # fmt: skip
         columns = [pl.lit(cell).alias(column) for column, cell in told.items()]
         parts.append(pl.DataFrame([own, value.alias("value")]).with_columns(columns))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import JUDGED_BY_SUM
 from fabricheck.results.model import ResultDocument, Series
+
+#: What the noise of a series is that of, from one session to the next.
+Noise = Literal["devices", "pinned", "pinned at once", "moved by the host", "latency", "host"]
 
 
 def has_runtime(document: ResultDocument) -> bool:
@@ -30,6 +35,24 @@ def is_too_noisy(series: Series) -> bool:
     """
     reported_only = is_judged_by_sum(series) or series["role"] == "beside"
     return series["noisy"] and series["regime"] == "memory" and not reported_only
+
+
+def noise(series: Series, runtime: str) -> Noise:
+    """Return what the noise of a series is that of.
+
+    :param runtime: that of the program.
+    """
+    memories = {series["source"]["memory"], series["destination"]["memory"]}
+    if runtime == "host":
+        return "host"
+    if memories & {"host-pageable", "managed"} or series["engine"] == "cpu":
+        return "moved by the host"
+    if series["unit"] == "us" or series["regime"] == "cache":
+        return "latency"  # small arrays measure launches
+    if "host-pinned" in memories:
+        alone = series["role"] == "single" and series["direction"] == "one-way"
+        return "pinned" if alone else "pinned at once"
+    return "devices"
 
 
 def device_pair(series: Series) -> list[int]:

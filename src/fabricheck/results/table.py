@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, ENV_PEER_ENGINES, Clock
 from fabricheck.node import NodeModel
 from fabricheck.results.entry import Entry, scheduled_node
+from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import (
     BusyProcess,
     Device,
@@ -33,7 +34,7 @@ from fabricheck.results.model import (
 )
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.results.series import device_pair, kernel_variant
+from fabricheck.results.series import Noise, device_pair, kernel_variant, noise
 from fabricheck.results.session import REPETITION, Case, Session
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
@@ -139,6 +140,11 @@ class Metric:
         "worst, best or median of its series; peers: a member in percent of its peers; null where "
         "unknown or computed otherwise",
     ] = None
+    noise: Annotated[
+        Noise | None,
+        "what its noise from one session to the next is that of: devices, pinned, pinned at once, "
+        "moved by the host, latency, host; of a metric that of its series",
+    ] = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -200,6 +206,11 @@ class Series:
     mad: Annotated[float | None, "median absolute deviation, in unit, not scaled"] = None
     ci_low: Annotated[float | None, "lower end of the median's 95 % interval, in unit"] = None
     ci_high: Annotated[float | None, "upper end of the median's 95 % interval, in unit"] = None
+    noise: Annotated[
+        Noise,
+        "what its noise from one session to the next is that of: devices, pinned, pinned at once, "
+        "moved by the host, latency, host; of a metric that of its series",
+    ]
     noisy: Annotated[bool, "whether the interval is wider than the run's noise limit"]
     host_clock_agrees: Annotated[bool | None, "whether the host's clock agrees"] = None
     bytes_checked: Annotated[int, "bytes that were compared; 0 means not verified"]
@@ -407,7 +418,14 @@ def metrics(row: Check) -> Iterator[Metric]:
             judged=judged.result,
             series=record.series if record is not None else None,
             reduce=record.reduce if record is not None else None,
+            noise=_noise_of(row.document, record),
         )
+
+
+def _noise_of(document: ResultDocument | None, record: MetricRecord | None) -> Noise | None:
+    if document is None or record is None or not record.series:
+        return None
+    return noise(document["series"][record.series[0]], document["program"]["runtime"])
 
 
 def _float(value: float | None) -> float | None:
@@ -487,6 +505,7 @@ def _series(
         mad=one["mad"],
         ci_low=interval[0] if interval else None,
         ci_high=interval[1] if interval else None,
+        noise=noise(one, document["program"]["runtime"]),
         noisy=one["noisy"],
         host_clock_agrees=None if clock is None else clock["agrees"],
         bytes_checked=verification["bytes_checked"],

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import rule
+from fabricheck.results.series import Noise
 from fabricheck.results.table import Series
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
@@ -23,11 +24,11 @@ ONE_IN = 40
 #: The fewest samples with such an interval.
 FEWEST = 7
 
-#: The smallest change that counts, by the kind of series. The values come from the rule of
+#: The smallest change that counts, by the noise of a series. The values come from the rule of
 #: calibration applied to the largest difference between two unchanged sessions on two H200, as
 #: factors minus one: 0.0088, 0.0066, 0.1847, 0.5029, 0.2529. Memory of the runtime `host` has no
 #: floor: other programs on the machine decide its noise, and no record of an idle machine exists.
-FLOORS = {
+FLOORS: Mapping[Noise, float] = {
     "devices": 0.02,
     "pinned": 0.02,
     "pinned at once": 0.28,
@@ -106,54 +107,11 @@ def estimate_of(row: Series) -> Estimate:
         row.unit,
         (samples,),
         simulated and len(set(samples)) == 1,
-        SIMULATED_FLOOR if simulated else FLOORS[noise_of(row)],
+        SIMULATED_FLOOR if simulated else FLOORS[row.noise],
         row.clock,
         row.noisy,
         wrong=row.errors,
     )
-
-
-def noise_of(row: Series) -> str:
-    """Return the key of FLOORS for a series."""
-    return noise_kind(
-        {row.source_memory, row.destination_memory}, row.document["program"]["runtime"],
-        row.engine, row.unit, row.regime, row.role, row.direction,
-    )  # fmt: skip
-
-
-def noise_kind(
-    memories: Set[str | None],
-    runtime: str | None,
-    engine: str | None,
-    unit: str,
-    regime: str | None,
-    role: str | None,
-    direction: str | None,
-) -> str:
-    """Return the key of FLOORS for the columns of a series."""
-    if runtime == "host":
-        return "host"
-    if memories & {"host-pageable", "managed"} or engine == "cpu":
-        return "moved by the host"
-    if unit == "us" or regime == "cache":
-        return "latency"  # small arrays measure launches
-    if "host-pinned" in memories:
-        alone = role == "single" and direction == "one-way"
-        return "pinned" if alone else "pinned at once"
-    return "devices"
-
-
-def noise_of_name(name: str, experiment: str | None, unit: str) -> str:
-    """Return the key of FLOORS by the words of a metric's name (docs/measured.md)."""
-    words = name.split("_")
-    if "pageable" in words or experiment == "E3":
-        return "moved by the host"
-    if unit == "us" or "latency" in words:
-        return "latency"
-    if experiment in ("E2", "E4", "E5", "E6"):
-        alone = experiment in ("E2", "E4") and "both" not in words
-        return "pinned" if alone else "pinned at once"
-    return "devices"
 
 
 def joined(values: Sequence[Estimate]) -> Estimate:

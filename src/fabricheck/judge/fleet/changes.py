@@ -153,9 +153,9 @@ def _partition_changes(before: Partition, after: Partition, fleet: Fleet) -> Par
     return PartitionChanges(
         before.title,
         tuple(_changed(one, ones[one], twos[one], after) for one in both),
-        _beyond_floors(worse, after.noise),
-        _beyond_floors(better, after.noise),
-        tuple(one for one in groups_of(_fallen(worse, after.noise), fleet) if one.counts),
+        _beyond_floors(worse),
+        _beyond_floors(better),
+        tuple(one for one in groups_of(_fallen(worse), fleet) if one.counts),
         tuple(one for one in own if one not in theirs),
         tuple(one for one in theirs if one not in own),
         tuple(node for node in before.nodes if node not in there),
@@ -168,7 +168,7 @@ def _changed(metric: Metric, before: pl.Series, after: pl.Series, part: Partitio
     if not len(one) or not len(other):
         side = "A" if not len(one) else "B"
         said = f"{side} has no usable value"
-        decision = Decision("undetermined", None, None, None, FLOORS[part.noise[metric]], said)
+        decision = Decision("undetermined", None, None, None, FLOORS[metric.noise], said)
         return Changed(metric, _median(one), _median(other), len(other), decision)
     a, b = (_estimate(metric, each, part) for each in (one, other))
     return Changed(metric, a.median, b.median, len(other), judge(a, b))
@@ -185,7 +185,7 @@ def _estimate(metric: Metric, values: pl.Series, part: Partition) -> Estimate:
     """
     samples = tuple(values.gather_every(-(-len(values) // SAMPLES)))
     simulated = part.clock == "simulated"
-    floor = SIMULATED_FLOOR if simulated else FLOORS[part.noise[metric]]
+    floor = SIMULATED_FLOOR if simulated else FLOORS[metric.noise]
     exact = metric.unit == "count"
     unit = metric.unit if exact or metric.unit in rule.FLOORS else "GB/s"
     clock: Clock = "simulated" if simulated else "measured"
@@ -215,7 +215,7 @@ def _beside_others(
     return outliers.judge(changed)
 
 
-def _fallen(found: PartitionOutliers, noise: Mapping[Metric, str]) -> PartitionOutliers:
+def _fallen(found: PartitionOutliers) -> PartitionOutliers:
     """Return the same with groups only where the values of the slow group fell themselves."""
     distributions = []
     for one in found.distributions:
@@ -224,13 +224,13 @@ def _fallen(found: PartitionOutliers, noise: Mapping[Metric, str]) -> PartitionO
             middle = ratios.gather(list(one.groups.slow)).median()
             assert isinstance(middle, float)
             fell = middle - 1 if one.metric.lower_is_better else 1 - middle
-            if fell <= FLOORS[noise[one.metric]]:
+            if fell <= FLOORS[one.metric.noise]:
                 one = replace(one, groups=None)
         distributions.append(one)
     return replace(found, distributions=tuple(distributions))
 
 
-def _beyond_floors(found: PartitionOutliers, noise: Mapping[Metric, str]) -> tuple[Outlier, ...]:
+def _beyond_floors(found: PartitionOutliers) -> tuple[Outlier, ...]:
     """Return the nodes with a change beyond the floor of its kind, without the smaller ones."""
     beyond = (
         replace(
@@ -238,7 +238,7 @@ def _beyond_floors(found: PartitionOutliers, noise: Mapping[Metric, str]) -> tup
             values=tuple(
                 value
                 for value in one.values
-                if value.behind is None or value.behind > FLOORS[noise[value.metric]]
+                if value.behind is None or value.behind > FLOORS[value.metric.noise]
             ),
             implausible=(),
         )

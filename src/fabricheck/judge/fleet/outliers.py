@@ -237,7 +237,7 @@ def _measured(
     spread = NORMAL * _float((known - _float(known.median())).abs().median())
     limit = max(LEAST, limit_of(known, tests))
     if RARE * count < LEAST_RARE:  # so few do not show how far a healthy node can be
-        limit = max(limit, judging.FLOORS[partition.noise[metric]])
+        limit = max(limit, judging.FLOORS[metric.noise])
     numbers = tuple(wrong.arg_true())
     return Distribution(metric, number, count, middle, spread, limit, groups, numbers), fractions
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import glob
 import itertools
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 
@@ -23,9 +22,9 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
-from fabricheck.judge.comparison.judging import noise_kind, noise_of_name
 from fabricheck.results import archive, reading
 from fabricheck.results.export import table, writing
+from fabricheck.results.series import Noise
 from fabricheck.results.table import LOST, columns
 
 #: The files of tables, by suffix.
@@ -62,15 +61,9 @@ OF_STATES = {
     "huge_pages_reserved": "huge pages reserved",
 }
 
-#: The columns that tell the noise of a series.
-_OF_NOISE = (
-    "source_memory", "destination_memory", "runtime", "engine", "unit", "regime", "role",
-    "direction",
-)  # fmt: skip
-
 _NEEDED = tuple(dict.fromkeys((
     "kind", "node", "hostname", "session", "session_id", "result", "reason", "value", *KEY,
-    "series", "index", *OF_CHECKS, *OF_STATES, *_OF_NOISE,
+    "noise", *OF_CHECKS, *OF_STATES,
 )))  # fmt: skip
 
 #: A table without one of these is not one of `fabricheck results export`.
@@ -96,13 +89,17 @@ _WORD = pl.Categorical()
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a partition; its values are those of the nodes that have it."""
+    """A metric of a partition; its values are those of the nodes that have it.
+
+    noise: what its noise is that of; by its unit where a table does not tell.
+    """
 
     environment: str | None
     experiment: str | None
     check: str
     name: str
     unit: str
+    noise: Noise = field(default="devices", compare=False)
 
     @property
     def title(self) -> str:
@@ -120,8 +117,7 @@ class Partition:
     """The nodes of one partition, measured or simulated; or its networks, by host list.
 
     values: a row for each node, a column for each metric, by its number; of repetitions and several
-    sessions the median. Null where a node has no value; NaN where the value is no number. rows: the
-    table that it is from.
+    sessions the median. Null where a node has no value; NaN where the value is no number.
     """
 
     where: str
@@ -130,7 +126,6 @@ class Partition:
     metrics: list[Metric]
     values: pl.DataFrame
     networks: bool = False
-    rows: pl.LazyFrame | None = None
 
     @property
     def title(self) -> str:
@@ -147,39 +142,6 @@ class Partition:
     def size(self) -> str:
         """The number of its nodes or networks, in words."""
         return count(len(self.nodes), "network" if self.networks else "node")
-
-    @cached_property
-    def noise(self) -> Mapping[Metric, str]:
-        """The kind of noise of each metric, a key of FLOORS: that of the series it is made of.
-
-        Without series, the name of the metric and its experiment tell it.
-        """
-        kinds = self._noise_of_series()
-        return {
-            one: kinds.get((one.check, one.name))
-            or noise_of_name(one.name, one.experiment, one.unit)
-            for one in self.metrics
-        }
-
-    def _noise_of_series(self) -> dict[tuple[str, str], str]:
-        """Return by check and metric the noise of the series of one node."""
-        if self.rows is None or not self.nodes:
-            return {}
-        rows = self.rows.filter(pl.col("node") == self.nodes[0], pl.col("clock") == self.clock)
-        found = rows.select("kind", "check", "metric", "series", "index", *_OF_NOISE)
-        every = found.collect(engine=STREAMING)
-        series = {
-            (one["check"], one["index"]): one
-            for one in every.filter(pl.col("kind") == "series").iter_rows(named=True)
-        }
-        kinds: dict[tuple[str, str], str] = {}
-        for one in every.filter(pl.col("kind") == "metric").iter_rows(named=True):
-            indices = [int(each) for each in re.findall("[0-9]+", one["series"] or "")]
-            row = series.get((one["check"], indices[0])) if indices else None
-            if row is not None:
-                source, destination, *others = (row[name] for name in _OF_NOISE)
-                kinds[one["check"], one["metric"]] = noise_kind({source, destination}, *others)
-        return kinds
 
 
 @dataclass(frozen=True)
@@ -501,17 +463,15 @@ def _batches(rows: Iterable[dict[str, object]]) -> Iterator[list[dict[str, objec
 
 def _partitions(rows: pl.LazyFrame) -> list[Partition]:
     metrics = rows.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
-    words = [pl.col(name).cast(_WORD) for name in (*KEY, "node")]
+    words = [pl.col(name).cast(_WORD) for name in (*KEY, "node", "noise")]
     grouped = (
         metrics.select(*words, "value", pl.col("node").str.contains(r"[\[,]").alias("networks"))
         .group_by(*KEY, "networks", maintain_order=True)
-        .agg(pl.col("node"), pl.col("value"))
+        .agg(pl.col("node"), pl.col("value"), pl.col("noise").drop_nulls().first())
         .collect(engine=STREAMING)
     )
-    found = [
-        replace(_partition(own), rows=rows)
-        for _, own in grouped.group_by(*PARTITION, "networks", maintain_order=True)
-    ]
+    by_partition = grouped.group_by(*PARTITION, "networks", maintain_order=True)
+    found = [_partition(own) for _, own in by_partition]
     return sorted(
         found,
         key=lambda one: (one.networks, one.clock != "measured", -len(one.nodes), one.title),
@@ -533,10 +493,16 @@ def _partition(grouped: pl.DataFrame) -> Partition:
     first = grouped.row(0, named=True)
     places = _places(at)
     for row, node, value in zip(
-        grouped.select(KEY).iter_rows(named=True), grouped["node"], grouped["value"], strict=True
+        grouped.select(*KEY, "noise").iter_rows(named=True),
+        grouped["node"],
+        grouped["value"],
+        strict=True,
     ):
         check, unit = row["check"] or "", row["unit"] or ""
-        told.append(Metric(row["environment"], row["experiment"], check, row["metric"], unit))
+        unstated: Noise = "latency" if unit == "us" else "devices"
+        noise = row["noise"] if row["noise"] in get_args(Noise) else unstated
+        of = (row["environment"], row["experiment"], check, row["metric"], unit)
+        told.append(Metric(*of, noise))
         wide.append(_column(places.gather(node.to_physical()), value, len(nodes)))
     frame = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(wide)])
     where = ":".join(one for one in (first["system"], first["partition"]) if one) or "(none)"
