@@ -8,7 +8,7 @@
 # make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
-# make lint    formatters, linters, types, what is made of the vocabulary; make format mends the first
+# make lint    formatters, linters, types, words of pages, what is made of the vocabulary; make format mends the first
 # make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); 2 minutes
 # make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 2 minutes
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/evidence/fuzzing.md)
@@ -114,6 +114,7 @@ lint: setup-test
 	.venv/bin/python ci/vocabulary.py --check
 	.venv/bin/python ci/result_schema.py --check
 	.venv/bin/python ci/ceilings.py
+	.venv/bin/python ci/prose.py
 
 format: setup-test
 	.venv/bin/ruff check --fix .

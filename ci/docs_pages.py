@@ -9,11 +9,17 @@ docs_pages.py FOLDER    write docs/ with all of them to a new folder, for readin
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
+import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import types
+import typing
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,17 +27,20 @@ from typing import Any
 
 import typer
 import yaml
+from pydantic import BaseModel
 
 from fabricheck.core.amounts import about
 from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
-from fabricheck.results.table import columns
+from fabricheck.judge.verdict import rules
+from fabricheck.results import table
+from fabricheck.site import sets
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
 #: The page of the help of all commands.
-COMMANDS = "commands.md"
+COMMANDS = "reference/commands.md"
 
 #: The set of references whose metrics are listed: nodes with four MI250X.
 REFERENCES = "lumi"
@@ -161,21 +170,8 @@ def allowed(one: dict[str, Any]) -> str:
     return f", accepted {' to '.join(filter(None, (lower, upper)))}"
 
 
-def columns_of(kinds: str) -> str:
-    """Return the table of the columns of an export.
-
-    :param kinds: of its rows: ``all``.
-    """
-    rows = [
-        (f"`{one.name}`", one.type, kinds if len(one.kinds) == 6 else ", ".join(one.kinds),
-         one.meaning)
-        for one in columns()
-    ]  # fmt: skip
-    return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
-
-
 def commands() -> str:
-    """Return docs/commands.md: the help of each command, printed on 100 columns."""
+    """Return the page of the commands: the help of each command, printed on 100 columns."""
     # Typer reads COLUMNS and NO_COLOR at its import: `commands_page` starts a process for this.
     from fabricheck import cli
     from fabricheck.core.vocabulary import COMMAND_EXITS
@@ -193,8 +189,7 @@ def commands() -> str:
         "",
         "Exit status 3 of `site check`: something of the site file is missing on the node. "
         "`every-node` has the status of the verdict. Codes of their own have [the "
-        "programs](result-document.md#exit-codes), also in [the first hour](first-hour.md), and "
-        "[`spack-env/install`](install.md#an-environment).",
+        "programs](result-document.md#exit-codes) and [`spack-env/install`](../install.md).",
     ]
 
     def helps(command, path, level) -> None:
@@ -212,8 +207,213 @@ def commands() -> str:
     return text.replace(str(ROOT), "<checkout>")
 
 
+#: The files with the words of a site file, and with those of documents.
+SITE_WORDS = ROOT / "src" / "fabricheck" / "site" / "words.yaml"
+
+
+def words_of(kind: str) -> str:
+    """Return the table of a kind of words of the vocabulary."""
+    made = runpy.run_path(str(ROOT / "ci" / "vocabulary.py"))
+    kinds = made["vocabulary"]()
+    special = {"exit": made["exits"], "series": made["words_of_fields"]}
+    lines = special[kind](kinds) if kind in special else made["table"](kinds[kind], kind)
+    return "\n".join(lines) + "\n"
+
+
+def members_of(document: str) -> str:
+    """Return a section for each kind of object of a document, made of its schema."""
+    schema = json.loads((ROOT / "src" / "fabricheck" / SCHEMAS[document]).read_text())
+    parts = {"the document": schema, **schema.get("$defs", {})}
+    lines = []
+    for name, part in parts.items():
+        if "properties" not in part:
+            continue
+        required = part.get("required", ())
+        rows = [
+            (f"`{key}`", type_of(one), "yes" if key in required else "", meaning(one))
+            for key, one in part["properties"].items()
+        ]
+        lines += [f"### {name}", "", *filter(None, [part.get("description")]), ""]
+        lines += [*markdown(("member", "type", "required", "meaning"), rows), ""]
+    return "\n".join(lines) + "\n"
+
+
+SCHEMAS = {
+    "results": "results/result-1.schema.json",
+    "verdicts": "judge/verdict/verdict-3.schema.json",
+}
+
+
+def type_of(one: dict[str, Any]) -> str:
+    """Return the type of a member, an object by its name."""
+    if "$ref" in one:
+        return one["$ref"].rpartition("/")[2]
+    if "anyOf" in one:
+        return " or ".join(dict.fromkeys(map(type_of, one["anyOf"])))
+    if "items" in one:
+        return f"list of {type_of(one['items'])}"
+    found = one.get("type", "text" if "enum" in one or "const" in one else "any")
+    return " or ".join(found) if isinstance(found, list) else found
+
+
+def meaning(one: dict[str, Any]) -> str:
+    """Return what a member means, with the words that it may have."""
+    words = ", ".join(f"`{word}`" for word in one.get("enum", ()))
+    said = " ".join(filter(None, (one.get("description"), words and f"One of {words}.")))
+    return " ".join(said.split()).replace("|", "\\|")
+
+
+def keys_of(file: str) -> str:
+    """Return a section for each part of a node model, an overlay or a fabric file."""
+    module = importlib.import_module(f"fabricheck.node.{FILES[file]}")
+    lines = []
+    for name, one in vars(module).items():
+        own = isinstance(one, type) and one.__module__ == module.__name__
+        if not own or not issubclass(one, BaseModel) or not one.model_fields:
+            continue
+        rows = [
+            (f"`{each.alias or key}`", shown(each.annotation), "yes" if each.is_required() else "")
+            for key, each in one.model_fields.items()
+        ]
+        text = (one.__doc__ or "").replace("``", "`")
+        lines += [f"### {name}", "", inspect.cleandoc(text), ""]
+        lines += [*markdown(("key", "type", "required"), rows), ""]
+    return "\n".join(lines) + "\n"
+
+
+FILES = {"node model": "schema", "overlay": "overlay", "fabric": "fabric"}
+
+
+def shown(annotation: Any) -> str:
+    """Return a type as a reader of YAML needs it."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return shown(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(shown(one) for one in arguments if one is not type(None))
+    if origin is typing.Literal:
+        return ", ".join(f"`{one}`" for one in arguments)
+    if origin is list:
+        return f"list of {shown(arguments[0])}"
+    if origin is dict:
+        return f"map of {shown(arguments[0])} to {shown(arguments[1])}"
+    return {"str": "text", "float": "number", "int": "number"}.get(
+        annotation.__name__, annotation.__name__
+    )
+
+
+def site_words(group: str) -> str:
+    """Return the table of one group of words of a site file, or of the variables."""
+    found = yaml.load(SITE_WORDS.read_text(), Loader=SAFE)[group]
+    if group == "variables":
+        rows = [(f"`{name}`", one["meaning"], one["default"]) for name, one in found.items()]
+        return "\n".join(markdown(("variable", "meaning", "default"), rows)) + "\n"
+    rows = [(f"`{name}`", " ".join(text.split())) for name, text in found.items()]
+    return "\n".join(markdown(("word", "meaning"), rows)) + "\n"
+
+
+def columns_of(kinds: str) -> str:
+    """Return the table of the columns of an export.
+
+    :param kinds: of its rows: ``all``.
+    """
+    rows = [
+        (f"`{one.name}`", one.type, kinds if len(one.kinds) == 6 else ", ".join(one.kinds),
+         one.meaning)
+        for one in table.columns()
+    ]  # fmt: skip
+    return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
+
+
+def rules_of(_: str) -> str:
+    """Return the table of the rules of a verdict."""
+    return "\n".join(rules.table()) + "\n"
+
+
+def sets_of(_: str) -> str:
+    """Return the sets with what they show, and the checks that each adds."""
+    lines = []
+    for name, one in sets.known().items():
+        added = [
+            check
+            for check, _descr, tags in check_classes()
+            if next(each for each in SETS if each in tags) == name
+        ]
+        limit = f"At most {one.limit_s:g} s on a node. " if one.limit_s else ""
+        lines += [f"### {name}", "", f"{limit}Shows {one.shows}; not {one.not_}.", ""]
+        lines += [", ".join(f"`{check}`" for check in sorted(added)) + ".", ""]
+    return "\n".join(lines) + "\n"
+
+
+#: Extras of a partition that name a file.
+NAMED = ("node", "references", "fabric")
+
+
+def site_of(name: str) -> str:
+    """Return the partitions of a site file, with modules and environment."""
+    made = runpy.run_path(str(ROOT / "config" / "sites" / f"{name}.py"))["site_configuration"]
+    rows = []
+    for system in made["systems"]:
+        for one in system["partitions"]:
+            extras = one["extras"]
+            rows += [
+                (f"**`{system['name']}:{one['name']}`**", one["descr"]),
+                ("reached by", " ".join(f"`{option}`" for option in one.get("access", ()))),
+                *((key, f"`{extras[key]}`") for key in NAMED if key in extras),
+                *(
+                    [("recommended binding", " ".join(f"`{o}`" for o in extras["site_binding"]))]
+                    if "site_binding" in extras
+                    else ()
+                ),
+            ]
+    for one in made["environments"]:
+        extras = one["extras"]
+        loads = " ".join(m if isinstance(m, str) else m["name"] for m in one.get("modules", ()))
+        rows.append((f"environment `{one['name']}`", f"`module load {loads}`" if loads else ""))
+        for variable, value in one.get("env_vars", ()):
+            rows.append(("variable", f"`{variable}={value}`"))
+        if "spack_environment" in extras:
+            rows.append(("Spack environment", f"`{extras['spack_environment']}`"))
+        for key, value in extras.get("rccl_nodes", {}).items():
+            rows.append((f"`rccl_nodes`, {key}", f"`{value}`"))
+    text = "\n".join(markdown(("", ""), [row for row in rows if row[1]])) + "\n"
+    return text.replace(str(ROOT), "<checkout>")
+
+
+#: What a row of parity has in words.
+TEXTS = ("document", "suite", "parity")
+
+
+def parity_of(document: str) -> str:
+    """Return the rows of a document: what it did, which checks do it, and what differs."""
+    file = ROOT / "src" / "fabricheck" / "papers" / "parity.yaml"
+    rows = [
+        (
+            one["item"],
+            ", ".join(f"`{name}`" for name in one["published"]) or "no number",
+            ", ".join(f"`{name}`" for name in one["checks"]) or "-",
+            *(" ".join(one[key].split()).replace("|", "\\|") for key in TEXTS),
+        )
+        for one in yaml.load(file.read_text(), Loader=SAFE)[document]
+    ]
+    columns = ("item", "published", "checks", "in the document", "in this suite", "parity")
+    return "\n".join(markdown(columns, rows)) + "\n"
+
+
 #: What makes the table of a line in a page, by the line's first words.
-TABLES = {"checks of": table_of, "published values:": published, "columns of rows:": columns_of}
+TABLES = {
+    "checks of": table_of,
+    "columns of rows:": columns_of,
+    "keys of a": keys_of,
+    "members of": members_of,
+    "parity of": parity_of,
+    "published values:": published,
+    "rules of": rules_of,
+    "sets of": sets_of,
+    "site": site_of,
+    "words of a site:": site_words,
+    "words of": words_of,
+}
 LINE = re.compile(rf"^<!-- ({'|'.join(TABLES)}) (.+) -->$", re.MULTILINE)
 
 

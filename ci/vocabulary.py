@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what is made of the words of the suite, src/fabricheck/core/vocabulary.json.
 
-    ci/vocabulary.py               core/vocabulary.py and the tables of docs/result-document.md
-    ci/vocabulary.py --check       nothing: ends with 1 and a sentence for each that differs
+    ci/vocabulary.py               core/vocabulary.py
+    ci/vocabulary.py --check       nothing: ends with 1 and a sentence where it differs
     ci/vocabulary.py --header FILE the header of the programs, as CMake does in each build
 
 CMake runs this by any Python from 3.6 on, without packages.
@@ -27,8 +27,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = "src/fabricheck/core/vocabulary.json"
+MODULE = "src/fabricheck/core/vocabulary.py"
 WIDTH = 100
-#: Members of a series, or of its places, whose words are in one table of docs/result-document.md.
+#: Members of a series, or of its places, whose words are in one table of the site.
 FIELDS = (
     *("role", "memory", "engine", "stores", "loads", "movement", "direction", "datatype"),
     *("distance", "transport", "bytes_counted", "regime", "unit", "better", "by"),
@@ -152,16 +153,6 @@ def header(kinds):
     return "\n".join([*out, "", "}  // namespace fabricheck"]) + "\n"
 
 
-def page(kinds, text):
-    """Return the page with the present tables."""
-    apart = {"exit": exits, "series": words_of_fields}
-    for name in re.findall(r"(?m)^<!-- words: (\w+) -->$", text):
-        made = apart[name](kinds) if name in apart else table(kinds[name], name)
-        block = rf"(?s)(?<=\n<!-- words: {name} -->\n).*?(?=<!-- end of words: {name} -->\n)"
-        text = replaced(text, block, "\n".join(made) + "\n")
-    return text
-
-
 def table(kind, name):
     """Return the words of a kind with all columns, as the lines of a table."""
     hidden = ("name", "code")
@@ -214,14 +205,6 @@ def rows(head, body):
     return [lines[0], f"|{'---|' * len(head)}", *lines[1:]]
 
 
-def replaced(text, pattern, made):
-    """Replace the one place of a pattern in a text."""
-    text, count = re.subn(pattern, lambda _: made, text)
-    if count != 1:
-        raise SystemExit(f"{count} places, and not one, are {pattern}")
-    return text
-
-
 def read(path):
     """Return the text of a file, none if there is no such file."""
     return path.read_text(encoding="utf-8") if path.exists() else ""
@@ -235,26 +218,18 @@ def write(path, text):
 
 
 def main():
-    """Write or compare the files, and return the exit code."""
+    """Write or compare what is made of the words, and return the exit code."""
     kinds = vocabulary()
     if sys.argv[1:2] == ["--header"]:
         write(Path(sys.argv[2]), header(kinds))
         return 0
-    files = {
-        "src/fabricheck/core/vocabulary.py": lambda text: python(kinds),
-        "docs/result-document.md": lambda text: page(kinds, text),
-    }
-    others = 0
-    for name, made in files.items():
-        path = ROOT / name
-        before = read(path)
-        after = made(before)
-        if after != before and sys.argv[1:] == ["--check"]:
-            print(f"{name} is not what {WORDS} gives: run ci/vocabulary.py.", file=sys.stderr)
-            others += 1
-        else:
-            write(path, after)
-    return 1 if others else 0
+    path, made = ROOT / MODULE, python(kinds)
+    if sys.argv[1:] == ["--check"] and made != read(path):
+        print(f"{MODULE} is not what {WORDS} gives: run ci/vocabulary.py.", file=sys.stderr)
+        return 1
+    if sys.argv[1:] != ["--check"]:
+        write(path, made)
+    return 0
 
 
 if __name__ == "__main__":

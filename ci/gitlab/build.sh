@@ -16,4 +16,4 @@ for name in "${site/:/-}" "${site%%:*}"; do
   fi
 done
 fail 3 "spack-env has no environment of $site: build its programs on the runner's machine \
-(docs/sites), or name one of its partitions"
+(docs/reference/sites.md), or name one of its partitions"

@@ -11,7 +11,7 @@ from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs, pair_arguments, peers_of_the_first
 
 #: By operation its convention of counting bytes; another one changes values by a factor of two
-#: (docs/result-document.md).
+#: (docs/reference/result-document.md).
 CONVENTION = {
     "engine": ("copy-engine", "once", "device", "peer"),
     "engine-both": ("copy-engine", "once", "device", "peer"),

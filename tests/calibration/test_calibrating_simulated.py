@@ -192,7 +192,7 @@ def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, hea
 
 
 def test_what_was_published_outlives_the_entry_that_it_was_of(folder, healthy, slow):
-    """The rehearsal of docs/references.md: limits go first, and documents are not forgotten."""
+    """The rehearsal of docs/limits.md: limits go first, and documents are not forgotten."""
     content = yaml.safe_load((folder / "p2p.yaml").read_text())
     # No other key has it.
     content[CHECK] = {key: content[CHECK][key] for key in ("$index", SIM)}

@@ -1,4 +1,4 @@
-"""The rule of docs/references.md, by examples that were computed by hand."""
+"""The rule of docs/limits.md, by examples that were computed by hand."""
 
 import pytest
 

@@ -28,7 +28,7 @@ TRIGGERS = {
     for name, job in yaml.safe_load((ROOT / "ci/gitlab/partitions.yml").read_text()).items()
     if not name.startswith(".")
 }
-GUIDE = (ROOT / "docs/gitlab.md").read_text()
+GUIDE = (ROOT / "docs/run.md").read_text().partition("## CI")[2]
 
 VARIABLE = re.compile(r"\bFABRICHECK_[A-Z_]*")
 

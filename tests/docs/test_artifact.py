@@ -1,4 +1,4 @@
-"""docs/papers/reproduce.md has a command for each figure of the paper that a check measures."""
+"""docs/reproduce.md has a command for each figure of the paper that a check measures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.papers import document_figures
 from fabricheck.papers.claims import CLAIMS
 
-PAGE = ROOT / "docs" / "papers" / "reproduce.md"
+PAGE = ROOT / "docs" / "reproduce.md"
 
 ROW = re.compile(
     r"^\| (?P<item>[^|]+) \| `(?P<checks>-n '.+?)` \| (?P<figures>.+?) \| (?P<claims>.+?)"
@@ -32,9 +32,9 @@ def rows():
 
 
 def in_parity():
-    """Return by figure of the paper the checks that its row of docs/papers/reproduce.md names."""
+    """Return by figure of the paper the checks that its row of parity names."""
     start = "the paper, figure "
-    return {row.item.removeprefix(start): set(row.named) for row in ROWS
+    return {row.item.removeprefix(start): set(row.checks) for row in ROWS
             if row.item.startswith(start)}  # fmt: skip
 
 

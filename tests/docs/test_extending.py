@@ -84,7 +84,7 @@ def change(text: str, block: str) -> str:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A copy of the repository with all that the page writes, and docs/extending.md's site."""
+    """A copy of the repository with all that the page writes, and docs/site.md's site."""
     tree = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("__pycache__")
     for name in COPIED:
@@ -101,8 +101,10 @@ def tree(tmp_path_factory):
         file.parent.mkdir(parents=True, exist_ok=True)
         assert file.exists() == (language == "diff"), name
         file.write_text(change(file.read_text(), text) if language == "diff" else text)
-    (_, _, steps) = (ROOT / "docs" / "extending.md").read_text().partition("## A site in steps")
-    ((_, site),) = BLOCK.findall(steps)[:1]
+    ((_, site),) = [
+        block for block in BLOCK.findall((ROOT / "docs" / "site.md").read_text())
+        if block[0] == "python"
+    ]  # fmt: skip
     (tree / "config" / "sites" / "north.py").write_text(site)
     return tree
 

@@ -1,4 +1,4 @@
-"""docs/papers/reproduce.md has a row and a check for each figure, table and listing."""
+"""Parity has a row and a check for each figure, table and listing (papers/parity.yaml)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fabricheck.core.documents import documents
 from fabricheck.papers import document_figures
 from fabricheck.references.published import FILE, OWN_FOLDER
 
-PAGE = ROOT / "docs" / "papers" / "reproduce.md"
+PARITY = yaml_files.read(ROOT / "src" / "fabricheck" / "papers" / "parity.yaml")
 PUBLISHED = yaml_files.read(OWN_FOLDER / FILE)
 CHECKS = {
     name
@@ -31,37 +31,17 @@ TITLES = ("Schieffer et al.", "KTH-ScaLab/multi-gpu-comm", "AMD lab notes: GPU-a
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the page; its first cell is the document and the item."""
+    """A row: what the document did (`document`), what the suite does (`suite`), the difference."""
 
     item: str
-    published: str
-    checks: str
-    there: str
-    here: str
+    published: list[str]
+    checks: list[str]
+    document: str
+    suite: str
     parity: str
 
-    @property
-    def named(self) -> list[str]:
-        """The checks that it names."""
-        return re.findall(r"`(\w+)`", self.checks)
 
-    @property
-    def records(self) -> list[str]:
-        """The patterns of the records that it has."""
-        return re.findall(r"`([^`]+)`", self.published)
-
-
-def rows_of(text: str) -> list[Row]:
-    """Return the rows of all its tables with six columns."""
-    found = []
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if len(cells) == 6 and cells[0] != "item" and set(cells[0]) != {"-"}:
-            found.append(Row(*cells))
-    return found
-
-
-ROWS = rows_of(PAGE.read_text())
+ROWS = [Row(**row) for rows in PARITY.values() for row in rows]
 
 
 def items() -> list[str]:
@@ -78,19 +58,19 @@ def test_each_figure_table_and_listing_has_one_row():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.item)
 def test_a_row_names_checks_that_there_are_or_says_why_there_is_none(row):
-    assert set(row.named) <= CHECKS
+    assert set(row.checks) <= CHECKS
     word = next(one for one in WORDS if row.parity.startswith(one))
-    assert row.there and row.here
+    assert row.document and row.suite
     if word == "same":
-        assert row.named
+        assert row.checks
     else:
         # What differs, what is missing or the reason stands behind the word.
         assert re.match(rf"{word}: .{{8,}}", row.parity)
-    assert word != "refused" or not row.named
+    assert word != "refused" or not row.checks
 
 
 def test_every_measured_value_of_the_documents_has_its_row():
-    patterns = [pattern for row in ROWS for pattern in row.records]
+    patterns = [pattern for row in ROWS for pattern in row.published]
     names = [one["id"] for one in PUBLISHED["records"]]
     for pattern in patterns:
         assert fnmatch.filter(names, pattern), f"{pattern} is of no record"

@@ -1,9 +1,11 @@
-"""One word for a thing: texts have none of the words that docs/glossary.md has replaced."""
+"""One word for a thing: texts have none of the words that ci/prose.yaml has replaced."""
 
 from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,19 +13,10 @@ import pytest
 import typer.main
 
 from fabricheck.cli import app
+from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 
-GLOSSARY = ROOT / "docs" / "glossary.md"
-
-
-def replaced() -> dict[str, str]:
-    """Return the table of replaced words; a row with a condition in brackets is for people."""
-    table = GLOSSARY.read_text(encoding="utf-8").partition("| do not write | write |")[2]
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", table, re.MULTILINE)
-    return {old: new for old, new in rows if "(" not in old}
-
-
-REPLACED = replaced()
+REPLACED: dict[str, str] = yaml_files.read(ROOT / "ci" / "prose.yaml")["everywhere"]
 #: Any of them, as a word.
 ANY = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, REPLACED))})(?![\w-])", re.IGNORECASE)
 
@@ -31,7 +24,6 @@ PYTHON = [path for folder in ("src/fabricheck", "reframe_checks", "config", "ci"
           for path in sorted((ROOT / folder).rglob("*.py"))]  # fmt: skip
 PROGRAMS = sorted((ROOT / "src").rglob("*.[ch]pp"))
 SCRIPTS = [*sorted((ROOT / "ci").rglob("*.sh")), ROOT / "spack-env" / "install"]
-PAGES = [ROOT / "README.md", *sorted(set((ROOT / "docs").rglob("*.md")) - {GLOSSARY})]
 
 
 def found(text: str) -> list[str]:
@@ -105,7 +97,31 @@ def test_scripts_have_no_replaced_word():
         assert not words, path.relative_to(ROOT)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_has_no_replaced_word(page):
-    words = found(page.read_text(encoding="utf-8"))
-    assert not words
+def prose(*arguments):
+    """Run the check of `make lint`."""
+    command = [sys.executable, str(ROOT / "ci" / "prose.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_pages_have_no_replaced_word():
+    done = prose()
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "write"),
+    [
+        ("What was told.", "reported"),
+        ("It cannot be given with others.", "cannot be combined with"),
+        ("reframe -t node -r", "--mode="),
+        ("    reframe -c reframe_checks -r", "the default"),
+        ("A stand-in prints it.", "substitute"),
+    ],
+)
+def test_a_private_word_on_a_page_is_found(tmp_path, line, write):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\nAll is well; `told`, and -c reframe_checks -c mine.\n\n{line}\n")
+    done = prose(page)
+    assert done.returncode == 1
+    (said,) = done.stderr.splitlines()
+    assert said.startswith(f"{page}:5: ") and write in said

@@ -2,7 +2,7 @@
 
 PYTHONPATH=tests python -m fabric                 # 16 to 1,024 nodes; a quarter of an hour
 PYTHONPATH=tests python -m fabric --nodes 9408    # that size; minutes
-PYTHONPATH=tests python -m fabric --write         # into docs/network.md, with --nodes all
+PYTHONPATH=tests python -m fabric --write         # into docs/evidence/network.md, with --nodes all
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.fabric.attributing import attribute
 
-PAGE = ROOT / "docs" / "network.md"
+PAGE = ROOT / "docs" / "evidence" / "network.md"
 BLOCK = "drawn systems"
 
 #: Runs of each kind of fault by the number of nodes.
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", default="16,32,128,1024", help="numbers of nodes, or all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="write it into docs/network.md")
+    parser.add_argument("--write", action="store_true", help="write it into the page")
     chosen = parser.parse_args(arguments)
     sizes = list(RUNS) if chosen.nodes == "all" else [int(one) for one in chosen.nodes.split(",")]
     found = []

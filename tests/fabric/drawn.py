@@ -26,7 +26,7 @@ from fabricheck.judge.fabric.rounds import Measured, Nic, Node, NodePair, Round
 from fabricheck.judge.fabric.samples import samples_of
 from fabricheck.node.fabric import Place
 
-#: MB/s of osu_bw between two nodes by GCD, thesis of a LUMI-G user (docs/network.md).
+#: MB/s of osu_bw between two nodes by GCD, thesis of a LUMI-G user (docs/evidence/network.md).
 GCDS = (23411, 23800, 22945, 23468, 23076, 23433, 23033, 22336)
 BESIDE_NICS = GCDS[1::2]
 

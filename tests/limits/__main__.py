@@ -1,7 +1,7 @@
 """Draw healthy sessions, count those that fail, and what limits among alike members would find.
 
 python tests/limits                 # twice 1,000 sessions for each set of limits
-python tests/limits --write         # into docs/limits.md
+python tests/limits --write         # into docs/evidence/limits.md
 python tests/limits --whole 20 --write   # whole simulated sessions, 20 for each set; 6 minutes
 """
 
@@ -23,7 +23,7 @@ from fabricheck.rfm import relative
 #: The numbers of nodes and of days on each of which sessions are drawn.
 DRAWN = ((20, 50), (200, 5))
 
-PAGE = ROOT / "docs" / "limits.md"
+PAGE = ROOT / "docs" / "evidence" / "limits.md"
 
 BLOCK, WHOLE = "drawn sessions", "whole sessions"
 

@@ -1,4 +1,4 @@
-"""What limits need no published value see of a node: docs/limits.md has the whole of it."""
+"""What limits need no published value see of a node (docs/evidence/limits.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabricheck.core import page_block, yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.rfm import relative
 
-PAGE = ROOT / "docs" / "limits.md"
+PAGE = ROOT / "docs" / "evidence" / "limits.md"
 DEVICE, PAIR = 3, [1, 0]
 
 

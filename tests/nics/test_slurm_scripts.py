@@ -9,7 +9,8 @@ import pytest
 
 from fabricheck.core.checkout import ROOT
 
-SCRIPTS = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/network.md").read_text(), re.M | re.S)
+PAGE = (ROOT / "docs" / "network.md").read_text()
+SCRIPTS = re.findall(r"^```sh\n(#!/bin/sh\n.*?)^```", PAGE, re.M | re.S)
 FOUND = "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200."
 
 

@@ -85,7 +85,7 @@ def versions_at_hand() -> dict[str, dict[str, str]]:
 OF_THE_SITES_OWN_TOOL = ("osu_nodes",)
 LEAST_OF_A_SITE = 0.05
 
-#: Where a tolerance is wider than by the rule of docs/references.md; x-bounds has the reasons.
+#: Where a tolerance is wider than by the rule of docs/limits.md; x-bounds has the reasons.
 WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2}
 
 
@@ -315,7 +315,7 @@ def words(origin: Origin, key: str) -> set[str]:
 
 
 def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
-    """Return the tolerance that docs/references.md has for a limit of a site."""
+    """Return the tolerance that docs/limits.md has for a limit of a site."""
     records, marked = records_of(origin), words(origin, key)
     roles = {one.role for one in records}
     if roles == {THRESHOLD}:

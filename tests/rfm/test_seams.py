@@ -339,7 +339,7 @@ def test_any_other_deprecation_is_said(warned):
 
 
 def test_the_page_on_reframe_has_an_entry_for_each_function():
-    page = (ROOT / "docs" / "upstream.md").read_text()
+    page = (ROOT / "docs" / "reframe.md").read_text()
     entries = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
     named = re.findall(r"`(\w+)`", " ".join(entries))
     assert sorted(named) == sorted(

@@ -12,12 +12,6 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.site import sites
 from fabricheck.site.software import spack_yaml
 
-PAGES = [
-    page
-    for page in sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
-    if (sites.SHIPPED / f"{page.stem}.py").exists()
-]
-
 #: The Spack environments of a site that is of another date with another one.
 OTHER_SOFTWARE = {
     "frontier": ["frontier", "frontier-26.03"],
@@ -54,21 +48,6 @@ def changed(content, path, value):
     else:
         content[first] = value
     return content
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_of_a_site_begins_with_its_modules(page, monkeypatch):
-    loaded: list[str] = []
-    for environment in OTHER_SOFTWARE.get(page.stem, [""]):
-        monkeypatch.setenv(f"FABRICHECK_{page.stem.upper()}", environment)
-        everything = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
-        here = [one for one in everything if one["target_systems"] == [page.stem]]
-        loaded += [" ".join(one["modules"]) for one in here if one.get("modules")]
-    text = page.read_text()
-    listed = text.partition("### Modules")[2] or text
-    assert re.findall("^module load (.*)$", listed, re.MULTILINE) == loaded
-    assert (" purge" in text) == bool(loaded)
-    assert text.index("odules") < text.index("| partition |")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The times of docs/sets.md are those of the recorded sessions, and limits leave room."""
+"""The times in docs/evidence/h200.md are those of the recorded sessions, and limits leave room."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fabricheck.results.session import read_report
 from site_dry_runs import H200_TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "sets.md"
+PAGE = ROOT / "docs" / "evidence" / "h200.md"
 H200 = ROOT / "tests" / "outputs" / "h200"
 
 

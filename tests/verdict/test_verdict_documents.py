@@ -12,7 +12,7 @@ import factories
 import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.judge.verdict import documents, evidence, model, rules, scheduler
+from fabricheck.judge.verdict import documents, evidence, model, scheduler
 from full_disk import files_of_at_most
 
 
@@ -148,18 +148,3 @@ def two_nodes(tmp_path):
 def validate(content):
     schema = Path(documents.__file__).with_name("verdict-3.schema.json").read_text()
     jsonschema_rs.Draft202012Validator(json.loads(schema)).validate(content)
-
-
-DOCS = Path(__file__).parents[2] / "docs" / "result.md"
-
-
-def test_the_docs_have_the_table_of_rules():
-    assert "\n".join(rules.table()) in DOCS.read_text()
-
-
-def test_the_docs_show_a_document_as_it_is_written():
-    whole, reason = re.findall(r"```json\n(.*?)\n```", DOCS.read_text(), re.DOTALL)
-    validate(json.loads(whole))
-    model.Reason.model_validate(json.loads(reason))
-    named = set(re.findall(r"`(\w+)`", DOCS.read_text().partition("| field of")[2]))
-    assert set(model.NodeVerdict.model_fields) - {"form", "partitions"} <= named

@@ -83,7 +83,7 @@ def calibrate(
         Path | None, typer.Option("--page", help="... between its markers in this page.")
     ] = None,
 ) -> None:
-    """Calibrate references of a partition from its own repeated sessions (docs/references.md).
+    """Calibrate references of a partition from its own repeated sessions (docs/limits.md).
 
     Without --write the changes are only shown. Without sessions, --noise reads the existing record.
     """

@@ -45,7 +45,7 @@ def export(
         bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
     ] = False,
 ) -> None:
-    """Write results as one table: a row is one value, a column one variable (docs/export.md).
+    """Write results as one table: a row is one value, a column one variable (docs/result.md).
 
     Exit status 4 if the table was written but lacks something that cannot be read.
     """

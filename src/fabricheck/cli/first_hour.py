@@ -43,7 +43,7 @@ def first_hour(
         bool, typer.Option("--dry-run", help="Only print the commands and their time limits.")
     ] = False,
 ) -> None:
-    """Run the ten commands of docs/first-hour.md, and write one archive of their output.
+    """Run the ten commands of docs/any-node.md, and write one archive of their output.
 
     Continues after a failed command. The commands results show, verdict, limits calibrate and
     compare accept the archive like a results folder. Exit status 4 if a command failed or reached
@@ -98,7 +98,7 @@ def _require_node() -> None:
     if not Machine().is_compute:
         raise NotFoundError(
             "No driver has devices here, and SLURM_JOB_ID is not set: run this on the node, "
-            "inside an allocation (docs/first-hour.md)."
+            "inside an allocation (docs/any-node.md)."
         )
     measured = steps.nodes(os.environ)
     if measured and not steps.is_inside(os.environ):

@@ -46,7 +46,7 @@ def fleet(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show which of many nodes stand out, and what changed on them (docs/fleet.md).
+    """Show which of many nodes stand out, and what changed on them (docs/network.md).
 
     Exit status 14 if a node stands out, 10 if something is worse after, 4 if something cannot be
     read, 11 if nodes or metrics are missing; 0 otherwise.

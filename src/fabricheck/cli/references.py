@@ -45,7 +45,7 @@ def references(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Show the reference of each metric, and its source (docs/references.md).
+    """Show the reference of each metric, and its source (docs/limits.md).
 
     The metrics come from a dry run of all checks that the system's environments can run, so they
     are those that ReFrame will use. Exit status 9 if a metric has no reference.
@@ -181,7 +181,7 @@ def _print_end(shown: Sequence[Row], silent: Sequence[str]) -> None:
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
         ("calibration", "calibrated"), (RULE, "by a rule"),
     ))  # fmt: skip
-    # Of a rehearsal only: docs/references.md.
+    # Of a rehearsal only: docs/limits.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
     show.line(

@@ -46,7 +46,7 @@ def sets(
 
     The checks come from a dry run on this machine, each a job of its own or a step in an
     allocation. Measured times are those of sessions that ran the whole set on one node
-    (docs/sets.md).
+    (docs/reference/sets.md).
     """
     listed = set_times.listed(dry_run.ask(system, checks_folders()))
     times = [one for session in _sessions(results) for one in set_times.took(session)]

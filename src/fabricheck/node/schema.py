@@ -1,6 +1,6 @@
 """The file format of a node model: one pydantic class per section of the YAML file.
 
-The format is described in ``docs/node-models.md``. These classes check single sections;
+The format is described in ``docs/reference/node-model.md``. These classes check single sections;
 :mod:`fabricheck.node.loading` checks several together.
 """
 
@@ -206,7 +206,7 @@ class EngineSection(StrictModel):
 
 
 class SimulationSection(StrictModel):
-    """Parameters of a simulated node besides the peaks; see ``docs/node-models.md``.
+    """Parameters of a simulated node besides the peaks; see ``docs/reference/node-model.md``.
 
     Efficiencies are fractions of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
     ``interconnect_gbs`` is the bandwidth between two NUMA domains, per direction; without it, host

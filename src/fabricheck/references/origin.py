@@ -33,7 +33,7 @@ SOUND = ("published", "measured", "derived")
 
 
 class Origin(StrictModel, populate_by_name=True, strict=False):
-    """The x-provenance of a metric; docs/references.md describes the keys."""
+    """The x-provenance of a metric; docs/limits.md describes the keys."""
 
     kind: Literal["published", "derived", "calibration", "report only"]
     records: tuple[str, ...] = ()

@@ -1,9 +1,8 @@
 """The table of results: a row is one check, metric, series, state or node.
 
 Rows are plain Python, one class for each kind; a field with a description is a column of
-`fabricheck results export` (docs/export.md lists them, generated from these classes). A metric, a
-series and a state refer to the row of their check, whose columns they share. Columns are never
-renamed.
+`fabricheck results export` (docs/reference/export.md has them). A metric, a series and a state
+refer to the row of their check, whose columns they share. Columns are never renamed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The base of all measuring checks: run-only, and passing only with proof.
 
 A check class is a table: program, arguments, metrics, tags. All differences between machines come
-from the extras of partition and environment (docs/feature-words.md).
+from the extras of partition and environment (docs/reference/site-file.md).
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ BINDING = {
 class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Runs a program of several ranks, by default one on each device.
 
-    placement: the name of a placement of the node model (docs/node-models.md); if empty, the
-    launcher chooses.
+    placement: the name of a placement of the node model (docs/reference/node-model.md); if
+        empty, the launcher chooses.
     """
 
     placement = ""

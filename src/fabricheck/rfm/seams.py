@@ -2,7 +2,7 @@
 
 Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
 and the modules of PUBLIC. Each function refuses a ReFrame that lacks what the function needs, with
-one sentence (ConfigError). docs/upstream.md lists the changes in ReFrame that would make each
+one sentence (ConfigError). docs/reframe.md lists the changes in ReFrame that would make each
 unnecessary.
 """
 

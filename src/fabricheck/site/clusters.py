@@ -16,7 +16,7 @@ from fabricheck.site.variables import word
 #: Slurm sets this variable inside an allocation.
 ALLOCATION = "SLURM_JOB_ID"
 
-#: The job option that each variable sets; see docs/feature-words.md.
+#: The job option that each variable sets; see docs/reference/site-file.md.
 JOB_OPTIONS = {
     "FABRICHECK_ACCOUNT": "--account={}",
     "FABRICHECK_RESERVATION": "--reservation={}",
@@ -127,8 +127,8 @@ def node(
     """Return devices, features and extras of a partition whose nodes a node model describes.
 
     :param name: the node model.
-    :param references: the set of references (docs/feature-words.md); by default that of any node
-        with these devices.
+    :param references: the set of references (docs/reference/site-file.md); by default that of any
+        node with these devices.
     :param fabric: the fabric that joins the nodes; without one, checks measure one node only.
     :param extras: added to those that all sites share (`_SIZES`), or replacing them.
     :raises InvalidInputError: when there is no such model.
@@ -170,7 +170,7 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
     """Return features and extras of an environment whose programs Spack installs.
 
     The folders are those of the environment's view, or those that variables name
-    (docs/feature-words.md).
+    (docs/reference/site-file.md).
 
     :param runtime: rocm or cuda.
     :param spack_environment: the folder of spack-env.

@@ -175,8 +175,7 @@ def text(made: Record | Transfer) -> str:
     # Maps and lists that hold no others are written on one line.
     lines = yaml.dump(content, Dumper=_Writer, sort_keys=False, width=120, default_flow_style=None)
     return (
-        "# Written by `fabricheck limits calibrate` (docs/references.md). "
-        f"{_HEADS[made.kind]}\n{lines}"
+        f"# Written by `fabricheck limits calibrate` (docs/limits.md). {_HEADS[made.kind]}\n{lines}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The rule that makes a reference from several sessions; docs/references.md describes it.
+"""The rule that makes a reference from several sessions; docs/limits.md describes it.
 
 A metric whose reference could not be trusted becomes report only, with a reason.
 """

@@ -1,1 +1,1 @@
-"""A fleet: which of many nodes is odd, and what changed between two times (docs/fleet.md)."""
+"""A fleet: which of many nodes is odd, and what changed between two times (docs/network.md)."""

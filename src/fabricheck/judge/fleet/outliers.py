@@ -1,6 +1,6 @@
 """The nodes of a fleet that stand out, and the metrics in which nodes form two groups.
 
-docs/fleet.md states the rule. In short: each metric has a limit, the distance from the median at
+docs/network.md states the rule. In short: each metric has a limit, the distance from the median at
 which no node is to be expected, by how the nodes are distributed. Of each node its 1, 2, 4, ...
 farthest values, in limits, are averaged, and each of these averages has a limit by the same rule:
 many small distances of one node count as one large one does.

@@ -88,7 +88,7 @@ class Drain(StrictModel):
     live: bool
     """Whether the hardware is at fault by the evidence, without a doubt."""
     evidence: Evidence | None = None
-    """`positive` or `contrast` ([rules](#rules)); null where there is none."""
+    """`positive` or `contrast` (the table of rules says which); null where there is none."""
     rule: str | None = None
     """The rule of the evidence, or of what comes nearest to it."""
     check: str | None = None

@@ -311,7 +311,7 @@ _OF_A_NODE = (
         "PERF-FAIL",
         "The smallest set of degraded components that explains the missed limits, before them and "
         "with the status of the first; or, after them, that none explains them "
-        "([diagnosis](#diagnosis)).",
+        "(`fabricheck diagnose`).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
 )

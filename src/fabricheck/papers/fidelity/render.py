@@ -40,7 +40,6 @@ def page(found: Fidelity) -> str:
         "reason for it, and nothing was fitted to it.",
         "",
         *summary(found),
-        *_statements(found.statements),
         *_left_out(found),
     ]
     return "\n".join(out).rstrip("\n") + "\n"

@@ -1,4 +1,4 @@
-"""The ten commands of the first hour; docs/first-hour.md describes good and bad results."""
+"""The ten commands of the first hour; docs/any-node.md describes good and bad results."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _PCIE_GT_PER_S = (8.0, 16.0, 32.0)
 
 _HEADER = """\
 # Drafted from: {origin}.
-# What is not told is marked "{mark}". The format is explained in docs/node-models.md.
+# What is not told is marked "{mark}". The format is explained in docs/reference/node-model.md.
 """
 
 _UNKNOWN = {"value": None, "kind": "unknown", "note": "not told by the driver"}
