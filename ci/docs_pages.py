@@ -33,6 +33,7 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
 from fabricheck.judge.verdict import rules
+from fabricheck.references.stated import References
 from fabricheck.results import table
 from fabricheck.site import sets
 
@@ -78,28 +79,24 @@ def constants(of: ast.ClassDef) -> dict[str, object]:
 
 
 @cache
-def metric_names() -> dict[str, list[str]]:
-    """Return by check the metrics that the reference files have for nodes with four MI250X."""
-    found = {}
-    for file in sorted((ROOT / "reference_values").glob("*.yaml")):
-        content = yaml.load(file.read_text(), Loader=SAFE)
-        for check, systems in content.items():
-            if not check.startswith("x-") and isinstance(systems, dict):
-                entries = systems.get(REFERENCES, systems.get("any"))
-                if isinstance(entries, dict):
-                    found[check] = list(entries)
-    return found
+def references() -> References:
+    """Return the references of the repository."""
+    return References(ROOT / "reference_values")
+
+
+def metric_names(check: str) -> list[str]:
+    """Return the metrics that a check's references have for nodes with four MI250X."""
+    return list(references().stated(check, references().key(check, REFERENCES, None)))
 
 
 def table_of(experiment: str) -> str:
     """Return the table of the checks of one experiment, with their sets and metrics."""
-    metrics = metric_names()
     rows = []
     for name, descr, tags in check_classes():
         if experiment in tags:
             smallest = next(one for one in SETS if one in tags)
             said = re.sub(r" \((?:E\d+(?:, )?)+\)$", "", descr)
-            names = ", ".join(f"`{one}`" for one in shortened(metrics.get(name, []))) or "-"
+            names = ", ".join(f"`{one}`" for one in shortened(metric_names(name))) or "-"
             rows.append((f"`{name}`", smallest, said, names))
     columns = ("check", "set", "measures", "metrics on a node with four MI250X")
     return "\n".join(markdown(columns, rows)) + "\n"

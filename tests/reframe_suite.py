@@ -20,6 +20,8 @@ from reframe.core import runtime
 from reframe.core.logging import LoggerAdapter
 from reframe.frontend import cli
 
+from fabricheck.references.entries import said
+from fabricheck.references.stated import References
 from fabricheck.rfm import gitlab, node_lock
 from fabricheck.site import partitions, sites
 
@@ -121,11 +123,19 @@ class Suite:
         shutil.copy(site, self.config / "sites")
 
     def own_references(self) -> Path:
-        """Let the suite use a copy of the reference file, to be changed by the test."""
+        """Let the suite use a copy of the references; return that of stream, a line a metric."""
         folder = self.folder / "references"
         shutil.copytree(ROOT / "reference_values", folder)
         self.variables["RFM_REFERENCE_PREFIX"] = str(folder)
-        return folder / "stream.yaml"
+        file, found = folder / "stream.yaml", References(folder)
+        lines = []
+        for check in [one for one, name in found.file_of.items() if name == file.name]:
+            lines.append(f"{check}:\n")
+            for key, entries in found.table(check).items():
+                lines.append(f"  {key}:\n")
+                lines += [f"    {metric}: {said(entry)}\n" for metric, entry in entries.items()]
+        file.write_text("".join(lines))
+        return file
 
     def __call__(self, *arguments: str, fault: str = "", checks: Path | None = None) -> Outcome:
         """Call reframe in this process, as its own unit tests do: quicker, and coverage sees it."""

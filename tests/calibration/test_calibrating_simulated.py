@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather
@@ -26,6 +25,7 @@ from fabricheck.references import calibrated
 from fabricheck.references.listing import rows
 from fabricheck.references.stated import References
 from fabricheck.results.document import load
+from plain_references import in_plain_form
 
 ROOT = REPOSITORY.parent
 SIM = "local:sim-mi250x"
@@ -69,10 +69,9 @@ def slow(tmp_path_factory):
 def folder(tmp_path):
     references = tmp_path / "references"
     references.mkdir()
-    content = yaml_files.read(REPOSITORY / "p2p.yaml")
     # Of the check that the sessions have, and of the metric.
-    kept = {key: content[key] for key in ("x-provenance", "x-bounds", CHECK)}
-    kept[CHECK] = {**kept[CHECK], SIM: {METRIC: kept[CHECK][SIM][METRIC]}}
+    kept = in_plain_form(References(REPOSITORY), CHECK)
+    kept[CHECK][SIM] = {METRIC: kept[CHECK][SIM][METRIC]}
     (references / "p2p.yaml").write_text(yaml.safe_dump(kept, sort_keys=False))
     return references
 
@@ -195,7 +194,7 @@ def test_what_was_published_outlives_the_entry_that_it_was_of(folder, healthy, s
     """The rehearsal of docs/limits.md: limits go first, and documents are not forgotten."""
     content = yaml.safe_load((folder / "p2p.yaml").read_text())
     # No other key has it.
-    content[CHECK] = {key: content[CHECK][key] for key in ("$index", SIM)}
+    content[CHECK] = {key: content[CHECK][key] for key in (SIM,)}
     (folder / "p2p.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     first = nights(folder.parent / "16", {"n0": healthy}, often=1, ids=False)
     run(folder, [first], "--report-only", "--accept-looser", "--write", system=SIM)

@@ -10,7 +10,6 @@ from repeated_sessions import PARTITION, measured, several
 STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
 STREAM = """\
 stream_local:
-  $index: [$partition]
   local:host:
     copy_worst: [98, -0.05, null, GB/s]
 """

@@ -15,11 +15,12 @@ from test_references_written import REPOSITORY
 
 import distributed_sessions
 import factories
-from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration.gathering import gather, silent
 from fabricheck.references import calibrated
+from fabricheck.references.stated import References
 from fabricheck.results import requested_nodes
+from plain_references import in_plain_form
 
 H200 = "h200:x2"
 CHECK = "p2p_engine"
@@ -37,11 +38,7 @@ def folder(tmp_path):
     """What this repository says of peer copies on H200 by documents, and not by its sessions."""
     references = tmp_path / "references"
     references.mkdir()
-    content = yaml_files.read(REPOSITORY / "p2p.yaml")
-    kept = {
-        "x-provenance": {"nvidia": content["x-provenance"]["nvidia"]},
-        CHECK: {key: content[CHECK][key] for key in ("$index", "nvidia")},
-    }
+    kept = in_plain_form(References(REPOSITORY), CHECK, "nvidia")
     (references / "p2p.yaml").write_text(yaml.safe_dump(kept, sort_keys=False))
     return references
 

@@ -18,39 +18,22 @@ STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
 
 STREAM = """\
 # Head of the file.
-x-provenance:
-  # Of a machine.
+stream_local:
   local:host:
-    kind: report only
-    why: >-
+    # Of a machine.
+    $why: >-
       Nothing that it
       should reach.
-
-  # Of another one.
-  other:part:
-    copy: {kind: published, records: [one], statistic: value}
-
-x-bounds:
-  # Why.
-  copy: >-
-    A reason.
-
-x-report-only: &report_only [0, null, null, GB/s]
-
-stream_local:
-  $index: [$partition]
-  local:host:
-    copy_worst: *report_only
+    copy_worst: [0, null, null, GB/s]
     # The next one is of a sum.
-    add_worst: *report_only  # not stated
+    add_worst: [0, null, null, GB/s]  # not stated
 
   # Another partition.
   other:part:
-    copy_worst: [1400, -0.05, null, GB/s]
+    copy_worst: {limit: [1400, -0.05, null, GB/s], source: {kind: site, why: of a document}}
 
 # The end.
 mpi_data:
-  $index: [$partition]
   local:host:
     unverified: [0, 0, 0, count]
 """
@@ -75,9 +58,9 @@ def write(folder, sessions, accept_looser=False):
 def require(folder, entry):
     """Let the present file require something of copy_worst on local:host."""
     text = (folder / "stream.yaml").read_text()
-    old = "  local:host:\n    copy_worst: *report_only"
-    assert old in text
-    (folder / "stream.yaml").write_text(text.replace(old, old.replace("*report_only", entry)))
+    old = "    copy_worst: [0, null, null, GB/s]"
+    assert text.count(old) == 1
+    (folder / "stream.yaml").write_text(text.replace(old, f"    copy_worst: {entry}"))
 
 
 def test_the_record_is_all_that_is_written(folder):
@@ -155,7 +138,7 @@ def test_sessions_of_other_devices_are_side_by_side(folder):
 @pytest.mark.parametrize(
     ("present", "effect"),
     [
-        ("*report_only", "required"),
+        ("[0, null, null, GB/s]", "required"),
         ("[100.0, -0.02, null, GB/s]", "same"),
         ("[100.0, -0.05, null, GB/s]", "tighter"),
         ("[90, -0.02, null, GB/s]", "tighter"),
@@ -257,22 +240,26 @@ def test_a_check_without_a_reference_file(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# $index\nstream_local: [", "line 3: it is not valid YAML"),
+        ("# Cut.\nstream_local: [", "line 3: it is not valid YAML"),
         (
-            "one: {$index: [$partition]}\none: {$index: [$partition]}\n",
+            "one: {a:b: {}}\none: {a:b: {}}\n",
             r"line 2: it is not valid YAML \(the key 'one' occurs twice\)",
         ),
-        ("- 1 # $index\n", "this is not a mapping of checks"),
+        ("- 1\n", "this is not a mapping of checks"),
         ("", "this is not a mapping of checks"),
         ("# Cut.\n", "this is not a mapping of checks"),
-        ("x-provenance:\n  a:b: {kind: derived}\n", "there is no check with its references"),
-        ("one:\n  $index: [$partition]\n  a:b: [1]\n", "a:b of one is not a map"),
-        ("x-provenance: text\none: {$index: [$partition]}\n", "x-provenance is not a map"),
-        ("x-provenance: {a:b: text}\none: {$index: []}\n", "a:b of x-provenance is not a map"),
-        ("x-bounds: [1]\none: {$index: [$partition]}\n", "x-bounds is not a map"),
+        ("one: text\n", "one is not a mapping"),
+        ("one: {$index: [$partition], a:b: {}}\n", r"\$index of one is not a mapping"),
+        ("one:\n  a:b: [1]\n", "a:b of one is not a mapping"),
+        ("one:\n  a:b: {$why: [1]}\n", r"\$why of one on a:b is not a text"),
         (
-            "one: {$index: [$system]}\n",
-            r"the references of one must be by partition: \$index is \['\$system'\]",
+            "one:\n  a:b: {m: {limit: [1, -0.1, null, us]}}\n",
+            r"m of one on a:b is neither \[value, lower, upper, unit\] nor a mapping of limit",
+        ),
+        (
+            "one:\n  a:b:\n    m_{worst,median}: [0, null, null, us]\n"
+            "    m_worst: [0, null, null, us]\n",
+            "m_worst of one on a:b is there twice",
         ),
     ],
 )
@@ -373,7 +360,7 @@ def test_a_record_with_an_entry_that_is_no_reference(folder, entry):
 def test_a_check_of_the_file_that_was_never_calibrated_is_not_lost(folder):
     """The record never had the check."""
     file = folder / "stream.yaml"
-    other = "stream_other:\n  $index: [$partition]\n  local:host:\n    sum: [5, -0.1, null, GB/s]\n"
+    other = "stream_other:\n  local:host:\n    sum: [5, -0.1, null, GB/s]\n"
     file.write_text(f"{file.read_text()}\n{other}")
     for _ in range(2):
         write(folder, several(folder.parent, STEADY))

@@ -21,7 +21,6 @@ ASK = dry_run.ask
 
 STREAM = """\
 stream_local:
-  $index: [$partition]
   local:host:
     copy_worst: [0, null, null, GB/s]
   local:sim-mi250x:
@@ -30,14 +29,12 @@ stream_local:
     triad_worst: [0, null, null, GB/s]
 
 stream_concurrent:
-  $index: [$partition]
   local:sim-mi250x:
     copy_one: [0, null, null, GB/s]
     copy_all_sum: [0, null, null, GB/s]
     faults: [0, 0, 0, count]
 
 p2p_engine:
-  $index: [$partition]
   local:sim-mi250x:
     engine_switch_worst: [0, null, null, GB/s]
 """

@@ -677,9 +677,7 @@ def _files_of_yaml() -> Iterator[Reader]:
             if told is not None and told.records:
                 with _naming(path):
                     origin.follow(told, found.data)
-        for file in found.files:
-            found.bounds(file)
-        return dict(leaves(found.files[path.name]))
+        return dict(leaves(yaml_files.read(path)))
 
     names = ("stream", "topology", "affinity", "managed", "rccl", "memcpy")
     texts = [

@@ -10,9 +10,11 @@ import drawn
 import pytest
 
 import site_checks
-from fabricheck.core import page_block, yaml_files
+from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
+from fabricheck.references.stated import References
 from fabricheck.rfm import relative
+from plain_references import in_plain_form
 
 PAGE = ROOT / "docs" / "evidence" / "limits.md"
 DEVICE, PAIR = 3, [1, 0]
@@ -135,9 +137,8 @@ def test_a_collective_is_held_against_the_slowest_link_of_its_devices(session):
 
 
 def test_a_reference_that_a_file_states_comes_before_the_rule(tmp_path):
-    content = yaml_files.read(ROOT / "reference_values" / "stream.yaml")
-    own = {"triad_alike": [100, -0.2, None, "%"]}
-    content["stream_local"]["lumi"] = content["stream_local"]["lumi"] | own
+    content = in_plain_form(References(ROOT / "reference_values"), "stream_local", "lumi")
+    content["stream_local"]["lumi"]["triad_alike"] = [100, -0.2, None, "%"]
     (tmp_path / "stream.yaml").write_text(json.dumps(content))
     with site_checks.set_up("lumi:gpu", [ROOT / "reframe_checks" / "stream"], tmp_path) as checks:
         [check] = [one for one in checks if type(one).__name__ == "stream_local"]

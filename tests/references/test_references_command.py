@@ -261,7 +261,7 @@ def test_a_reference_that_reframe_does_not_use_is_refused(checks):
 
 def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch):
     content = (OWN_FOLDER / "stream.yaml").read_text()
-    (tmp_path / "stream.yaml").write_text(content.replace("copy_worst: [1400,", "copy_worst: [7,"))
+    (tmp_path / "stream.yaml").write_text(content.replace("limit: [1400,", "limit: [7,"))
     monkeypatch.setenv(PREFIX_VARIABLE, str(tmp_path))
     checks.append(told("stream_local", STREAM))
     assert str(tmp_path) in run(code=4).stderr
@@ -357,11 +357,8 @@ def test_an_error_of_the_settings_is_shown(tmp_path, monkeypatch):
 
 def test_what_stands_under_any_is_for_partitions_without_a_key(tmp_path):
     (tmp_path / "copies.yaml").write_text(
-        "x-provenance:\n"
-        "  any: {kind: report only, why: nobody has stated it}\n"
         "copies:\n"
-        "  $index: [$partition]\n"
-        "  any: {worst: [0, null, null, GB/s]}\n"
+        "  any: {$why: nobody has stated it, worst: [0, null, null, GB/s]}\n"
         "  lumi: {worst: [5, -0.1, null, GB/s]}\n"
         "  here:own: {median: [6, -0.1, null, GB/s]}\n"
     )
@@ -378,7 +375,6 @@ def test_what_stands_under_any_is_for_partitions_without_a_key(tmp_path):
 def test_a_partition_s_own_entries_come_before_those_of_its_set(tmp_path):
     (tmp_path / "copies.yaml").write_text(
         "copies:\n"
-        "  $index: [$partition]\n"
         "  any: {worst: [0, null, null, GB/s]}\n"
         "  lumi: {worst: [5, -0.1, null, GB/s]}\n"
         "  lumi:gpu: {worst: [6, -0.1, null, GB/s]}\n"
@@ -390,28 +386,86 @@ def test_a_partition_s_own_entries_come_before_those_of_its_set(tmp_path):
 def test_a_file_that_changed_is_read_again(tmp_path):
     file = tmp_path / "copies.yaml"
     for number in (5, 6):
-        file.write_text(
-            "copies:\n"
-            "  $index: [$partition]\n"
-            f"  here:gpu: {{worst: [{number}, -0.1, null, GB/s]}}\n"
-        )
+        file.write_text(f"copies:\n  here:gpu: {{worst: [{number}, -0.1, null, GB/s]}}\n")
         os.utime(file, (number, number))
         assert stated.of(tmp_path).entries("copies", "here:gpu")["worst"][0] == number
 
 
-def test_what_is_said_of_a_metric_of_a_check_comes_first(tmp_path):
-    names = ["copies.quad_worst", "copies.quad", "quad_worst", "quad"]
-    said = {name: {"kind": "report only", "why": name} for name in names}
-    entries = {"$index": ["$partition"], "lumi": {"quad_worst": [0, None, None, "GB/s"]}}
-    while said:
-        content = {"x-provenance": {"lumi": said}, "copies": entries}
-        (tmp_path / "copies.yaml").write_text(json.dumps(content))
-        origin = References(tmp_path).stated_origin("copies", "lumi", "quad_worst")
-        assert origin.why == names.pop(0)
-        del said[origin.why]
+def test_a_metric_s_own_source_comes_before_the_reason_of_the_partition(tmp_path):
+    (tmp_path / "copies.yaml").write_text(
+        "copies:\n"
+        "  lumi:\n"
+        "    $why: nobody has stated it\n"
+        "    quad_{worst,median}:\n"
+        "      {limit: [0, null, null, us], source: {kind: report only, why: x}}\n"
+        "    dual_worst: [0, null, null, us]\n"
+        "    single_worst: [5, null, 0.1, us]\n"
+    )
+    found = References(tmp_path)
+    whys = {metric: (origin := found.stated_origin("copies", "lumi", metric)) and origin.why
+            for metric in found.stated("copies", "lumi")}  # fmt: skip
+    assert whys == {
+        "quad_worst": "x", "quad_median": "x", "dual_worst": "nobody has stated it",
+        "single_worst": None,
+    }  # fmt: skip
 
 
 def test_a_folder_of_references_may_have_its_own_data_set(tmp_path):
     assert of_folder(tmp_path).records
     (tmp_path / "published_values.yaml").write_text("setups: []\nrecords: []\n")
     assert not of_folder(tmp_path).records
+
+
+SITE = """\
+small_copies:
+  north:gpu:
+    h2d_worst: {limit: [6.4, -0.1, null, GB/s], source: {kind: site, why: our vendor promised it}}
+"""
+
+
+def check(folder, text, monkeypatch):
+    (folder / "small_copies.yaml").write_text(text)
+    monkeypatch.setenv(PREFIX_VARIABLE, str(folder))
+    return CliRunner().invoke(app, ["limits", "check"])
+
+
+def test_a_limit_of_the_site_with_its_sentence_is_right(tmp_path, monkeypatch):
+    done = check(tmp_path, SITE, monkeypatch)
+    assert done.exit_code == 0
+    assert done.stdout == f"{tmp_path}: 1 limit; each has a source that gives it.\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (", source: {kind: site, why: our vendor promised it}", "", "neither [value, lower,"),
+        ("{limit: [6.4, -0.1, null, GB/s], source: {kind: site, why: our vendor promised it}}",
+         "[6.4, -0.1, null, GB/s]",
+         "small_copies on north:gpu: the limit of h2d_worst, [6.4, -0.1, null, GB/s], has no "
+         "source: state one beside it (docs/limits.md)."),
+        (", why: our vendor promised it", "",
+         "small_copies.yaml, h2d_worst of small_copies on north:gpu: a limit of the site requires"),
+        ("-0.1", "null", "[6.4, null, null, GB/s], has no limit"),
+        ("[6.4, -0.1, null, GB/s]", "[6.4, -0.1, null]",
+         "[6.4, -0.1, null], has no unit; the metric is in GB/s, us, count or %."),
+        ("kind: site, why: our vendor promised it",
+         "kind: derived, peak: memory, map: h200, efficiency: 0.5, why: a half",
+         "does not hold: its source gives 2400 GB/s."),
+    ],
+    ids=["no source", "a list", "no sentence", "no bounds", "no unit", "another value"],
+)  # fmt: skip
+def test_what_is_wrong_with_a_limit_is_one_sentence(tmp_path, monkeypatch, old, new, said):
+    assert SITE.count(old) == 1
+    done = check(tmp_path, SITE.replace(old, new), monkeypatch)
+    assert done.exit_code == 4
+    assert said in done.output and "Traceback" not in done.output
+
+
+def test_a_limit_of_the_site_is_shown_with_its_sentence(checks, tmp_path, monkeypatch):
+    entry = [6.4, -0.1, None, "GB/s"]
+    text = SITE.replace("north:gpu", "lumi:gpu")
+    check(tmp_path, text, monkeypatch)
+    checks.append(told("small_copies", {"h2d_worst": {"unit": "GB/s", "entry": entry}}))
+    shown = run().stdout
+    assert "site" in shown and "our vendor promised it" in " ".join(shown.split())
+    assert ", 1 stated by the site)" in " ".join(shown.split())

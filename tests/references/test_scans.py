@@ -34,7 +34,7 @@ def test_scans_require_what_the_checks_of_one_size_do():
     found = References(OWN_FOLDER)
     assert {check for check, *_, entry in of_scans(found) if requires(entry)} == SCANS.keys()
     assert otherwise(found) == set()
-    table = found.files["p2p_scan.yaml"]["p2p_scan"]
+    table = found.tables["p2p_scan"]
     table["lumi"] = table["lumi"] | {"write_links2": [76, -0.2, None, "GB/s"]}
     assert otherwise(found) == {("p2p_scan", "lumi", "write_links2")}
 

@@ -74,8 +74,7 @@ def write_references(folder: Path) -> None:
     }  # fmt: skip
     for file, checks in (("osu", osu), ("rccl", rccl)):
         content = {
-            check: {"$index": ["$partition"],
-                    "node:gpu": {name: [0, None, None, unit_of(name)] for name in metrics}}
+            check: {"node:gpu": {name: [0, None, None, unit_of(name)] for name in metrics}}
             for check, metrics in checks.items()
         }  # fmt: skip
         (folder / f"{file}.yaml").write_text(yaml.safe_dump(content))

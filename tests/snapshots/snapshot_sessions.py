@@ -162,7 +162,7 @@ def repeated() -> None:
     references = Path("references")
     references.mkdir()
     (references / "stream.yaml").write_text(
-        "stream_local:\n  $index: [$partition]\n  local:host:\n"
+        "stream_local:\n  local:host:\n"
         "    # What was measured first.\n    copy_worst: [98, -0.05, null, GB/s]\n"
     )
     repeated_sessions.several(Path("steady"), [100.0, 100.5, 99.5, 100.0, 100.2, 99.9])

@@ -67,6 +67,7 @@ _ALL = {
     "node best-gpus": ("cli.node", "Print the best K devices, or run a command on them."),
     "node platform": ("cli.node", "Print the platform of a node for the simulator."),
     "limits show": ("cli.references", "Show the reference of each metric, and its source."),
+    "limits check": ("cli.references", "Check the reference files: each limit and its source."),
     "limits calibrate": ("cli.calibrate", "Calibrate references of a partition from its sessions."),
     "site check": ("cli.site_check", "Report what is missing before a site's checks can run."),
     "site first-hour": (

@@ -1,4 +1,4 @@
-"""`fabricheck limits show`: the references of a system, and their sources."""
+"""`fabricheck limits show` and `check`: references, and their sources."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import dry_run, listing
-from fabricheck.references.entries import said
+from fabricheck.references.entries import required, said
 from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
-    REPORT_ONLY,
     RULE,
     SIMULATED,
     Row,
     Source,
     rows,
 )
+from fabricheck.references.origin import REPORT_ONLY
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED, of
 from fabricheck.site import partitions
@@ -76,6 +77,23 @@ def references(
             show.line(one)
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
+
+
+@commands.command("limits check")
+def check() -> None:
+    """Check the reference files: each limit has value, bounds and unit, and a source that gives it.
+
+    Needs no ReFrame and no system. Exit status 4 if a limit is wrong, with a sentence for each.
+    """
+    found = of(folder())
+    faults = list(found.faults())
+    for one in faults:
+        typer.echo(one)
+    limits = sum(required(entry) for *_, entry in found.all_entries())
+    outcome = count(len(faults), "fault") if faults else "each has a source that gives it"
+    typer.echo(f"{found.folder}: {count(limits, 'limit')}; {outcome}.")
+    if faults:
+        raise typer.Exit(InvalidInputError.exit_code)
 
 
 def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
@@ -181,8 +199,9 @@ def _print_end(shown: Sequence[Row], silent: Sequence[str]) -> None:
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
         ("calibration", "calibrated"), (RULE, "by a rule"),
     ))  # fmt: skip
-    # Of a rehearsal only: docs/limits.md.
+    # Of a rehearsal, and of a site with limits of its own only: docs/limits.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
+    each += f", {kinds['site']} stated by the site" if kinds["site"] else ""
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
     show.line(
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "

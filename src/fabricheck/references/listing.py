@@ -15,13 +15,12 @@ from fabricheck.references import calibrated, marks
 from fabricheck.references.dry_run import Told
 from fabricheck.references.entries import plain, requires
 from fabricheck.references.marks import Mark
-from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
+from fabricheck.references.origin import REPORT_ONLY, Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import LIMITS, MACHINES
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site.software import spack_yaml
 from fabricheck.site.software.lock import Lock
 
-REPORT_ONLY = "report only"
 RULE = "rule"
 SIMULATED = "simulated"
 MISSING = "none"
@@ -142,7 +141,7 @@ def _of(
             f"{found.folder / found.file_of[told.check]}: {metric} of {told.check} on "
             f"{told.partition} has no origin of its value."
         )
-    if origin.by_definition:
+    if origin.by_definition or origin.kind == "site":
         return origin.kind, origin.why or origin.definition or "", []
     how: list[str] = []
     sources: list[Source] = []

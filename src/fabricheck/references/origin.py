@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -25,6 +26,12 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "least": min,
 }
 
+#: The kind of a source that gives a reason why nothing is required.
+REPORT_ONLY = "report only"
+
+#: What needs no measurement, as unit and value.
+DEFINED = (("count", 0), ("%", 100))
+
 #: A node model, read once.
 load = functools.cache(load_node)
 
@@ -33,9 +40,9 @@ SOUND = ("published", "measured", "derived")
 
 
 class Origin(StrictModel, populate_by_name=True, strict=False):
-    """The x-provenance of a metric; docs/limits.md describes the keys."""
+    """What a limit rests on; docs/limits.md describes the keys."""
 
-    kind: Literal["published", "derived", "calibration", "report only"]
+    kind: Literal["published", "derived", "calibration", "site", "report only"]
     records: tuple[str, ...] = ()
     statistic: Statistic | None = None
     link_class: str | None = Field(None, alias="class")
@@ -61,6 +68,8 @@ class Origin(StrictModel, populate_by_name=True, strict=False):
             raise ValueError("a published value requires records, and nothing else")
         if self.kind == "calibration" and not self.record:
             raise ValueError("a calibration requires its record")
+        if self.kind == "site" and (not self.why or self.records or self.peak):
+            raise ValueError("a limit of the site requires why, and neither records nor a peak")
         if self.kind == "derived":
             self._is_derived()
         return self
@@ -80,6 +89,25 @@ class Origin(StrictModel, populate_by_name=True, strict=False):
     def by_definition(self) -> bool:
         """Whether the value needs no measurement: a count of faults, or 100 % of itself."""
         return self.kind == "derived" and not self.records and self.peak is None
+
+    def disagreement(self, value: float, unit: str, data: Published) -> str | None:
+        """Return why a value with a limit does not follow from this origin; None where it does.
+
+        What a record of a calibration says is compared there, and what a site states is not.
+        """
+        if self.kind == REPORT_ONLY:
+            return "its source says that nothing is required"
+        if self.by_definition and (unit, value) not in DEFINED:
+            return "by definition only a count of 0 and 100 % are right"
+        if self.by_definition or self.kind in ("calibration", "site"):
+            return None
+        try:
+            computed, computed_unit = follow(self, data)
+        except InvalidInputError as error:
+            return str(error).removesuffix(".")
+        if computed_unit != unit or not math.isclose(computed, value, rel_tol=1e-3):
+            return f"its source gives {computed:g} {computed_unit}"
+        return None
 
 
 def read(stated: Mapping[str, Any], place: str) -> Origin:

@@ -11,15 +11,20 @@ from typing import Any
 
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import calibrated, origin, rules
+from fabricheck.references import calibrated, entries, origin, rules
 from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
 from fabricheck.references.entries import entry_of, requires
 from fabricheck.references.origin import Origin
 from fabricheck.references.published import FILE, Published, of_folder
 
-PROVENANCE = "x-provenance"
-BOUNDS = "x-bounds"
-INDEX = ["$partition"]
+#: The key of the reason why a partition's metrics have no limit, beside its metrics.
+WHY = "$why"
+
+#: The keys of an entry that states its source.
+LIMIT, SOURCE = "limit", "source"
+
+#: Metrics that share an entry, as ``copy_{worst,median}``.
+_TOGETHER = re.compile(r"(.*)\{([^{}]+)\}(.*)")
 
 #: The key of entries for all partitions that have no entries of their own.
 ANY = "any"
@@ -28,7 +33,7 @@ ANY = "any"
 #: nodes.
 OTHERS = (FILE, rules.FILE, "fidelity-*.yaml")
 
-#: A metric's stem is its name without the reduction; provenance may name either.
+#: A metric's stem is its name without the reduction.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 
 
@@ -62,26 +67,48 @@ class References:
         if not folder.is_dir():
             raise NotFoundError(f"There is no folder of reference files {folder}.")
         self.folder = folder
-        self.files: dict[str, Mapping[str, Any]] = {}
         #: The name of each check's file.
         self.file_of: dict[str, str] = {}
+        #: By check, partition or set, and metric, the entry that a file states.
+        self.tables: dict[str, dict[str, dict[str, Any]]] = {}
+        #: By check, partition or set, and metric (or `WHY`) the source that it states.
+        self.sources: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self.records: dict[str, Record | None] = {}
         for path in sorted(folder.glob("*.yaml")):
             if any(path.match(name) for name in OTHERS):
                 continue
             content = yaml_files.read(path)
-            if not isinstance(content, dict):
+            if not isinstance(content, dict) or not content:
                 raise InvalidInputError(f"{path}: this is not a mapping of checks.")
-            self.files[path.name] = content
-            checks = [name for name, one in content.items() if _is_check(one)]
-            if not checks:
-                raise InvalidInputError(f"{path}: there is no check with its references.")
-            for key in (PROVENANCE, BOUNDS, *checks):
-                _refuse_no_map(path, key, content.get(key))
-            for check in checks:
+            for check, by_partition in content.items():
                 if check in self.file_of:
                     raise InvalidInputError(f"{path}: {check} is also in {self.file_of[check]}.")
                 self.file_of[check] = path.name
+                self.tables[check] = {
+                    key: dict(self._read_entries(path, check, key, part))
+                    for key, part in _mapping(path, check, by_partition).items()
+                }
+
+    def _read_entries(
+        self, path: Path, check: str, key: str, part: Any
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield metric and entry of a partition or set; the sources are kept apart."""
+        seen = set()
+        for names, stated in _mapping(path, f"{key} of {check}", part).items():
+            place = f"{names} of {check} on {key}"
+            if names == WHY:
+                if not isinstance(stated, str):
+                    raise InvalidInputError(f"{path}: {place} is not a text.")
+                self.sources[check, key, WHY] = {"kind": origin.REPORT_ONLY, "why": stated}
+                continue
+            entry, source = _entry(path, place, stated)
+            for metric in _expanded(str(names)):
+                if metric in seen:
+                    raise InvalidInputError(f"{path}: {metric} of {check} on {key} is there twice.")
+                seen.add(metric)
+                if source is not None:
+                    self.sources[check, key, metric] = source
+                yield metric, entry
 
     @property
     def data(self) -> Published:
@@ -113,11 +140,9 @@ class References:
         files = sorted(self.folder.glob(f"{TRANSFERS}/*.yaml"))
         return {one.partition: one for one in map(calibrated.read_transfer, files)}
 
-    def table(self, check: str) -> Mapping[str, Any]:
+    def table(self, check: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the file's references of a check by partition or set; empty without a file."""
-        name = self.file_of.get(check)
-        found = {} if name is None else self.files[name][check]
-        return {key: one for key, one in found.items() if key != "$index"}
+        return self.tables.get(check, {})
 
     def key(self, check: str, partition: str, named: str | None) -> str | None:
         """Return the key of a partition's entries in the files: its name, its set, else `ANY`."""
@@ -168,14 +193,6 @@ class References:
             found |= {name: (entry, record) for name, (entry, _) in record.entries(check).items()}
         return found
 
-    def provenance(self, check: str, key: str) -> Mapping[str, Any]:
-        """Return the provenance in the check's file of the values under a key."""
-        return (self.files[self.file_of[check]].get(PROVENANCE) or {}).get(key) or {}
-
-    def bounds(self, name: str) -> Mapping[str, str]:
-        """Return the reasons of a file's tolerances."""
-        return self.files[name].get(BOUNDS) or {}
-
     def origin(
         self, check: str, partition: str, metric: str, named: str | None = None
     ) -> Origin | None:
@@ -192,23 +209,40 @@ class References:
     def stated_origin(self, check: str, key: str, metric: str) -> Origin | None:
         """Return the origin of the value that the check's file states under a key.
 
-        The origin of the metric in this check comes first, then that of its stem (the metric
-        without its reduction) in this check, then both in all checks of the file, and last that of
-        the whole partition or set.
+        The reason of the partition or set (`WHY`) is that of its metrics without a limit.
 
         :raises InvalidInputError: when the origin is incomplete.
         """
-        stated = self.provenance(check, key)
-        stem = REDUCED.sub("", metric)
-        place = f"{self.file_of[check]}, {PROVENANCE} of {key}"
-        for name in (f"{check}.{metric}", f"{check}.{stem}", metric, stem):
-            if name in stated:
-                return origin.read(stated[name], f"{place}, {name}")
-        if "kind" not in stated:
+        source = self.sources.get((check, key, metric))
+        entry = entry_of(self.stated(check, key).get(metric))
+        if source is None and (entry is None or not requires(entry)):
+            source = self.sources.get((check, key, WHY))
+        if source is None:
             return None
-        return origin.read(
-            {name: one for name, one in stated.items() if not isinstance(one, dict)}, place
-        )
+        return origin.read(source, f"{self.file_of[check]}, {metric} of {check} on {key}")
+
+    def faults(self) -> Iterator[str]:
+        """Yield a sentence for each entry that is none, and each limit that its source denies."""
+        for check, key, metric, stated in self.all_entries():
+            place = f"{self.file_of[check]}: {check} on {key}: "
+            entry = entries.plain(stated)
+            plain = entry_of(entry)
+            wrong = list(
+                entries.faults(metric, plain[3] if plain else "GB/s, us, count or %", entry)
+            )
+            yield from (place + one for one in wrong)
+            if wrong or not requires(entry):
+                continue
+            try:
+                found = self.origin(check, key, metric)
+            except InvalidInputError as error:
+                yield str(error)
+                continue
+            limit = f"{place}the limit of {metric}, {entries.said(entry)}, "
+            if found is None:
+                yield f"{limit}has no source: state one beside it (docs/limits.md)."
+            elif reason := found.disagreement(entry[0], entry[3], self.data):
+                yield f"{limit}does not hold: {reason}."
 
     def all_entries(self) -> Iterator[tuple[str, str, str, Any]]:
         """Yield check, partition or set, metric and entry of all references."""
@@ -220,23 +254,29 @@ class References:
                     yield check, key, metric, entry
 
 
-def _is_check(content: Any) -> bool:
-    return isinstance(content, dict) and "$index" in content
-
-
-def _refuse_no_map(path: Path, key: str, content: Any) -> None:
-    """Refuse anything but a mapping for a check, its origins and bounds, and their parts."""
+def _mapping(path: Path, place: str, content: Any) -> Mapping[str, Any]:
     if content is not None and not isinstance(content, dict):
-        raise InvalidInputError(f"{path}: {key} is not a mapping.")
-    for name, part in (content or {}).items():
-        if name == "$index" and part != INDEX:
-            raise InvalidInputError(
-                f"{path}: the references of {key} must be by partition: $index is {part}, but "
-                f"only {INDEX} is read."
-            )
-        plain = name == "$index" or key == BOUNDS or part is None
-        if not plain and not isinstance(part, dict):
-            raise InvalidInputError(f"{path}: {name} of {key} is not a mapping.")
+        raise InvalidInputError(f"{path}: {place} is not a mapping.")
+    return content or {}
+
+
+def _entry(path: Path, place: str, stated: Any) -> tuple[Any, Mapping[str, Any] | None]:
+    """Return an entry and its source, of ``[value, lower, upper, unit]`` or of a mapping."""
+    if not isinstance(stated, dict):
+        return stated, None
+    if stated.keys() != {LIMIT, SOURCE} or not isinstance(stated[SOURCE], dict):
+        raise InvalidInputError(
+            f"{path}: {place} is neither [value, lower, upper, unit] nor a mapping of {LIMIT}, "
+            f"such a list, and {SOURCE}, a mapping."
+        )
+    return stated[LIMIT], stated[SOURCE]
+
+
+def _expanded(names: str) -> list[str]:
+    found = _TOGETHER.fullmatch(names)
+    return (
+        [names] if found is None else [f"{found[1]}{one}{found[3]}" for one in found[2].split(",")]
+    )
 
 
 def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:
