@@ -46,7 +46,7 @@ def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
 def test_a_metric_stands_beside_its_limits_and_what_it_is_of(recorded):
     [case] = [one for one in ResultsFolder(RECORDED).latest().cases if one.name == "stream_local"]
     value, unit = case.values["copy_worst"]
-    judged = case.judged["copy_worst"]
+    judged = case.metrics["copy_worst"]
     [row] = [
         one
         for one in of("metric", recorded[0])

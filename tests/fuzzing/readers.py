@@ -503,10 +503,8 @@ def _reports() -> Reader:
                        if name in case.model_fields_set}  # fmt: skip
                 values |= dict(leaves(own, place))
                 for key, one in (case.perfvalues or {}).items():
-                    told = (one.value, one.judged.reference, one.judged.lower, one.judged.upper,
-                            one.unit or None, one.judged.result)  # fmt: skip
-                    for number, part in enumerate(told):
-                        values[(*place, "perfvalues", key, number)] = part
+                    for number, part in enumerate(one):
+                        values[(*place, "perfvalues", key, number)] = None if part == "" else part
         whole = session.read_report(path, path.parent)
         assert whole.date and whole.choice is not None and whole.nodes is not None
         return values

@@ -21,7 +21,7 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.observed import Observed, observe
-from fabricheck.results.run_report import ReferenceCheck
+from fabricheck.results.run_report import MetricResult
 from fabricheck.results.session import Case, read_report
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
@@ -92,8 +92,10 @@ def partition(model, *documents, references=None):
     """Return a simulated partition whose check p2p_kernel has these references."""
     case = Case(
         *("p2p_kernel", "local", "sim-mi250x", "sim", "pass"), None, frozenset(), (),
-        judged={name: ReferenceCheck(*one, "pass") for name, one in (references or {}).items()},
-        values={name: (worst(model, name, *documents), "GB/s") for name in references or {}},
+        metrics={
+            name: MetricResult(worst(model, name, *documents), *one, "GB/s", "pass")
+            for name, one in (references or {}).items()
+        },
     )  # fmt: skip
     entries = tuple(Entry(case, None, document, None) for document in documents)
     for entry in entries:
@@ -216,8 +218,8 @@ def test_a_reference_without_a_limit_bounds_nothing(results_folder):
     }
     report = factories.session(results_folder, [factories.case(perfvalues=values)])
     (case,) = read_report(report, results_folder).cases
-    assert (case.judged["judged"].least, case.judged["judged"].most) == (9.5, None)
-    assert (case.judged["free"].least, case.judged["free"].most) == (None, None)
+    assert (case.metrics["judged"].least, case.metrics["judged"].most) == (9.5, None)
+    assert (case.metrics["free"].least, case.metrics["free"].most) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from fabricheck.report import contents, page, spread
 from fabricheck.report.figures import over_nodes
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
+from fabricheck.results.run_report import MetricResult
 from fabricheck.results.session import Case
 
 #: node2 is slow, node3 was lost; node4 is asked for in nodes.json and never answered.
@@ -241,7 +242,8 @@ def over(values, unit="GB/s", metric="copy_worst"):
         Observed(
             "cluster:queue",
             (Case("stream_local", "cluster", "queue", "host", "pass", None, frozenset(), (),
-                  values={metric: (value, unit)}, node=node),),
+                  metrics={metric: MetricResult(value, None, None, None, unit, None)},
+                  node=node),),
             (), None, on=node,
         )
         for node, value in values.items()
@@ -289,7 +291,7 @@ def test_two_environments_of_a_check_are_two_metrics():
     parts = [
         Observed("cluster:queue", tuple(
             Case("stream_local", "cluster", "queue", environ, "pass", None, frozenset(), (),
-                 values={"copy": (value, "GB/s")}, node=node)
+                 metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)
             for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()), (), None, on=node)
         for node in ("node1", "node2")
     ]  # fmt: skip
@@ -317,7 +319,8 @@ def test_repetitions_on_a_node_are_one_value():
     parts = [
         Observed("cluster:queue", tuple(
             Case(f"stream_local %.repeat_no={number}", "cluster", "queue", "host", "pass", None,
-                 frozenset(), (), values={"copy": (value, "GB/s")}, node=node)
+                 frozenset(), (),
+                 metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)
             for number, value in enumerate(values)), (), None, on=node)
         for node, values in {"node1": (9.0, 10.0, 20.0), "node2": (11.0, 11.0, 11.0)}.items()
     ]  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 import factories
 from fabricheck.report import worst
 from fabricheck.results import reading
-from fabricheck.results.session import ReferenceCheck
+from fabricheck.results.run_report import MetricResult
 from report_sessions import judged, write
 
 
@@ -37,7 +37,7 @@ def on(device, value, **changes):
     ],
 )
 def test_the_margin_is_a_part_of_the_nearest_limit(value, reference, lower, upper, expected):
-    found = worst.nearest_limit(value, ReferenceCheck(reference, lower, upper, "pass"))
+    found = MetricResult(value, reference, lower, upper, "GB/s", "pass").nearest_limit
     assert found == (expected and pytest.approx(expected))
 
 

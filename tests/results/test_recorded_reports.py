@@ -36,7 +36,7 @@ def test_four_devices_passed_within_the_references_of_two():
     cases = report(path).cases
     assert {case.where for case in cases} == {"h200:x4"}
     assert (sum(case.passed for case in cases), sum(case.skipped for case in cases)) == (12, 4)
-    judged = [one for case in cases for one in case.judged.values()]
+    judged = [one for case in cases for one in case.metrics.values()]
     limited = [one for one in judged if (one.least, one.most) != (None, None)]
     assert len(limited) == 32 and {one.result for one in limited} == {"pass"}
     told = f"passed in {seconds(path):.0f} s (`reports-x4`)"

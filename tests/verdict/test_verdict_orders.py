@@ -8,14 +8,14 @@ import factories
 from fabricheck.judge.verdict.checks import Attempt, joint_outcome
 from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
-from fabricheck.results.run_report import ReferenceCheck
+from fabricheck.results.run_report import MetricResult
 from fabricheck.results.session import Case
 
-SLOW = {"m": ReferenceCheck(10.0, -0.1, None, "fail")}
+SLOW = {"m": MetricResult(None, 10.0, -0.1, None, "", "fail")}
 
 
 def case(result="pass", phase=None, failure=None, code=0, judged=(), reason="why"):
-    return Case("check", "a", "b", "c", result, reason, frozenset({"E1"}), (), (), phase, {},
+    return Case("check", "a", "b", "c", result, reason, frozenset({"E1"}), (), (), phase,
                 dict(judged), None, code, failure)  # fmt: skip
 
 

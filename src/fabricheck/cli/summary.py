@@ -159,12 +159,14 @@ def _findings(
     observed: Observed, failures: Sequence[Sequence[Reason]], found: Worst
 ) -> Iterator[tuple[int, float, str]]:
     """Yield each finding with its sort key: worst status, then worst margin."""
+    from fabricheck.report.worst import sentence
+
     where = observed.where or "no partition"
     told = [first for first, *_ in failures if first.status != "PERF-FAIL"]
     for one in told:
         yield 0, 0.0, f"{where}, {one.status}: {one.sentence}"
     for far in found.failed:
-        if not any((far.check, far.metric) == (one.check, one.metric) for one in told):
-            yield 1, far.margin or 0.0, f"{where}, {far.sentence}."
+        if not any((far.of.title, far.metric) == (one.check, one.metric) for one in told):
+            yield 1, far.margin or 0.0, f"{where}, {sentence(far)}."
     for slow in found.slow[:1]:
         yield 2, -slow.percent, f"{where}, {slow.sentence}."

@@ -100,7 +100,7 @@ class Part:
         if self.observed.overlay:
             yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
-            yield f"Farthest beyond its limit: {one.sentence}."
+            yield f"Farthest beyond its limit: {worst.sentence(one)}."
         yield from self.beside
 
     @property

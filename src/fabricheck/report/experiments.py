@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
-from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
 from fabricheck.report import rests_on
 from fabricheck.report.rests_on import Reference
@@ -54,9 +53,9 @@ class Row:
     @property
     def metric(self) -> str:
         """The metric of a check, without the suffix of how its series were reduced."""
-        return (
-            f"{self.shown.of.check} {REDUCED.sub('', self.shown.of.metric)}" if self.shown else ""
-        )
+        if self.shown is None:
+            return ""
+        return f"{self.shown.of.of.title} {REDUCED.sub('', self.shown.of.metric)}"
 
     @property
     def unit(self) -> str:
@@ -66,8 +65,7 @@ class Row:
     @property
     def reference(self) -> float | None:
         """The value that the metric is compared with; None if it has no limit."""
-        judged = self.shown is not None and self.shown.limits
-        return self.shown.of.judged.reference if self.shown and judged else None
+        return self.shown.of.reference if self.shown is not None and self.shown.limits else None
 
     @property
     def limit(self) -> str:
@@ -78,8 +76,8 @@ class Row:
         """
         if self.shown is None or not self.shown.limits:
             return count(self.limited, "rule") if self.limited else ""
-        judged = self.shown.of.judged
-        least, most = (None if one is None else f"{one:.4g}" for one in (judged.least, judged.most))
+        limits = self.shown.of.least, self.shown.of.most
+        least, most = (None if one is None else f"{one:.4g}" for one in limits)
         if least is not None and most is not None:
             return f"exactly {least}" if least == most else f"{least} to {most}"
         return f"at least {least}" if least is not None else f"at most {most}" if most else ""
@@ -104,10 +102,10 @@ def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> t
             made_of.setdefault((point.of.title, metric.metric), []).append(point)
     tags = {case.name: case.experiments for case in observed.cases}
     for one in rests_on.of(observed) if references is None else references:
-        series = made_of.get((one.of.check, one.of.metric), [])
-        names = {point.experiment for point in series} or tags.get(one.of.check, frozenset())
+        series = made_of.get((one.of.of.title, one.of.metric), [])
+        names = {point.experiment for point in series} or tags.get(one.of.of.title, frozenset())
         # E14 chooses sets of devices from the measurements of E8.
-        own = names & tags.get(one.of.check, names) or tags.get(one.of.check, names)
+        own = names & tags.get(one.of.of.title, names) or tags.get(one.of.of.title, names)
         for name in own:
             by_experiment.setdefault(name, []).append((one, series))
     ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
@@ -121,7 +119,7 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
     if not metrics:
         return Row(name, title, NO_VALUE if ran else NOT_RUN)
     limited = [one for one, _ in metrics if one.limits]
-    failed = [one for one in limited if missed(one.of.judged.result)]
+    failed = [one for one in limited if one.of.recorded.missed]
     shown, series = min(enumerate(metrics), key=lambda one: (*_place(*one[1]), one[0]))[1]
     outcome = MISSED if failed else WITHIN if limited else NO_LIMIT
     best, worst = _extremes(shown, series)
@@ -132,13 +130,13 @@ def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, floa
     """Return the sort key of a metric: missed, with series of its unit, limited, nearest."""
     margin = 0.0 if one.of.margin is None else one.of.margin
     own = any(point.unit == one.of.unit for point in series)
-    return not missed(one.of.judged.result), not own, not one.limits, margin if one.limits else 0.0
+    return not one.of.recorded.missed, not own, not one.limits, margin if one.limits else 0.0
 
 
 def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
     own = [point for point in series if point.unit == one.of.unit]
     if not own:
-        only = Extreme(one.of.value, "")
+        only = Extreme(one.of.value or 0.0, "")
         return only, only
     sign = 1 if own[0].better == "higher" else -1
     ordered = sorted(own, key=lambda point: sign * point.value)

@@ -18,9 +18,9 @@ from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
 from fabricheck.report.spread import Far, Spread
 from fabricheck.report.verdict import is_of
-from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
+from fabricheck.results.table import Metric
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _row(
         says = f"{says} {scheduler.advice(verdict.drain)}"
     own = [
         one for part in parts if is_of(verdict, part)
-        for one in metrics(part) if one.margin is not None
+        for one in part.metrics if one.margin is not None
     ]  # fmt: skip
     nearest = min(own, key=lambda one: one.margin or 0.0, default=None)
     its = (one for one in behind if is_of(verdict, one[0]))

@@ -9,8 +9,8 @@ from fabricheck.references import stated
 from fabricheck.references.dry_run import Told
 from fabricheck.references.listing import RULE, Row, Source, rows
 from fabricheck.references.published import folder
-from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
+from fabricheck.results.table import Metric
 from fabricheck.site.partitions import extras
 
 #: The remark on a reference that the reference files no longer contain, or that changed there.
@@ -32,11 +32,12 @@ class Reference:
     @property
     def limits(self) -> str:
         """The limits as text; empty if the reference has none."""
-        judged = self.of.judged
+        recorded = self.of.recorded
         said = []
         for limit, part, word in (
-            (judged.least, judged.lower, "at least"), (judged.most, judged.upper, "at most"),
-        ):  # fmt: skip
+            (recorded.least, recorded.lower, "at least"),
+            (recorded.most, recorded.upper, "at most"),
+        ):
             if limit is not None:
                 percent = f" ({100 * part:+.3g} %)" if part else ""
                 said.append(f"{word} {limit:.5g}{percent}")
@@ -45,16 +46,12 @@ class Reference:
 
 def of(observed: Observed) -> tuple[Reference, ...]:
     """Return a row for each metric that has a value."""
-    records = {entry.case.name: entry.metrics for entry in observed.entries if entry.case}
-    environs = {case.name: case.environ for case in observed.cases}
     found = []
-    for metric in metrics(observed):
-        record = records.get(metric.check, {}).get(metric.metric)
-        if record is not None and record.rule is not None:
-            found.append(Reference(metric, RULE, record.rule, ()))
+    for metric in observed.metrics:
+        if metric.record is not None and metric.record.rule is not None:
+            found.append(Reference(metric, RULE, metric.record.rule, ()))
         else:
-            environ = environs[metric.check]
-            found.append(Reference(metric, *_origin(observed.where, environ, metric)))
+            found.append(Reference(metric, *_origin(observed.where, metric)))
     return tuple(found)
 
 
@@ -67,17 +64,17 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
     return list(found.values())
 
 
-def _origin(where: str, environ: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
+def _origin(where: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
     """Return kind, explanation and sources from today's reference files."""
-    judged = metric.judged
+    recorded = metric.recorded
     try:
         found = stated.of(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name = metric.check.split()[0]
-        entry = [judged.reference, judged.lower, judged.upper, metric.unit]
+        name = metric.of.title.split()[0]
+        entry = [recorded.reference, recorded.lower, recorded.upper, metric.unit]
         named = extras(where).get("references")
         about = {"unit": metric.unit, "entry": entry}
-        told = Told(name, where, environ, {metric.metric: about})
+        told = Told(name, where, metric.of.environment or "", {metric.metric: about})
         row: Row = next(rows([told], found, {where: named}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()

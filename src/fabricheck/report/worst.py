@@ -9,47 +9,14 @@ from dataclasses import dataclass
 
 from fabricheck.core.amounts import number, size
 from fabricheck.judge.peers import LEAST, away
-from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
-from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
-from fabricheck.results.run_report import ReferenceCheck
 from fabricheck.results.series import is_too_noisy
-from fabricheck.results.table import Series
+from fabricheck.results.table import Metric, Series
 from fabricheck.rfm.metrics import where_measured
 
 #: The most rows of a table; the sections on references and figures have all rows.
 MOST = 10
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric of a check, and its nearest limit.
-
-    limit: the limit that the value is nearest to. bound: ``at least`` or ``at most``; empty if the
-    reference has no limit. margin: the remaining percentage of the limit, negative if missed; None
-    if the limit is the reference itself, as for counts and for the choice of the best device.
-    where: the place at which it missed its limit, as the check reports it; empty if it did not.
-    """
-
-    check: str
-    metric: str
-    value: float
-    unit: str
-    judged: ReferenceCheck
-    limit: float = math.nan
-    bound: str = ""
-    margin: float | None = None
-    where: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """Its value and its nearest limit, as a sentence without its full stop."""
-        on = f" on {self.where}" if self.where else ""
-        return (
-            f"{self.check} {self.metric}{on}: {number(self.value)} {self.unit}, required "
-            f"{self.bound} {number(self.limit)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -101,9 +68,9 @@ class Worst:
 
 def of(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
-    limited = sorted((one for one in metrics(observed) if one.bound), key=_margin)
-    failed = [one for one in limited if missed(one.judged.result)]
-    kept = _of_each(one for one in limited if one not in failed and one.margin is not None)
+    limited = sorted((m for m in observed.metrics if m.recorded.nearest_limit), key=_margin)
+    failed = [one for one in limited if one.recorded.missed]
+    kept = _of_each(m for m in limited if not m.recorded.missed and m.margin is not None)
     return Worst(
         failed=tuple(failed),
         kept=tuple(kept),
@@ -116,7 +83,7 @@ def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first metric of each pair of worst and median of a check."""
     found: dict[tuple[str, str], Metric] = {}
     for one in metrics:
-        found.setdefault((one.check, REDUCED.sub("", one.metric)), one)
+        found.setdefault((one.of.title, REDUCED.sub("", one.metric)), one)
     return list(found.values())
 
 
@@ -124,7 +91,7 @@ def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first metric of each check; GB/s and us come before comparisons of such values."""
     found: dict[str, Metric] = {}
     for one in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
-        found.setdefault(one.check, one)
+        found.setdefault(one.of.title, one)
     return sorted(found.values(), key=_margin)
 
 
@@ -132,35 +99,22 @@ def _margin(metric: Metric) -> float:
     return 0.0 if metric.margin is None else metric.margin
 
 
-def metrics(observed: Observed) -> Iterator[Metric]:
-    """Yield each metric that has a value."""
-    entries = {id(entry.case): entry for entry in observed.entries}
-    for case in observed.cases:
-        for name, (value, unit) in case.values.items():
-            if judged := case.judged.get(name):
-                limit = nearest_limit(value, judged) or (math.nan, "", None)
-                where = _where(entries.get(id(case)), name, value) if missed(judged.result) else ""
-                yield Metric(case.name, name, value, unit, judged, *limit, where)
+def sentence(metric: Metric) -> str:
+    """Return a metric's value and its nearest limit, as a sentence without its full stop."""
+    limit, bound, _ = metric.recorded.nearest_limit or (math.nan, "", None)
+    on = f" on {missed_at(metric)}" if missed_at(metric) else ""
+    return (
+        f"{metric.of.title} {metric.metric}{on}: {number(metric.value or 0.0)} {metric.unit}, "
+        f"required {bound} {number(limit)}"
+    )
 
 
-def _where(entry: Entry | None, metric: str, value: float) -> str:
-    record = entry.metrics.get(metric) if entry is not None else None
-    if entry is None or entry.document is None or record is None:
+def missed_at(metric: Metric) -> str:
+    """Return the place at which a metric missed its limit; empty if it did not."""
+    document, record = metric.of.document, metric.record
+    if not metric.recorded.missed or document is None or record is None or metric.value is None:
         return ""
-    return where_measured(entry.document, record.decisive(entry.document, value))
-
-
-def nearest_limit(value: float, judged: ReferenceCheck) -> tuple[float, str, float | None] | None:
-    """Return the limit nearest to a value, its kind, and the margin in percent."""
-    if judged.reference is None:
-        return None
-    found = []
-    for part, word, sign in ((judged.lower, "at least", 1), (judged.upper, "at most", -1)):
-        if part is not None:
-            limit = judged.reference * (1 + part)
-            left = sign * (value - limit)
-            found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
-    return min(found, key=lambda one: 0.0 if one[2] is None else one[2]) if found else None
+    return where_measured(document, record.decisive(document, metric.value))
 
 
 def _slow(observed: Observed) -> list[Slow]:

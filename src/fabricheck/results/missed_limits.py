@@ -6,31 +6,27 @@ sentence of the check.
 
 from __future__ import annotations
 
-from fabricheck.results.run_report import ReferenceCheck
+import math
+
+from fabricheck.results.run_report import MetricResult
 
 
-def sentence(
-    metric: str,
-    where: str,
-    value: float,
-    unit: str,
-    judged: ReferenceCheck,
-    compared: str = "",
-) -> str:
+def sentence(metric: str, where: str, recorded: MetricResult, compared: str = "") -> str:
     """Return the sentence of a check about one metric.
 
     :param where: pairs, devices and node.
-    :param judged: what it was compared with.
     :param compared: for a metric that compares measurements, its value with these.
     """
+    value, unit = math.nan if recorded.value is None else recorded.value, recorded.unit
     required = "its limit is not recorded"
-    if judged.least is not None:
-        required = f"at least {judged.least:g} {unit} is required"
-    if judged.most is not None and (judged.least is None or value > judged.most):
-        required = f"at most {judged.most:g} {unit} is required"
+    if recorded.least is not None:
+        required = f"at least {recorded.least:g} {unit} is required"
+    if recorded.most is not None and (recorded.least is None or value > recorded.most):
+        required = f"at most {recorded.most:g} {unit} is required"
     if compared:
         return f"Metric {metric}: {where} measured {compared}; {required}."
-    reference = "" if judged.reference is None else f" (reference {judged.reference:g} {unit})"
+    stated = recorded.reference
+    reference = "" if stated is None else f" (reference {stated:g} {unit})"
     return f"Metric {metric}: {where} measured {value:g} {unit}; {required}{reference}."
 
 

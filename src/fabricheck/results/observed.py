@@ -79,18 +79,24 @@ class Observed:
         )
 
     @cached_property
-    def _metrics(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics of its cases that have a value."""
+        entries = {id(entry.case): entry for entry in self.entries}
+        rows = (table.check_row(None, case, entries.get(id(case))) for case in self.cases)
+        return tuple(one for row in rows for one in table.metrics(row) if one.value is not None)
+
+    @cached_property
+    def _made_of(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
         """By document and series the metrics made of it."""
         found: dict[tuple[int, int], list[Metric]] = {}
-        for entry in self.entries:
-            for metric in table.metrics(table.check_row(None, entry.case, entry)):
-                for index in metric.series or ():
-                    found.setdefault((id(entry.document), index), []).append(metric)
+        for metric in self.metrics:
+            for index in metric.series or ():
+                found.setdefault((id(metric.of.document), index), []).append(metric)
         return found
 
     def metrics_of(self, point: Series) -> Sequence[Metric]:
         """Return the metrics made of one of its series, as far as they are known."""
-        return self._metrics.get((id(point.document), point.index), ())
+        return self._made_of.get((id(point.document), point.index), ())
 
     @cached_property
     def _by_experiment(self) -> Mapping[str, Sequence[Series]]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -22,18 +21,40 @@ _LATEST = 253370764799
 
 _Time = Annotated[float, Field(ge=0, le=_LATEST)]
 
+#: A number that a double can have, infinity included; NaN is not above the least.
+_Number = (
+    Annotated[int, Field(ge=-_LATEST, le=_LATEST)]
+    | Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]
+)
 
-@dataclass(frozen=True)
-class ReferenceCheck:
-    """The reference that ReFrame compared a value with, and the limits as fractions of it.
 
-    A limit of None bounds nothing. result: pass, fail, or for expected failures xfail and xpass.
+def _without_more(given: Any) -> Any:
+    """Leave out what ReFrame adds to the list of a metric; its unit may be null."""
+    if not isinstance(given, list) or len(given) < 6:
+        return given
+    *limits, unit, result = given[:6]
+    return [*limits, "" if unit is None else unit, result]
+
+
+class MetricResult(NamedTuple):
+    """A metric as ReFrame recorded it.
+
+    value: None without one. lower, upper: the limits as fractions of the reference that it was
+    compared with; a limit of None bounds nothing. result: pass, fail, or for expected failures
+    xfail and xpass.
     """
 
-    reference: float | None
-    lower: float | None
-    upper: float | None
+    value: _Number | None
+    reference: _Number | None
+    lower: _Number | None
+    upper: _Number | None
+    unit: str
     result: str | None
+
+    @property
+    def missed(self) -> bool:
+        """Whether ReFrame says that it missed its reference."""
+        return self.result is not None and self.result not in ("pass", "xfail")
 
     @property
     def least(self) -> float | None:
@@ -48,38 +69,19 @@ class ReferenceCheck:
     def _limit(self, part: float | None) -> float | None:
         return None if self.reference is None or part is None else self.reference * (1 + part)
 
+    @property
+    def nearest_limit(self) -> tuple[float, str, float | None] | None:
+        """The limit nearest to the value, its kind, and the margin in percent.
 
-@dataclass(frozen=True)
-class Recorded:
-    """The value of a metric (None without one), its unit, and what it was compared with."""
-
-    value: float | None
-    unit: str
-    judged: ReferenceCheck
-
-
-def _recorded(value: Any) -> Recorded:
-    """Parse what ReFrame writes as [value, reference, lower, upper, unit, result, ...]."""
-    if not isinstance(value, list) or len(value) < 6:
-        raise ValueError("is not a list of at least six")
-    numbers, unit, result = value[:4], value[4], value[5]
-    for number in numbers:
-        if number is None:
-            continue
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise ValueError("is not a number")
-        try:
-            if math.isnan(number):
-                raise ValueError("is NaN")
-        except OverflowError:
-            raise ValueError("is not a finite number") from None
-    if unit is not None and not isinstance(unit, str):
-        raise ValueError("has no unit")
-    if result is not None and not isinstance(result, str):
-        raise ValueError("has no result")
-    return Recorded(
-        numbers[0], unit or "", ReferenceCheck(numbers[1], numbers[2], numbers[3], result)
-    )
+        The margin is None if the limit is the reference itself, as for counts.
+        """
+        found = []
+        sides = ((self.least, self.lower, "at least", 1), (self.most, self.upper, "at most", -1))
+        for limit, part, word, sign in sides:
+            if limit is not None and self.value is not None:
+                left = sign * (self.value - limit)
+                found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
+        return min(found, key=lambda one: 0.0 if one[2] is None else one[2], default=None)
 
 
 class _Section(BaseModel):
@@ -140,7 +142,7 @@ class TestCase(_Section):
     unique_name: str = ""
     fail_reason: str | None = None
     fail_phase: str | None = None
-    perfvalues: dict[str, Annotated[Recorded, PlainValidator(_recorded)]] | None = None
+    perfvalues: dict[str, Annotated[MetricResult, BeforeValidator(_without_more)]] | None = None
     outputdir: str | None = None
     stagedir: str | None = None
     scheduler: str | None = None

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import run_report
-from fabricheck.results.run_report import Failure, ReferenceCheck, RunReport, SessionInfo, TestCase
+from fabricheck.results.run_report import Failure, MetricResult, RunReport, SessionInfo, TestCase
 from fabricheck.site import sets
 
 #: The file that a program writes, and its name until the program ends.
@@ -43,14 +44,14 @@ _LOCAL = "local"
 class Case:
     """One check in one partition and environment, by its last attempt.
 
-    Each repetition of a check is a case, told apart by its name; a distributed check is told apart
-    by its node. ``folders`` are where its document may be, in order; ``earlier`` are the attempts
-    before this one (ReFrame's retries and reruns), the first one first. ``phase`` is the phase in
-    which it failed; ``values`` has the recorded value and unit of each metric, ``judged`` what it
-    was compared with. ``node`` is the node assigned by the scheduler, by the scheduler's name, or
-    the host list of several; None without a scheduler, and for a job never placed. ``exit_code`` is
-    that of its job, None without one, and ``failure`` why it failed, where a check distinguishes
-    it. ``submitted`` and ``ended`` are when its job was started or queued, and when it ended, in
+    Each repetition of a check is a case, told apart by its name; a distributed check is told
+    apart by its node. ``folders`` are where its document may be, in order; ``earlier`` are the
+    attempts before this one (ReFrame's retries and reruns), the first one first. ``phase`` is
+    the phase in which it failed; ``metrics`` are as it recorded them. ``node`` is the node
+    assigned by the scheduler, by the scheduler's name, or the host list of several; None
+    without a scheduler, and for a job never placed. ``exit_code`` is that of its job, None
+    without one, and ``failure`` why it failed, where a check distinguishes it.
+    ``submitted`` and ``ended`` are when its job was started or queued, and when it ended, in
     seconds since the epoch; None without a job.
     """
 
@@ -64,13 +65,18 @@ class Case:
     folders: tuple[str, ...]
     earlier: tuple[Case, ...] = ()
     phase: str | None = None
-    values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
-    judged: Mapping[str, ReferenceCheck] = field(default_factory=dict, hash=False)
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict, hash=False)
     node: str | None = None
     exit_code: int | None = None
     failure: Failure | None = None
     submitted: float | None = None
     ended: float | None = None
+
+    @cached_property
+    def values(self) -> Mapping[str, tuple[float, str]]:
+        """The value and the unit of each metric that has one."""
+        every = self.metrics.items()
+        return {name: (one.value, one.unit) for name, one in every if one.value is not None}
 
     @property
     def failed_attempts(self) -> int:
@@ -267,14 +273,7 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
         tags=frozenset(entry.tags),
         folders=tuple(_folders(entry, info, results)),
         phase=entry.fail_phase,
-        values={
-            key.rsplit(":", 1)[-1]: (one.value, one.unit)
-            for key, one in (entry.perfvalues or {}).items()
-            if one.value is not None
-        },
-        judged={
-            key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
-        },
+        metrics={key.rsplit(":", 1)[-1]: one for key, one in (entry.perfvalues or {}).items()},
         node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         failure=raised.failure if raised is not None else None,

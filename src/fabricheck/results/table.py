@@ -33,6 +33,7 @@ from fabricheck.results.model import (
 )
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from fabricheck.results.run_report import MetricResult
 from fabricheck.results.series import Noise, device_pair, kernel_variant, noise
 from fabricheck.results.session import REPETITION, Case, Session
 
@@ -116,9 +117,11 @@ class Check(_Row):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Metric:
-    """One metric of a check, as ReFrame judged it."""
+    """One metric of a check; ``recorded`` is its source, ``record`` what the check recorded."""
 
     of: Check
+    recorded: MetricResult
+    record: MetricRecord | None = None
 
     metric: Annotated[str, "the metric, as in the reference file"]
     value: Annotated[float | None, "the value; of a series the median of its samples"] = None
@@ -144,6 +147,22 @@ class Metric:
         "what its noise from one session to the next is that of: devices, pinned, pinned at once, "
         "moved by the host, latency, host; of a metric that of its series",
     ] = None
+
+    @property
+    def limit(self) -> float | None:
+        """The limit on the side of worse values; None where its reference has none."""
+        return self.most if self.least is None else self.least
+
+    @property
+    def margin(self) -> float | None:
+        """What remains to the nearest limit, in percent of it; None without one, and of counts."""
+        nearest = self.recorded.nearest_limit
+        return nearest[2] if nearest is not None else None
+
+    def is_beyond(self, value: float) -> bool:
+        """Whether a value of one of its series is beyond its limits."""
+        low = self.least is not None and value < self.least
+        return low or (self.most is not None and value > self.most)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -400,35 +419,26 @@ def _of_run(document: ResultDocument | None) -> dict[str, Any]:
 
 def metrics(row: Check) -> Iterator[Metric]:
     """Yield the metrics of a check."""
-    case = row.case
     records = row.entry.metrics if row.entry is not None else {}
-    for name, judged in case.judged.items() if case is not None else ():
-        value, unit = case.values.get(name, (None, "")) if case is not None else (None, "")
+    for name, recorded in row.case.metrics.items() if row.case is not None else ():
         record = records.get(name)
+        unit = recorded.unit if recorded.value is not None else ""
         yield Metric(
             of=row,
+            recorded=recorded,
+            record=record,
             metric=name,
-            value=_float(value),
+            value=recorded.value,
             unit=unit,
             better=BETTER.get(unit),
-            reference=_float(judged.reference),
-            least=_float(judged.least),
-            most=_float(judged.most),
-            judged=judged.result,
+            reference=recorded.reference,
+            least=recorded.least,
+            most=recorded.most,
+            judged=recorded.result,
             series=record.series if record is not None else None,
             reduce=record.reduce if record is not None else None,
             noise=_noise_of(row.document, record),
         )
-
-
-def _noise_of(document: ResultDocument | None, record: MetricRecord | None) -> Noise | None:
-    if document is None or record is None or not record.series:
-        return None
-    return noise(document["series"][record.series[0]], document["program"]["runtime"])
-
-
-def _float(value: float | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def series(row: Check, model: NodeModel | None) -> Iterator[Series]:
@@ -536,7 +546,7 @@ def states(row: Check) -> Iterator[State]:
         taken = {
             "moment": when,
             "taken_at": moment(snapshot["at"]),
-            "taken_s": float(snapshot["seconds"]),
+            "taken_s": snapshot["seconds"],
         }
         yield State(of=row, values=taken | _members(snapshot["host"], HostState, _OF_HOST))
         for one in snapshot["devices"]:
@@ -555,11 +565,10 @@ def states(row: Check) -> Iterator[State]:
 def _members(
     state: Mapping[str, Any], kind: Any, sums: Mapping[str, tuple[Type, str, Callable[[Any], Any]]]
 ) -> dict[str, Any]:
-    """Return the values of a device, or of the host, by column; numbers are floats."""
+    """Return the values of a device, or of the host, by column."""
     found = {name: value(state) for name, (_, _, value) in sums.items()}
-    for name, (record, member, type_, _) in _columns_of(kind).items():
-        value = (state.get(record) or {}).get(member) if record else state.get(member)
-        found[name] = _float(value) if type_ == "number" else value
+    for name, (record, member, _, _) in _columns_of(kind).items():
+        found[name] = (state.get(record) or {}).get(member) if record else state.get(member)
     return found
 
 
@@ -580,17 +589,17 @@ _OF_DEVICE: Mapping[str, tuple[Type, str, Callable[[DeviceState], Any]]] = {
     "throttled_power_s": (
         "number",
         "a counter of the time below its clock due to the power cap, in s",
-        lambda one: _float((one["throttled_s"] or {}).get("power")),
+        lambda one: (one["throttled_s"] or {}).get("power"),
     ),
     "throttled_thermal_s": (
         "number",
         "a counter of the time below its clock due to temperature, in s",
-        lambda one: _float((one["throttled_s"] or {}).get("thermal")),
+        lambda one: (one["throttled_s"] or {}).get("thermal"),
     ),
     "throttled_hardware_s": (
         "number",
         "a counter of the time below its clock due to a limit of the board, in s",
-        lambda one: _float((one["throttled_s"] or {}).get("hardware")),
+        lambda one: (one["throttled_s"] or {}).get("hardware"),
     ),
     "links": (
         "integer",
@@ -634,17 +643,17 @@ _OF_HOST: Mapping[str, tuple[Type, str, Callable[[HostState], Any]]] = {
     "others_s": (
         "number",
         "the interval of busy_cores and stolen_cores, in s",
-        lambda host: _float(host["others"] and host["others"]["seconds"]),
+        lambda host: host["others"] and host["others"]["seconds"],
     ),
     "busy_cores": (
         "number",
         "cores kept busy by others than this run",
-        lambda host: _float(host["others"] and host["others"]["busy_cores"]),
+        lambda host: host["others"] and host["others"]["busy_cores"],
     ),
     "stolen_cores": (
         "number",
         "cores whose time the hypervisor took",
-        lambda host: _float(host["others"] and host["others"]["stolen_cores"]),
+        lambda host: host["others"] and host["others"]["stolen_cores"],
     ),
     "free_bytes": (
         "integer",
@@ -850,6 +859,7 @@ def values(row: Row) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": kind}
     if isinstance(row, _OF_A_CHECK):
         found |= {name: getattr(row.of, name) for name in _of_check()}
-    if isinstance(row, State):
-        return found | {name: row.values.get(name) for name in _own_columns(kind)}
-    return found | {name: getattr(row, name) for name in _own_columns(kind)}
+    for name, (type_, _) in _own_columns(kind).items():
+        value = row.values.get(name) if isinstance(row, State) else getattr(row, name)
+        found[name] = float(value) if type_ == "number" and value is not None else value
+    return found

@@ -34,7 +34,7 @@ from fabricheck.results import metric_records, missed_limits, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.run_report import Failure, ReferenceCheck
+from fabricheck.results.run_report import Failure, MetricResult
 from fabricheck.rfm import (
     bounds,
     exceptions,
@@ -521,18 +521,19 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 f"{', '.join(free)}"
             )
 
-    def _judged(self) -> dict[str, Any]:
-        """Return ReFrame's judgement by metric: value, reference, limits, unit and result."""
-        return {key.rsplit(":", 1)[-1]: judged for key, judged in self.perfvalues.items()}
+    def _judged(self) -> dict[str, MetricResult]:
+        """Return the metrics as ReFrame judged them."""
+        return {
+            key.rsplit(":", 1)[-1]: MetricResult(*judged) for key, judged in self.perfvalues.items()
+        }
 
     def _failures(self) -> list[str]:
         """Return a sentence for each value beyond its limit; overridden where more is known."""
         sentences = []
-        for name, (value, reference, lower, upper, unit, result) in self._judged().items():
-            if result != "fail":
+        for name, recorded in self._judged().items():
+            if recorded.result != "fail":
                 continue
             figure, where, causes = self._figures[name]
-            judged = ReferenceCheck(reference, lower, upper, result)
-            said = missed_limits.sentence(name, where, value, unit, judged, figure.said)
+            said = missed_limits.sentence(name, where, recorded, figure.said)
             sentences.append(state.with_causes(said, causes))
         return sentences

@@ -37,17 +37,12 @@ def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
 def limits(cases: Iterable[Case]) -> Counter[str]:
     """Count the metrics with a value that kept their limits, missed them, or have none."""
     return Counter(
-        "free" if one.lower is None and one.upper is None else "missed" if missed(one.result) else
+        "free" if one.lower is None and one.upper is None else "missed" if one.missed else
         "kept"
         for case in cases
-        for name, one in case.judged.items()
-        if name in case.values
+        for one in case.metrics.values()
+        if one.value is not None
     )  # fmt: skip
-
-
-def missed(result: str | None) -> bool:
-    """Whether ReFrame says that a metric missed its reference."""
-    return result is not None and result not in ("pass", "xfail")
 
 
 def result_caveats(

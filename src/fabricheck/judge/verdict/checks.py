@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from fabricheck.results import killed, metric_records, missed_limits, observed, 
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.run_report import Failure, ReferenceCheck
+from fabricheck.results.run_report import Failure, MetricResult
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
@@ -258,17 +257,16 @@ class Attempt:
         watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
         return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
 
-    def _statement(self, metric: str, judged: ReferenceCheck) -> str:
+    def _statement(self, metric: str, judged: MetricResult) -> str:
         """Return the sentence on a missed limit: the place, the value and the limit."""
-        value, unit = self.case.values.get(metric, (math.nan, "")) if self.case else (math.nan, "")
         record = self.entry.metrics.get(metric) if self.entry is not None else None
         where = "the check"
         if self.document is not None:
             where = where_measured(self.document, self._decisive(metric))
         compared = record.compared if record is not None else ""
-        return missed_limits.sentence(metric, where, value, unit, judged, compared)
+        return missed_limits.sentence(metric, where, judged, compared)
 
-    def _missed_reference(self, metric: str, judged: ReferenceCheck) -> Finding:
+    def _missed_reference(self, metric: str, judged: MetricResult) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
         series = self._decisive(metric)
         devices = None
@@ -429,8 +427,8 @@ def _why_aborted(reason: str) -> str:
     return reason
 
 
-def _missed(case: Case) -> dict[str, ReferenceCheck]:
-    return {name: one for name, one in case.judged.items() if one.result == "fail"}
+def _missed(case: Case) -> dict[str, MetricResult]:
+    return {name: one for name, one in case.metrics.items() if one.result == "fail"}
 
 
 @dataclass(frozen=True)

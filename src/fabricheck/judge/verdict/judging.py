@@ -488,7 +488,7 @@ def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
             continue
         documents[one.check] = document
         records = one.entry.metrics if one.entry is not None else {}
-        for metric, held in case.judged.items():
+        for metric, held in case.metrics.items():
             _, unit = case.values.get(metric, (None, "count"))
             if unit != "count":
                 own = (held.reference, held.least, held.most)
@@ -511,7 +511,7 @@ def _misses(
             yield Miss(attempt.check, one.metric or "", sentence=one.sentence, place=place)
         elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
             value, unit = attempt.case.values[metric]
-            limits, made = attempt.case.judged[metric], records.get(metric)
+            limits, made = attempt.case.metrics[metric], records.get(metric)
             series = _decisive(made, document, value) if made is not None else ()
             yield Miss(attempt.check, metric, value, limits.least, limits.most, unit, series)
 

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fabricheck.report import added
 from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.table import Metric, Series
 
 
-@dataclass(frozen=True)
-class Expected:
-    """A reference and its limits, in the unit of the series; None where there is no limit."""
-
-    value: float
-    least: float | None
-    most: float | None
-
-    def missed(self, value: float) -> bool:
-        """Whether a value is beyond the limits."""
-        low = self.least is not None and value < self.least
-        return low or (self.most is not None and value > self.most)
-
-    @property
-    def limit(self) -> float | None:
-        """The limit on the side of worse values."""
-        return self.most if self.least is None else self.least
-
-
-def of(observed: Observed, point: Series) -> Expected | None:
-    """Return the expected value of a series, from its metric.
+def of(observed: Observed, point: Series) -> Metric | None:
+    """Return the metric whose reference is the expected value of a series.
 
     If the worst of several series is judged, each of them has the limit. The result is None if
     nothing was expected: report only, a check that was not judged, or metrics of an older session
@@ -41,7 +21,7 @@ def of(observed: Observed, point: Series) -> Expected | None:
     for metric in observed.metrics_of(point):
         each = metric.reduce == "worst" or len(metric.series or ()) == 1
         if each and metric.reference and (metric.least, metric.most) != (None, None):
-            return Expected(metric.reference, metric.least, metric.most)
+            return metric
     return None
 
 

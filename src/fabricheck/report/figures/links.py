@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fabricheck.report.figures import expected
-from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.rows import of_point
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series, largest
+from fabricheck.results.table import Metric, Pair, Series, largest
 
 #: The states: within its limits; outside; with a peak only; without a value.
 State = Literal["within", "outside", "peak", "missing"]
@@ -34,13 +33,13 @@ class Found:
     """A series over a link, and its expected value: a reference, else the peak."""
 
     point: Series
-    expected: Expected | None
+    expected: Metric | None
     peak: float
 
     @property
     def wanted(self) -> float:
         """The expected value."""
-        return self.expected.value if self.expected else self.peak
+        return (self.expected and self.expected.reference) or self.peak
 
     @property
     def part(self) -> float:
@@ -52,7 +51,7 @@ class Found:
         """Whether it is within the limits of its reference."""
         if self.expected is None:
             return "peak"
-        return "outside" if self.expected.missed(self.point.value) else "within"
+        return "outside" if self.expected.is_beyond(self.point.value) else "within"
 
 
 @dataclass(frozen=True)

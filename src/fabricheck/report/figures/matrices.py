@@ -219,7 +219,7 @@ class _Values:
         self.missed = [
             place
             for place, wanted in self.expected.items()
-            if wanted and wanted.missed(self.cells[place])
+            if wanted and wanted.is_beyond(self.cells[place])
         ]
 
     def rows(self, label: str) -> list[dict[str, Any]]:
@@ -227,7 +227,7 @@ class _Values:
         return [
             of_point(
                 label, point, row=place[0], column=place[1],
-                reference=wanted.value if wanted else None,
+                reference=wanted.reference if wanted else None,
                 limit=wanted.limit if wanted else None,
             )
             for place, point in self.found.items()
@@ -244,7 +244,7 @@ class _Values:
             return f" All {have} that have a reference are within its limits."
         named = [
             f"{place[0]}-{place[1]} with {words.amount(self.cells[place], self.unit)} "
-            f"(reference {words.amount(wanted.value, '')})"
+            f"(reference {words.amount(wanted.reference or 0, '')})"
             for place in self.missed[:6]
             if (wanted := self.expected[place])
         ]

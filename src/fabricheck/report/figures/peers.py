@@ -54,7 +54,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
                 to=device,
                 peak=peak,
                 percent=percent,
-                reference=wanted.value if wanted else None,
+                reference=wanted.reference if wanted else None,
                 text=f"{cell(found[device].value)} of {peak:g}, {percent:.0f} %",
             )
         )
