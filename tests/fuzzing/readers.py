@@ -65,7 +65,8 @@ from fabricheck.run.first_hour import packing
 from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
-from fabricheck.tools.outputs import cxi_loopback, ib_write_bw, osu
+from fabricheck.tools.outputs import loopbacks as vendors
+from fabricheck.tools.outputs import osu
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import host, inventory
 from fabricheck.tools.topology import texts as topology_files
@@ -218,11 +219,11 @@ def _p2p_test() -> Reader:
 
 def _loopbacks() -> Iterator[Reader]:
     def cxi(path: Path) -> Mapping[Any, Any]:
-        found = cxi_loopback.parse(text_of(path), str(path), "cxi2")
+        found = vendors.parse_cxi(text_of(path), str(path), "cxi2")
         return {(found.size, "Gb/s"): found.gbit_per_s}
 
     def ib(path: Path) -> Mapping[Any, Any]:
-        found = ib_write_bw.parse(text_of(path), str(path), "mlx5_0", 65536)
+        found = vendors.parse_ib(text_of(path), str(path), "mlx5_0", 65536)
         return {(found.size, "Gb/s"): found.gbit_per_s}
 
     text = Text("HPE's values", loopbacks.cxi_loopback("cxi2"), cxi)

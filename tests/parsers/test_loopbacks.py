@@ -9,18 +9,17 @@ import pytest
 import loopback_texts as texts
 from damage import cells, cuts, rearranged, replaced, rows_of
 from fabricheck.core.errors import GarbledOutput, InvalidInputError, OtherRunError
-from fabricheck.tools.outputs import cxi_loopback, ib_write_bw
-from fabricheck.tools.outputs.cxi_loopback import Loopback
+from fabricheck.tools.outputs.loopbacks import Loopback, parse_cxi, parse_ib
 
 CXI, IB = texts.cxi_loopback(), texts.ib_write_bw()
 
 
 def of_cxi(text, nic="cxi0"):
-    return cxi_loopback.parse(text, "a.out", nic)
+    return parse_cxi(text, "a.out", nic)
 
 
 def of_ib(text, nic="mlx5_0", size=65536):
-    return ib_write_bw.parse(text, "a.out", nic, size)
+    return parse_ib(text, "a.out", nic, size)
 
 
 @pytest.mark.parametrize("nic", texts.HPE)

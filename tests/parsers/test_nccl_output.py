@@ -18,7 +18,7 @@ from fabricheck.core.errors import (
 )
 from fabricheck.core.lines import doubled
 from fabricheck.tools.outputs import nccl
-from fabricheck.tools.outputs.nccl_rows import NcclRow, Timing
+from fabricheck.tools.outputs.nccl import NcclRow, Timing
 from nccl_texts import MIB
 
 OUTPUTS = Path(__file__).parents[1] / "outputs" / "nccl-tests-h200"

@@ -8,7 +8,7 @@ import pytest
 from site_trees import Tree, environment_of, said, target
 
 from fabricheck.core import checkout
-from fabricheck.run.site_check import launching, modules, programs, spack
+from fabricheck.run.site_check import programs, spack
 from fabricheck.site import clusters
 
 import locks  # isort: skip
@@ -32,14 +32,14 @@ def test_commands_of_scheduler_and_launcher(tree):
     for name in ("sbatch", "squeue", "sacct", "scancel"):
         tree.tool(name)
     tree.environ["FABRICHECK_ACCOUNT"] = "project_1"
-    *found, srun, account = said(launching.check(target(), tree.machine()))
+    *found, srun, account = said(programs.launching(target(), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert srun[0] == "missing"
     assert srun[1].startswith("The command srun is not on the PATH, but lumi:gpu starts programs")
     assert account == ("ok", "Jobs have an account (FABRICHECK_ACCOUNT).")
     inside = target(scheduler="local", extras={"mpi_launcher": "mpirun-openmpi"})
     tree.tool("mpirun")
-    assert [status for status, _ in said(launching.check(inside, tree.machine()))] == [
+    assert [status for status, _ in said(programs.launching(inside, tree.machine()))] == [
         "missing",
         "ok",
     ]
@@ -49,15 +49,15 @@ def test_jobs_without_an_account(tree):
     sentence = "The jobs of lumi:gpu have no account: export FABRICHECK_ACCOUNT=PROJECT."
     for empty in ({}, {"FABRICHECK_ACCOUNT": " "}):
         tree.environ |= empty
-        assert said(launching.check(target(), tree.machine()))[-1] == ("missing", sentence)
+        assert said(programs.launching(target(), tree.machine()))[-1] == ("missing", sentence)
     stated = target(access=["--account=a"])
-    assert said(launching.check(stated, tree.machine()))[-1][0] == "ok"
+    assert said(programs.launching(stated, tree.machine()))[-1][0] == "ok"
 
 
 def test_modules_are_loaded_one_after_the_other(tree):
     tree.environ["BASH_FUNC_module%%"] = MODULE
     wanted = {**environment_of("/my/bin"), "modules": ["LUMI/24.03", {"name": "gone/1"}, "rocm"]}
-    found = said(modules.check(target(), wanted, tree.machine()))
+    found = said(programs.modules(target(), wanted, tree.machine()))
     assert found == [
         ("ok", "The module LUMI/24.03 can be loaded."),
         (
@@ -69,20 +69,20 @@ def test_modules_are_loaded_one_after_the_other(tree):
     ]
     # Of one check, after the others.
     wanted["extras"]["rccl_nodes"] = {"modules": ["gone/1"]}
-    found = said(modules.check(target(), wanted, tree.machine()))
+    found = said(programs.modules(target(), wanted, tree.machine()))
     assert [status for status, _ in found] == ["ok", "missing", "ok", "missing"]
 
 
 def test_no_module_system(tree):
     wanted = {**environment_of("/my/bin"), "modules": ["rocm"]}
-    ((status, says),) = said(modules.check(target(), wanted, tree.machine()))
+    ((status, says),) = said(programs.modules(target(), wanted, tree.machine()))
     assert (status, says[:35]) == ("missing", "The command module is missing here,")
     tree.environ["LMOD_PKG"] = str(tree.root / "lmod")
     tree.put("lmod/init/bash", f"module {MODULE}\n")
-    assert said(modules.check(target(), wanted, tree.machine()))[0][0] == "ok"
+    assert said(programs.modules(target(), wanted, tree.machine()))[0][0] == "ok"
     none = target()
     none.system["modules_system"] = "nomod"
-    ((status, says),) = said(modules.check(none, wanted, tree.machine()))
+    ((status, says),) = said(programs.modules(none, wanted, tree.machine()))
     assert (status, "no modules_system that could load them" in says) == ("missing", True)
 
 

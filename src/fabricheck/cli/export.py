@@ -16,7 +16,7 @@ from fabricheck.cli.output import say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.export import openmetrics, table, writing
-from fabricheck.results.export.cells import Cells
+from fabricheck.results.export.table import Cells
 from fabricheck.results.reading import read
 
 

@@ -274,9 +274,9 @@ def join_results(
     """
     if whole is not None:
         sets.require(whole)
-    found = joined.join(folders, target, whole)
-    for sentence in found.lacking:
+    report, lacking = joined.join(folders, target, whole)
+    for sentence in lacking:
         output.say(sentence)
-    typer.echo(f"Joined: {found.report}")
-    if found.lacking:
+    typer.echo(f"Joined: {report}")
+    if lacking:
         raise typer.Exit(InvalidInputError.exit_code)

@@ -18,11 +18,15 @@ from fabricheck.judge.verdict.rules import FAILED
 from fabricheck.report import environment, rests_on, worst
 from fabricheck.report.contents import Contents
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
-from fabricheck.results import archive, attached
+from fabricheck.results import archive
 from fabricheck.results.reading import Results
 
 #: The summary, and the folder of the figures.
 SUMMARY, FIGURES = "summary.md", "figures"
+
+#: The folder of files that a page links and nothing reads, in a session's output folder or in that
+#: of a job: outputs of amd-node-scraper, DCGM or a site's own tools.
+ATTACHED = "attached"
 
 #: The links of a page to the files beside it.
 _LINK = re.compile(rf'href="({FIGURES}/[A-Za-z0-9.-]+\.(?:svg|csv))"')
@@ -71,7 +75,7 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         session_facts=environment.of_sessions(found.results),
         software=says,
         kept=kept,
-        attached={os.path.relpath(one, at): one for one in attached.files(found.results)},
+        attached={os.path.relpath(one, at): one for one in _attached(found.results)},
         devices=environment.devices,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=rests_on.sources,
@@ -84,6 +88,14 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         reference_kinds=REFERENCE_KINDS,
         version=fabricheck.__version__,
     )  # fmt: skip
+
+
+def _attached(results: Results) -> list[Path]:
+    """Return the files attached to sessions, and to jobs over many nodes, by name."""
+    folders = [path for session in results.sessions for path in session.outputs]
+    folders += [job.path for job in results.jobs]
+    every = {path for folder in folders for path in (folder / ATTACHED).rglob("*")}
+    return sorted(path for path in every if path.is_file())
 
 
 def folder(results: Results) -> Path:

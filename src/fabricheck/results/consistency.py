@@ -23,29 +23,12 @@ TOLERANCE = 1e-6
 HOST_CLOCK_AGREES = 0.02
 
 
-class Contradiction(Exception):
-    """Two parts of a document contradict each other."""
-
-    def __init__(self, place: str, reason: str) -> None:
-        self.place = place
-        self.reason = reason
-        super().__init__(f"{place}: {reason}")
-
-
-def check_consistency(document: ResultDocument) -> None:
-    """Check the consistency of a document that satisfies the schema.
-
-    :raises Contradiction: for the first contradiction, with its place (a JSON path) and the reason.
-    """
-    for place, reason in _contradictions(document):
-        raise Contradiction(place, reason)
-
-
-#: Places and reasons.
+#: Places, as JSON paths, and reasons.
 Findings = Iterator[tuple[str, str]]
 
 
-def _contradictions(document: ResultDocument) -> Findings:
+def contradictions(document: ResultDocument) -> Findings:
+    """Yield what contradicts itself in a document that satisfies the schema."""
     yield from _run(document)
     yield from _devices_and_ranks(document)
     yield from _state(document)

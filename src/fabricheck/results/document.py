@@ -15,7 +15,7 @@ from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
 from fabricheck.core.show import cut
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import Clock
-from fabricheck.results.consistency import Contradiction, check_consistency
+from fabricheck.results.consistency import contradictions
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.state import complete
 
@@ -77,10 +77,8 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
         first = min(_validator().iter_errors(value), key=_place_in_document)
         raise InvalidFile(path, _json_path(first), _reason(first))
     document = cast(ResultDocument, value)
-    try:
-        check_consistency(document)
-    except Contradiction as contradiction:
-        raise InvalidFile(path, contradiction.place, contradiction.reason) from None
+    for place, reason in contradictions(document):
+        raise InvalidFile(path, place, reason)
     if "state" in document:
         complete(document["state"])
     return document

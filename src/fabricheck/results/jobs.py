@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import requested_nodes
-from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.killed import Killed
-from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.results.session import Session
-
-
-@dataclass(frozen=True)
-class JobNode:
-    """The results of one node in a job.
-
-    folder: its results folder; None without one. session: the latest one, None without one; killed:
-    the last session without a report. problem: why its reports cannot be read.
-    """
-
-    node: str
-    requested: RequestedNode
-    folder: ResultsFolder | None = None
-    session: Session | None = None
-    killed: Killed | None = None
-    problem: FabricheckError | None = None
+from fabricheck.results.requested_nodes import RequestedNodes
 
 
 @dataclass(frozen=True)
@@ -47,17 +27,6 @@ class Job:
     def start(self) -> float:
         """The start, in s since 1970."""
         return self.requested.started.timestamp()
-
-    @cached_property
-    def job_nodes(self) -> tuple[JobNode, ...]:
-        """The requested nodes in their order, including those without any result.
-
-        Behind them what joins the nodes, where it was to be measured.
-        """
-        return tuple(
-            _job_node(self.path, node, requested)
-            for node, requested in self.requested.every.items()
-        )
 
 
 def is_job(path: Path) -> bool:
@@ -99,16 +68,3 @@ def named(results: Path, name: str) -> Job | None:
     return (
         read(path) if name and path.parent.name == requested_nodes.FOLDER and is_job(path) else None
     )
-
-
-def _job_node(path: Path, node: str, requested: RequestedNode) -> JobNode:
-    if requested.results is None or not (path / requested.results).is_dir():
-        return JobNode(node, requested)
-    folder = ResultsFolder(path / requested.results, node)
-    killed = next(iter(folder.unreported()[0]), None)
-    try:
-        return JobNode(node, requested, folder, folder.latest(), killed)
-    except NotFoundError:
-        return JobNode(node, requested, folder, None, killed)
-    except FabricheckError as problem:
-        return JobNode(node, requested, folder, None, killed, problem)

@@ -10,7 +10,6 @@ import json
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,7 @@ _FOLDERS = {"outputdir": "output", "stagedir": "stage"}
 _COUNTED = ("num_cases", "num_failures", "num_aborted", "num_skipped")
 
 
-@dataclass(frozen=True)
-class Joined:
-    """The report of all sessions, and sentences about what is missing from it."""
-
-    report: Path
-    lacking: tuple[str, ...]
-
-
-def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joined:
+def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tuple[Path, list[str]]:
     """Write a results folder whose only session joins the latest one of each results folder.
 
     A missing folder, or one without a readable session, is reported here and in the joined session.
@@ -45,6 +36,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joi
     :param folders: results folders; they stay unchanged.
     :param target: a folder that does not exist yet, or is empty.
     :param whole: the set that all sessions together are; no session of a single check tells it.
+    :returns: the report of all sessions, and sentences about what is missing from it.
     :raises NotFoundError: when none of the folders has a session, or the target cannot be written.
     :raises InvalidInputError: when the target is not empty, or the sessions were run with different
         software, so that no record fits them all.
@@ -82,7 +74,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joi
     joined["session_info"]["joined"].update(set=whole, lacking=lacking)
     write_whole(path, json.dumps(joined, indent=1) + "\n")
     run_report.read(path)
-    return Joined(path, tuple(lacking))
+    return path, lacking
 
 
 def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:

@@ -635,21 +635,29 @@ def of_job(job: Job, every: bool = False) -> Results:
     """Return the sessions of a job over many nodes: the last one of each node, or all."""
     found: list[Results] = []
     problems: list[Problem] = []
-    for job_node in job.job_nodes:
-        if job_node.problem is not None and not every:
-            problems.append(Problem(str(job_node.problem), job_node.node))
-        if job_node.folder is None:
+    # Behind the requested nodes what joins them, where it was to be measured.
+    for node, part in job.requested.every.items():
+        path = None if part.results is None else job.path / part.results
+        if path is None or not path.is_dir():
             continue
+        folder = ResultsFolder(path, node)
+        sessions = folder.sessions[::-1] if every else []
         if every:
-            problems += [Problem(str(one), job_node.node) for one in job_node.folder.problems]
-        sessions = job_node.folder.sessions[::-1] if every else [job_node.session]
-        found += [of_session(job_node.folder, one) for one in sessions if one is not None]
-        if job_node.killed is not None:
+            problems += [Problem(str(one), node) for one in folder.problems]
+        else:
+            try:
+                sessions.append(folder.latest())
+            except InvalidInputError as problem:
+                problems.append(Problem(str(problem), node))
+            except NotFoundError:
+                pass  # a killed session may have left documents
+        found += [of_session(folder, one) for one in sessions]
+        for killed in folder.unreported()[0][:1]:
             requested = job.requested
-            if job_node.requested is requested.network:
+            if part is requested.network:
                 chosen = requested_nodes.CHOSEN_OF_NETWORK
                 requested = requested.model_copy(update={"chosen": chosen})
-            found.append(of_killed(job_node.folder, job_node.killed, requested))
+            found.append(of_killed(folder, killed, requested))
     count = len(job.requested.nodes)
     return Results(
         name=job.name,

@@ -441,6 +441,12 @@ def metrics(row: Check) -> Iterator[Metric]:
         )
 
 
+def _noise_of(document: ResultDocument | None, record: MetricRecord | None) -> Noise | None:
+    if document is None or record is None or not record.series:
+        return None
+    return noise(document["series"][record.series[0]], document["program"]["runtime"])
+
+
 def series(row: Check, model: NodeModel | None) -> Iterator[Series]:
     """Yield the series of a check's document.
 

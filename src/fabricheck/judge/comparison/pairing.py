@@ -58,12 +58,8 @@ class Named:
         """The heading of a side: session, job, folder or document."""
         job, home, first = self.results.job, self.results.home, self.results.sources[0]
         if job is not None:
-            ran = [
-                job_node
-                for job_node in job.job_nodes
-                if job_node.session and job_node.session.cases
-            ]
-            count = "" if self.chosen else f", {len(ran)} of them with a session"
+            ran = sum(bool(one.cases) for one in self.results.sessions)
+            count = "" if self.chosen else f", {ran} of them with a session"
             return f"{self.results.title}{count}"
         session = first.session
         if session is not None:
@@ -119,10 +115,12 @@ def _compared(results: Results) -> list[Source]:
 
 def _unread(results: Results) -> Iterator[str]:
     problems = list(results.problems)
-    for job_node in results.job.job_nodes if results.job is not None else ():
-        if job_node.killed is not None and job_node.session is None and job_node.problem is None:
-            said = f"The session on {job_node.node} has no report: it was killed."
-            problems.append(Problem(said, job_node.node))
+    of_job = results.sources if results.job is not None else ()
+    folders = [(one, one.folder.node) for one in of_job if one.folder is not None]
+    known = {one.node for one in problems} | {node for one, node in folders if one.session}
+    for one, node in folders:
+        if one.killed is not None and node not in known:
+            problems.append(Problem(f"The session on {node} has no report: it was killed.", node))
     chosen = {node for source in results.sources for node in source.on}
     for problem in problems:
         if not chosen or problem.node in (None, *chosen):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core.amounts import number
-from fabricheck.results.export.cells import Cells
+from fabricheck.results.export.table import Cells
 from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import LOST
 

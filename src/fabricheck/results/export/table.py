@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.text import printable
 from fabricheck.results import table
-from fabricheck.results.export.cells import Cells, of_row
 from fabricheck.results.observed import series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
-from fabricheck.results.table import Check, Series, metrics
+from fabricheck.results.table import Check, Row, Series, metrics, values
+
+Cells = dict[str, Any]
+
+#: Characters at the start of a text that make a spreadsheet calculate it.
+_FORMULA = re.compile(r"^[=+\-@]")
 
 #: The most sentences about unreadable files that are shown one by one.
 MOST = 20
@@ -111,3 +120,31 @@ def _samples(series: Series) -> Iterator[Cells]:
     of_series = of_row(series) | {"kind": "sample", "mad": None, "ci_low": None, "ci_high": None}
     for index, sample in enumerate(series.measured["samples"]):
         yield {**of_series, "value": float(sample), "sample": index}
+
+
+def of_row(row: Row) -> Cells:
+    """Return a row as cells, by column."""
+    return {name: _cell(value) for name, value in values(row).items()}
+
+
+def _cell(value: Any) -> Any:
+    match value:
+        case str():
+            return text(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case tuple():
+            # As one text, which no reader takes for a number.
+            return f"[{' '.join(map(str, value))}]"
+        case _:
+            return value
+
+
+@functools.lru_cache(maxsize=4096)
+def text(value: str) -> str | None:
+    """Return the text of a cell: one line, without control characters, never a formula.
+
+    An empty text is None. A text that a spreadsheet would calculate gets an apostrophe in front.
+    """
+    line = printable(" ".join(value.split()))
+    return (f"'{line}" if _FORMULA.match(line) else line) or None

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import fabricheck
 from fabricheck.core.errors import UsageError
 from fabricheck.core.whole_files import replaced
-from fabricheck.results.export.cells import Cells
+from fabricheck.results.export.table import Cells
 from fabricheck.results.table import columns
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""The programs: this suite's, OSU Micro-Benchmarks, and the tests of RCCL or NCCL."""
+"""What starts programs (commands, an account, modules), and the programs: this suite's, OSU's, and
+the tests of RCCL or NCCL.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,13 @@ from pathlib import Path
 import fabricheck
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
-from fabricheck.run.site_check.modules import LOAD
-from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
+from fabricheck.site.clusters import (
+    COLLECTIVE_TESTS,
+    JOB_OPTIONS,
+    PROGRAMS,
+    RANK_PROGRAMS,
+    tests_variable,
+)
 from fabricheck.site.partitions import Section, Target
 from fabricheck.tools.benchmarks import NCCL_TESTS, OSU
 from fabricheck.tools.recording import MPI_LIBRARY
@@ -21,6 +28,109 @@ _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
 #: A line of OSU's help if it was built for devices: its libraries alone do not show it.
 _ON_DEVICES = "--accelerator"
+
+
+#: The commands of ReFrame's schedulers and launchers; unnamed ones need none.
+COMMANDS = {
+    "slurm": ("sbatch", "squeue", "sacct", "scancel"),
+    "squeue": ("sbatch", "squeue", "scancel"),
+    "srun": ("srun",),
+    "mpirun": ("mpirun",),
+    "mpirun-openmpi": ("mpirun",),
+    "mpiexec": ("mpiexec",),
+    "smpirun": ("smpirun",),
+}
+
+ACCOUNT = "FABRICHECK_ACCOUNT"
+
+#: Slurm's own variables for an account.
+_OWN = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
+
+#: Loads modules in order, in its own shell. The function ``module`` is inherited, or comes from
+#: Lmod or Environment Modules.
+LOAD = """
+type module > /dev/null 2>&1 || . "${LMOD_PKG:-${MODULESHOME:-/none}}/init/bash" > /dev/null 2>&1
+[ $# -eq 0 ] || type module > /dev/null 2>&1 || exit 127
+for name in "$@"; do
+  echo "load $name"
+  module load "$name" 2>&1 < /dev/null
+done
+"""
+
+#: Lists the loaded modules.
+_LIST = """
+echo "list"
+module -t list 2>&1
+"""
+
+#: ReFrame's name for no module system.
+_NONE = "nomod"
+
+
+def launching(target: Target, machine: Machine) -> Iterator[Finding]:
+    """Yield which commands are on the PATH, and whether jobs have an account."""
+    partition = target.partition
+    extra = partition["extras"].get("mpi_launcher")
+    used = (partition["scheduler"], partition["launcher"], *([extra] if extra else []))
+    for who in dict.fromkeys(used):
+        for command in COMMANDS.get(who, ()):
+            if machine.which(command):
+                yield ok(f"The command {command} is on the PATH.")
+            else:
+                yield missing(
+                    f"The command {command} is not on the PATH, but {target.name} starts "
+                    f"programs by {who}: load its module, or use a node of the site."
+                )
+    if partition["scheduler"] in ("slurm", "squeue"):
+        yield _account(target, machine)
+
+
+def _account(target: Target, machine: Machine) -> Finding:
+    option = JOB_OPTIONS[ACCOUNT].split("=")[0]
+    access = [str(one) for one in target.partition.get("access", [])]
+    stated = [one for one in access if one.startswith((f"{option}=", "-A"))]
+    found = [name for name in (ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
+    if stated or found:
+        return ok(f"Jobs have an account ({', '.join(stated or found)}).")
+    return missing(f"The jobs of {target.name} have no account: export {ACCOUNT}=PROJECT.")
+
+
+def modules(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
+    """Yield whether the modules of an environment can be loaded in order."""
+    plugin = environment["extras"].get("rccl_nodes", {}).get("modules", [])
+    wanted = [*target.modules(environment), *plugin]
+    named = target.system.get("modules_system", _NONE)
+    if not wanted:
+        return
+    if named == _NONE:
+        yield missing(
+            f"The site file names the modules {', '.join(wanted)}, but no modules_system that "
+            "could load them: state one (lmod, tmod4)."
+        )
+        return
+    code, said = machine.run("bash", "-c", LOAD + _LIST, "bash", *wanted)
+    if code == 127:
+        yield missing(
+            "The command module is missing here, but the site file names the modules "
+            f"{', '.join(wanted)} ({named}): start from a login shell of the site."
+        )
+        return
+    loads, _, listed = said.rpartition("\nlist\n")
+    loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in listed.splitlines()]
+    for name in wanted:
+        if any(one == name or one.startswith(f"{name}/") for one in loaded):
+            yield ok(f"The module {name} can be loaded.")
+        else:
+            yield missing(
+                f"The module {name} cannot be loaded{_reason(loads, name)}: see 'module avail "
+                f"{name.split('/')[0]}', and correct the version in the site file."
+            )
+
+
+def _reason(loads: str, name: str) -> str:
+    after = loads.partition(f"load {name}\n")[2].partition("\nload ")[0]
+    lines = [line.strip() for line in after.splitlines() if line.strip()]
+    return f" ({lines[0].rstrip('.:')})" if lines else ""
 
 
 def check(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:

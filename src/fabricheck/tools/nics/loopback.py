@@ -15,8 +15,7 @@ from pathlib import Path
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.tools import cxi_service
 from fabricheck.tools.nics.reading import Kind, SeenNic
-from fabricheck.tools.outputs import cxi_loopback, ib_write_bw
-from fabricheck.tools.outputs.cxi_loopback import Loopback
+from fabricheck.tools.outputs.loopbacks import Loopback, parse_cxi, parse_ib
 from fabricheck.tools.runner import run
 
 #: The size of a message of ib_write_bw in bytes, as in Azure's checks, and its duration in s.
@@ -57,13 +56,13 @@ TOOLS = {
         "cxi",
         "cxi",
         _cxi_command,
-        cxi_loopback.parse,
+        parse_cxi,
     ),
     "ib_write_bw": _Tool(
         "infiniband",
         "verbs",
         _ib_command,
-        lambda text, origin, nic: ib_write_bw.parse(text, origin, nic, _IB_BYTES),
+        lambda text, origin, nic: parse_ib(text, origin, nic, _IB_BYTES),
     ),
 }
 

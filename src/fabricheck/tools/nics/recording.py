@@ -22,7 +22,7 @@ from fabricheck.tools.nics.comparison import (
 from fabricheck.tools.nics.libraries import libraries
 from fabricheck.tools.nics.loopback import loopback, require_installed
 from fabricheck.tools.nics.reading import counters, read_nics
-from fabricheck.tools.outputs.cxi_loopback import Loopback
+from fabricheck.tools.outputs.loopbacks import Loopback
 from fabricheck.tools.topology.recording import empty, fail, finish
 from fabricheck.tools.topology.reported import Difference
 

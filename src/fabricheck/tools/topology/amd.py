@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line
-from fabricheck.tools.topology.reported import Matrix, Reported
-from fabricheck.tools.topology.tables import Table
+from fabricheck.tools.topology.reported import Matrix, Reported, Table
 
 #: A title of rocm-smi, and one of amd-smi.
 _TITLE = re.compile(r"=+\s*(?P<rocm>[^=]*?)\s*=+|(?P<amd>[A-Z][A-Z -]* TABLE):")

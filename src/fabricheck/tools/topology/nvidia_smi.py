@@ -7,11 +7,7 @@ from collections.abc import Sequence
 
 from fabricheck.core.lines import Line
 from fabricheck.node.cores import parse_cores
-from fabricheck.tools.topology.reported import Reported
-from fabricheck.tools.topology.tables import Table
-
-#: The fields of ``nvidia-smi --query-gpu`` that this module reads, in CSV without a header.
-QUERY = "--query-gpu=index,pci.bus_id"
+from fabricheck.tools.topology.reported import Reported, Table
 
 _GPU = re.compile(r"GPU\d+")
 _NIC = re.compile(r"NIC\d+|mlx\d_\d+|hfi\d_\d+")
