@@ -167,6 +167,9 @@ def test_compare_and_parse_of_this_machine(tmp_path, drivers, monkeypatch):
     assert "no program inventory in build/rocm/bin or build/cuda/bin" in failed(
         run("node", "compare", "mi250x"), 3
     )
+    # A bundle's programs, or Spack's, are elsewhere.
+    monkeypatch.setenv("FABRICHECK_CUDA_PROGRAMS", drivers(inventories.kept("h100-x2"))[-1])
+    assert "model: NVIDIA H100 80GB HBM3" in run("node", "draft", "x").stdout
     bad = drivers(
         told | {"devices": [], "links": [], "pci_functions": []}, code=3, says="no driver"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,8 +31,12 @@ PROGRAM = "inventory"
 
 SCHEMA, VERSION = "fabricheck-inventory", 1
 
-#: Where the programs of a runtime with devices are built, for commands that name no folder.
-_BUILDS = ("build/rocm/bin", "build/cuda/bin")
+#: Where the programs of a runtime with devices are, for commands that name no folder: the folder in
+#: the variable of the sites, else where CMake builds them.
+_BUILDS = {
+    "FABRICHECK_ROCM_PROGRAMS": "build/rocm/bin",
+    "FABRICHECK_CUDA_PROGRAMS": "build/cuda/bin",
+}
 
 #: Seconds beyond the program's own time limit.
 _GRACE_S = 5
@@ -61,7 +66,8 @@ def this_machine(programs: Path | None, limit_s: float = 60) -> dict[str, Any]:
     :raises NotFoundError: when there is no such program.
     :raises FabricheckError: as `ask`.
     """
-    folders = [programs] if programs else [Path(folder) for folder in _BUILDS]
+    built = (os.environ.get(variable) or folder for variable, folder in _BUILDS.items())
+    folders = [programs] if programs else [Path(folder) for folder in built]
     for folder in folders:
         if (folder / PROGRAM).is_file():
             return ask(folder, limit_s)
