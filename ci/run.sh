@@ -30,7 +30,7 @@ drivers=${FABRICHECK_DRIVERS:-}
 kfd() { cat "$drivers"/sys/class/kfd/kfd/topology/nodes/*/properties 2> /dev/null; }
 amd=$(kfd | grep -c '^simd_count [1-9]' || true)
 nvidia=$(compgen -G "$drivers/dev/nvidia[0-9]*" | wc -l || true)
-gpus=none compiler= lacking=
+count=$((amd > 0 ? amd : nvidia)) gpus=none compiler= lacking=
 if [ "$amd" -gt 0 ]; then
   gpus="$amd of AMD" runtime=rocm
   compiler=$(first "$(command -v hipcc || true)" /opt/rocm/bin/hipcc)
@@ -91,6 +91,19 @@ if [ "$system" = local:gpu ]; then
   source ./env.sh
   # A draft stays: what the driver shows later is compared with it.
   [ -f "$FABRICHECK_RESULTS/nodes/$(uname -n).yaml" ] || [ -n "${FABRICHECK_NODE:-}" ] || fabricheck node draft
+  # The MPI is asked what it does with buffers of devices, once.
+  without=FABRICHECK_${runtime^^}_MPI_WITHOUT
+  if [ $mpi = ON ] && [ "$count" -gt 1 ] && [ -z "${!without+set}" ]; then
+    found=$(python ci/device_mpi.py "${bundled:-build/$runtime/bin}/mpi" 2)
+    if [ "$found" = all ]; then
+      say "MPI takes no buffers of devices; E6, E9, E10, E12 and E15 are left out"
+      echo "export FABRICHECK_MPI=OFF" >> env.sh
+    else
+      [ -z "$found" ] || say "MPI crashes on buffers of devices in $found, which are left out"
+      echo "export $without=$found" >> env.sh
+    fi
+    source ./env.sh
+  fi
 else
   make --no-print-directory build TARGET=local_programs
   source ./env.sh

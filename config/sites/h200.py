@@ -3,17 +3,12 @@
 No machine is recognised by its name, so a session names the system: --system=h200:x2.
 """
 
-import os
-
 from fabricheck.site import clusters
 
 # Open MPI 5.0.11 of PyPI, built without CUDA, with UCX 1.22 beside it, crashes in these on device
 # buffers (tests/outputs/h200/two-devices-mpi). For an MPI without that fault set the variable to an
 # empty value.
-COLLECTIVES_THAT_CRASH = os.environ.get(
-    "FABRICHECK_CUDA_MPI_WITHOUT", "reduce,allreduce,reduce_scatter,allgather"
-)
-MPI_WITHOUT = [name for name in COLLECTIVES_THAT_CRASH.split(",") if name]
+MPI_WITHOUT = clusters.mpi_without("cuda", "reduce,allreduce,reduce_scatter,allgather")
 
 
 def partition(devices):

@@ -138,6 +138,8 @@ if NODE := this_machine.node():
             "target_systems": ["local"],
             # Documents have the node model, for whoever judges them without the variable.
             "env_vars": [clusters.OPEN_MPI_BY_UCX, *NO_MULTICAST, [this_machine.NODE, NODE]],
-            **clusters.programs_here(RUNTIME, f"local-{RUNTIME}"),
+            **clusters.programs_here(
+                RUNTIME, f"local-{RUNTIME}", mpi_without=clusters.mpi_without(RUNTIME)
+            ),
         }
     )

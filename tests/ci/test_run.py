@@ -5,6 +5,7 @@ The drivers' files, the compilers and all that is started are the test's; each s
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -117,3 +118,38 @@ def test_what_is_missing_is_one_sentence_and_ends_it(machine):
     ended = machine("node", "local:gpu", files=H100)
     assert ended.returncode == 3 and "run: there is no nvcc on the PATH" in ended.stderr
     assert "reframe" not in ended.calls
+
+
+#: An MPI that crashes in `crashes` on device buffers; a trial ends at the first crash.
+MPIRUN = """#!{python}
+import json, sys
+order = ["exchange", "bcast", "allgather", "reduce", "allreduce", "reduce_scatter"]
+options = dict(zip(sys.argv[4::1], sys.argv[5::1]))
+without = options.get("--without", "").split(",")
+crash = next((name for name in order if name in {crashes} and name not in without), None)
+left = order[order.index(crash):] if crash else []
+skipped = [{{"operation": name}} for name in order if name in left or name in without]
+open(options["--output"], "w").write(json.dumps({{"skipped": skipped}}))
+sys.exit(4 if crash else 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("crashes", "found"),
+    [
+        ([], ""),
+        (["allgather", "reduce_scatter"], "allgather,reduce_scatter"),
+        (["exchange"], "all"),
+    ],
+)
+def test_an_mpi_is_asked_what_it_does_with_buffers_of_devices(tmp_path, crashes, found):
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(MPIRUN.format(python=sys.executable, crashes=crashes))
+    mpirun.chmod(0o755)
+    ended = subprocess.run(
+        [sys.executable, ROOT / "ci" / "device_mpi.py", "bin/mpi", "2"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{found}\n", "")

@@ -132,11 +132,15 @@ def _devices(observed: Observed) -> None:
     """Write of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
     if observed.simulated or observed.runtimes <= {"host"}:
         return
-    from fabricheck.report.figures.matrices import of_one_size
-
-    own = [{one.device: one.value for one in sorted(observed.select(**fields), key=_size)}
-           for fields in OF_A_DEVICE.values()]  # fmt: skip
-    pairs = of_one_size(observed.select(**OF_PAIRS))
+    own = [
+        {one.device: one.value for one in sorted(observed.select(**fields), key=_size)}
+        for fields in OF_A_DEVICE.values()
+    ]
+    pairs = {
+        one.pair: one.value
+        for one in sorted(observed.select(**OF_PAIRS), key=_size)
+        if one.pair is not None
+    }
     found = {device for column in own for device in column if device is not None}
     devices = sorted({*found, *itertools.chain.from_iterable(pairs)})[:MOST_DEVICES]
     peers = devices if pairs else []
@@ -144,7 +148,7 @@ def _devices(observed: Observed) -> None:
     rows = []
     for device in devices:
         values = [column.get(device) for column in own]
-        values += [pairs[device, peer].value if (device, peer) in pairs else None for peer in peers]
+        values += [pairs.get((device, peer)) for peer in peers]
         rows.append([f"device {device}", *("" if one is None else short(one) for one in values)])
     if rows:
         show.line()

@@ -243,6 +243,16 @@ def programs_here(runtime: str, spack_environment: str, **extras: Any) -> dict[s
     }
 
 
+def mpi_without(runtime: str, default: str = "") -> list[str]:
+    """Return the collectives that the MPI of a runtime crashes in on device buffers.
+
+    :param default: separated by commas, where FABRICHECK_CUDA_MPI_WITHOUT, or that of rocm, is not
+        set.
+    """
+    stated = os.environ.get(f"FABRICHECK_{runtime.upper()}_MPI_WITHOUT", default)
+    return [name for name in stated.split(",") if name]
+
+
 def view(environment: str) -> Path:
     """Return the view folder of a Spack environment."""
     return checkout.ORIGIN / "build" / "spack" / environment / "view"
