@@ -1,4 +1,4 @@
-"""The command `fabricheck limits calibrate`, called by tests."""
+"""The commands `fabricheck limits calibrate`, `transfer` and `noise`, called by tests."""
 
 from typer.testing import CliRunner
 
@@ -7,10 +7,10 @@ from fabricheck.references.stated import References
 from repeated_sessions import PARTITION
 
 
-def run(folder, sessions, *options, code=0, system=PARTITION):
+def run(folder, sessions, *options, code=0, system=PARTITION, command="calibrate"):
     """Call the command; every error and remark is one sentence."""
     named = ["--system", system] if system else []
-    arguments = ["limits", "calibrate", *sessions, *named, "--output", folder, *options]
+    arguments = ["limits", command, *sessions, *named, "--output", folder, *options]
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, (result.output, result.exception)
     assert "Traceback" not in result.output

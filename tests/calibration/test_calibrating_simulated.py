@@ -114,7 +114,7 @@ def told(folder):
 
 def test_a_simulated_record_is_no_ground_for_another_partition(folder, healthy):
     run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
-    arguments = ["limits", "calibrate", "--like", SIM, "--for", "lumi:gpu", "--output", str(folder)]
+    arguments = ["limits", "transfer", SIM, "lumi:gpu", "--output", str(folder)]
     refused = CliRunner().invoke(app, arguments)
     assert refused.exit_code == 4
     assert "it is simulated, so it cannot be used for another partition." in refused.stderr

@@ -247,7 +247,7 @@ def test_leaving_out_a_node_that_is_not_there(tmp_path):
 def test_a_list_of_nodes_that_is_none(folder, one):
     sessions = nights(folder.parent / "17", of(one, 1.0))
     refused = run(folder, [sessions], "--without", "n[1-", code=2, system=H200)
-    assert "--without n[1- is not a list of nodes" in refused.stderr
+    assert "'n[1-' is not a list of nodes" in refused.stderr
 
 
 def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):

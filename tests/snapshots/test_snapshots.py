@@ -226,9 +226,8 @@ OTHERS = {
         limits calibrate results --system nowhere
         limits calibrate --system local:host
         limits calibrate --system local:host --page page.md
-        limits calibrate --system local:host --noise --write
-        limits calibrate --like h200:x2
-        limits calibrate --like h200:x2 --for h200
+        limits transfer h200:x2
+        limits transfer h200:x2 h200
         site check
         site check nowhere
         site check local:nowhere
@@ -288,11 +287,11 @@ OTHERS = {
         limits calibrate steady/session-0 --system local:host --output references --report-only
         limits calibrate steady/* --system local:host --output references
         limits calibrate steady/* --system local:host --output references --write
-        limits calibrate --noise --system local:host --output references
+        limits noise --system local:host --output references
         limits calibrate slower/* --system local:host --output references
         limits calibrate slower/* --system local:host --output references --write
         limits calibrate slower/* --system local:host --output references --write --accept-looser
-        limits calibrate --like local:host --for local:other --output references
+        limits transfer local:host local:other --output references
         limits calibrate h200 --system h200:x2 --report-only
         """,
     ),

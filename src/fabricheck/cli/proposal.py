@@ -1,0 +1,142 @@
+"""What the commands that write a calibration's record have in common: options, and the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.completion import partition_names
+from fabricheck.cli.output import say
+from fabricheck.core import nodelists, show
+from fabricheck.core.errors import UsageError
+from fabricheck.judge.calibration import changes
+from fabricheck.judge.calibration.gathering import Run, gather, silent
+from fabricheck.references.calibrated import Record
+from fabricheck.references.entries import said
+
+Sessions = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Results folders or first-hour archives (all their sessions are used), or sessions: "
+        "run-3, a run report."
+    ),
+]
+System = Annotated[
+    str,
+    typer.Option("--system", help="Partition, such as h200:x2.", autocompletion=partition_names),
+]
+Folder = Annotated[Path, typer.Option("--output", help="Folder of the reference files.")]
+Write = Annotated[
+    bool,
+    typer.Option("--write", help="Write the record; by default its changes are only shown."),
+]
+Looser = Annotated[
+    bool, typer.Option("--accept-looser", help="Accept references that become looser.")
+]
+Without = Annotated[
+    str, typer.Option("--without", help="Leave these nodes out, such as node[3,7-9].")
+]
+Pause = Annotated[
+    float,
+    typer.Option("--pause", min=0, help="Least pause between two campaigns in minutes."),
+]
+
+#: The folder of the reference files.
+REFERENCES = Path("reference_values")
+
+#: The most nodes that are shown side by side.
+MOST_BESIDE = 8
+
+
+def require_partition(option: str, name: str) -> None:
+    """Require the name of a partition, which becomes part of a file name.
+
+    :raises UsageError: when it is none.
+    """
+    if not re.fullmatch(r"\w[\w.+-]*:\w[\w.+-]*", name):
+        raise UsageError(
+            f"{option} {name or 'is missing: it'} must name a partition, such as h200:x2."
+        )
+
+
+def runs_of(sessions: Sequence[Path], system: str, pause: float, without: str) -> list[Run]:
+    """Return the runs of a partition in some sessions; those without any are said.
+
+    :param pause: the least pause between two campaigns in minutes. without: nodes to leave out.
+    :raises UsageError: when that is no list of nodes.
+    """
+    left_out = frozenset(nodelists.unfolded(without)) if without else frozenset()
+    runs = gather(sessions, system, pause, left_out)
+    for sentence in silent(sessions, runs):
+        say(sentence)
+    return runs
+
+
+def end(
+    proposal: changes.Proposal, write: bool, accept_looser: bool, accept_slow: bool = False
+) -> None:
+    """Show a proposal and what speaks against it, and write it if that is asked."""
+    _show(proposal)
+    for note in proposal.notes:
+        say(note)
+    if isinstance(proposal.record, Record):
+        _say_slow_nodes(proposal.record)
+    for one in proposal.changes:
+        if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
+            say(f"report only: {one.check} {one.metric}: {one.why}.")
+    # All of them, accepted or not, so that a user who accepts one sees the others too.
+    if not write or accept_looser:
+        for sentence in changes.looser(proposal):
+            say(f"looser: {sentence}")
+    if not write or accept_slow:
+        for sentence in proposal.slow:
+            say(f"far from published values: {sentence}")
+    if write:
+        typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
+    else:
+        say("nothing was written: add --write to write.")
+
+
+def _say_slow_nodes(found: Record) -> None:
+    """Name nodes that are slow in a metric and therefore excluded from its reference."""
+    for check, metrics in found.checks.items():
+        for metric, one in metrics.items():
+            for node in one.aside:
+                own = (one.by_devices or {})[node].median
+                say(
+                    f"{check} {metric}: node {node} is excluded: its {own:.5g} {one.unit} "
+                    f"differs from the others ({one.min:.5g} to {one.max:.5g} of all)."
+                )
+
+
+def _show(proposal: changes.Proposal) -> None:
+    found = proposal.record
+    columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
+    rows = []
+    for one in proposal.changes:
+        present = "-" if one.present is None else said(one.present)
+        by = "" if one.value_change is None else f"{one.value_change:+.1%}"
+        rows.append((one.check, one.metric, present, said(one.entry), by, one.effect))
+    show.table(columns, rows, ("Value",))
+    if (
+        isinstance(found, Record)
+        and not found.same_devices
+        and len(found.device_sets) <= MOST_BESIDE
+    ):
+        _show_devices(found)
+
+
+def _show_devices(found: Record) -> None:
+    names = list(found.device_sets)
+    typer.echo("\nMedians by node (devices):")
+    rows = []
+    for check, metrics in found.checks.items():
+        for metric, one in metrics.items():
+            groups = one.by_devices or {}
+            medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
+            rows.append((check, metric, one.unit, *medians))
+    show.table(("Check", "Metric", "Unit", *names), rows, names)
