@@ -164,15 +164,3 @@ TEST_CASE("what a rank measured survives being told") {
   CHECK(series.verification.first_mismatch->expected == ~0ULL);
   CHECK(exchange_series(job, part, 0, {0}, true).role == "single");
 }
-
-TEST_CASE("times of copies from the samples of a series") {
-  const nlohmann::json series{
-      {"bytes_moved", 2000000000}, {"batch", 1}, {"samples", {4.0, 1.0, 2.0}}};
-  const auto times = copy_times(series);
-  CHECK(times.least == doctest::Approx(0.5));
-  CHECK(times.most == doctest::Approx(2));
-  CHECK(times.mean == doctest::Approx(3.5 / 3));
-  CHECK(times.deviation == doctest::Approx(0.763763));
-  const nlohmann::json one{{"bytes_moved", 1000}, {"batch", 1}, {"samples", {1.0}}};
-  CHECK(copy_times(one).deviation == 0);
-}

@@ -35,22 +35,6 @@ TEST_CASE("columns of a table are as wide as their texts") {
         "1009 device      28.27 3 WRONG\n");
 }
 
-TEST_CASE("a matrix has its rows and columns in the order of their numbers") {
-  Matrix matrix{"engine", {{10, {{2, "1.5~"}}}, {2, {{2, ""}, {10, "28.27"}}}}, {}};
-  const auto print = [&matrix](std::FILE* out) { print_matrix(matrix, out); };
-  CHECK(printed(print) ==
-        "\nengine\n"
-        "      2    10\n"
-        " 2    - 28.27\n"
-        "10 1.5~     -\n");
-  matrix.names = {{2, "bcast"}, {10, "allgather"}};
-  CHECK(printed(print) ==
-        "\nengine\n"
-        "             2    10\n"
-        "    bcast    - 28.27\n"
-        "allgather 1.5~     -\n");
-}
-
 TEST_CASE("a kernel is told where it is not the default one") {
   nlohmann::json series{{"elements", 1}, {"loads", "plain"}, {"grid", nullptr}};
   CHECK(variant_of(series).empty());

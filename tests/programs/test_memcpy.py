@@ -169,27 +169,12 @@ def test_where_memory_lies_for_which_no_domain_is_asked(memcpy):
             assert ", and the " in note
 
 
-def test_every_domain_gives_the_matrix_of_e4(memcpy):
+def test_every_domain_gives_series_of_e4(memcpy):
     ran = memcpy(*QUICK, "--domains", "each", "--memory", "pinned", "--operations", "h2d,both")
     assert ran.code == 0, ran.err
     series = ran.series
     assert {one["experiment"] for one in series} == {"E4"}
     assert all(host_and_device(one)[0]["numa_domain"] is not None for one in series)
-    titles = [
-        "h2d, host-pinned, 64 KiB, GB/s, bytes counted once (row: NUMA domain,",
-        "both, host-pinned, 64 KiB, GB/s, bytes counted once, sum of both directions",
-    ]
-    assert all(title in ran.err for title in titles)
-    lines = ran.err.splitlines()
-    top = next(i for i, line in enumerate(lines) if line.startswith(titles[0]))
-    assert lines[top + 1].split() == ["0", "1"]
-    cells = lines[top + 2].split()
-    medians = {
-        str(host_and_device(one)[0]["numa_domain"]): one["median"]
-        for one in series
-        if one["operation"] == "h2d" and one["device"] == 1
-    }
-    assert float(cells[2].rstrip("~")) == pytest.approx(medians[cells[0]], rel=1e-3)
 
 
 def test_people_get_a_line_for_each_series(memcpy):

@@ -63,14 +63,14 @@ def test_pageable_memory_is_slower(near):
         assert all(pageable < pinned for pageable, pinned in pairs)
 
 
-def test_the_matrix_has_every_domain_and_device(run):
+def test_every_domain_and_device_is_measured(run):
     ran = run("memcpy", "--domains", "each", "--memory", "pinned", "--operations", "h2d")
     assert ran.code == 0, ran.err
     found = medians(ran, "h2d")
     assert set(found) == {("host-pinned", domain, device) for domain in range(4)
                           for device in range(8)}  # fmt: skip
     assert {one["experiment"] for one in ran.series} == {"E4"}
-    assert "(row: NUMA domain, column: device)" in ran.err
+    assert len(ran.err.splitlines()) == 2 + len(ran.series)
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "harness/sizes.hpp"
 #include "harness/vocabulary.hpp"
@@ -21,22 +20,29 @@ std::string place_text(const json& place) {
   return domain.is_number() ? memory + " NUMA " + domain.dump() : memory;
 }
 
-std::string set_text(const json& series) {
-  std::string set;
-  for (const auto& device : series["device_set"]) {
-    set += (set.empty() ? "" : ",") + device.dump();
+std::string listed(const json& numbers) {
+  std::string list;
+  for (const auto& one : numbers) {
+    list += (list.empty() ? "" : ",") + one.dump();
   }
+  return list;
+}
+
+/// The ranks that worked, else the devices; of a device's share also those beside it.
+std::string set_text(const json& series) {
+  const auto devices = listed(series["device_set"]);
+  const bool of_ranks = series.contains("ranks");
+  const auto set = of_ranks ? "rank " + listed(series["ranks"]) : devices;
   if (series["role"] == role::share) {
-    return series["device"].dump() + " of " + set;
+    return of_ranks ? "share of " + set : series["device"].dump() + " of " + devices;
   }
   return series["role"] == role::sum ? "sum of " + set : set;
 }
 
-void print_head(const json& document, const char* end, std::FILE* out) {
-  std::fprintf(out, "%s, runtime %s, %s%s\n",
-               document["program"]["name"].get<std::string>().c_str(),
-               document["program"]["runtime"].get<std::string>().c_str(),
-               document["clock"].get<std::string>().c_str(), end);
+/// Whether the data of a series is right: "verified", or the number of wrong words.
+std::string data_of(const json& series) {
+  const auto errors = series["verification"]["errors"].get<std::uint64_t>();
+  return errors == 0 ? "verified" : std::to_string(errors) + " WRONG";
 }
 
 }  // namespace
@@ -69,11 +75,6 @@ std::string formatted(const char* format, double value) {
 
 std::string number_or_dash(const json& value) { return value.is_number() ? value.dump() : "-"; }
 
-std::string data_of(const json& series) {
-  const auto errors = series["verification"]["errors"].get<std::uint64_t>();
-  return errors == 0 ? "verified" : std::to_string(errors) + " WRONG";
-}
-
 std::string variant_of(const json& series) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -87,20 +88,6 @@ std::string variant_of(const json& series) {
     add(series["grid"].dump() + (series["grid"] == 1 ? " block" : " blocks"));
   }
   return text;
-}
-
-std::string cell_of(const json& series) {
-  return formatted("%.4g", series["median"]) + (series["noisy"].get<bool>() ? "~" : "") +
-         (series["verification"]["errors"] > 0 ? "!" : "");
-}
-
-Matrix& matrix_of(std::vector<Matrix>& matrices, const std::string& title) {
-  for (auto& matrix : matrices) {
-    if (matrix.title == title) {
-      return matrix;
-    }
-  }
-  return matrices.emplace_back(Matrix{title, {}, {}});
 }
 
 std::string spans_of(const json& numbers) {
@@ -118,44 +105,14 @@ std::string spans_of(const json& numbers) {
   return text.empty() ? "none" : text;
 }
 
-void print_matrix(const Matrix& matrix, std::FILE* out) {
-  std::set<int> columns;
-  for (const auto& [row, cells] : matrix.rows) {
-    for (const auto& [column, cell] : cells) {
-      columns.insert(column);
-    }
-  }
-  Table table{{right("")}};
-  for (const int column : columns) {
-    table.columns.push_back(right(std::to_string(column)));
-  }
-  for (auto [row, cells] : matrix.rows) {
-    auto& texts = table.rows.emplace_back();
-    texts.push_back(matrix.names.empty() ? std::to_string(row) : matrix.names.at(row));
-    for (const int column : columns) {
-      texts.push_back(cells[column].empty() ? "-" : cells[column]);
-    }
-  }
-  std::fprintf(out, "\n%s\n", matrix.title.c_str());
-  print_table(table, out);
-}
-
-void print_matrices(const json& document, const std::vector<Matrix>& matrices, std::FILE* out) {
-  if (matrices.empty()) {
-    return;
-  }
-  print_head(document, "; ~ noisy, ! wrong data", out);
-  for (const auto& matrix : matrices) {
-    print_matrix(matrix, out);
-  }
-}
-
 void print_series(const json& document, std::FILE* out) {
   if (document["series"].empty()) {
     return;
   }
-  print_head(document, "", out);
-  Table table{{left("exp"), left("what"), left("device"), left("source -> destination"),
+  std::fprintf(out, "%s, runtime %s, %s\n", document["program"]["name"].get<std::string>().c_str(),
+               document["program"]["runtime"].get<std::string>().c_str(),
+               document["clock"].get<std::string>().c_str());
+  Table table{{left("exp"), left("what"), left("who"), left("source -> destination"),
                right("bytes"), right("block"), right("median"), left(""), right("95 % interval"),
                right("n"), left("counted"), left("data"), left("kernel")}};
   for (const auto& series : document["series"]) {

@@ -13,7 +13,6 @@
 #include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 #include "memcpy/copies.hpp"
-#include "memcpy/matrix.hpp"
 #include "memcpy/plan.hpp"
 
 namespace {
@@ -171,14 +170,13 @@ int main(int argc, char** argv) {
       "by the host's clock. Each destination is poisoned before each sample and compared after\n"
       "the last, where it lies.\n"
       "Example: memcpy --domains each --memory pinned --sizes 1GiB --output result.json";
-  program.table = print_domains;
   program.define_options = [&options](CommandLine& line) {
     line.add({"--devices", "devices to measure, one after the other: each, or numbers as in 0,2"},
              options.devices);
     line.add(
         {"--domains",
          "NUMA domains of the host memory: near (the one the device is attached to), "
-         "each (all usable ones: a matrix of domains and devices), numbers as in 0,3, or any "
+         "each (all usable ones), numbers as in 0,3, or any "
          "(none is asked for: wherever plain hipHostMalloc and malloc put it, which is noted)"},
         options.domains);
     line.add({"--memory", "kinds of host memory, in order"}, options.memory);

@@ -15,7 +15,6 @@
 #include "mpi/guard.hpp"
 #include "mpi/options.hpp"
 #include "mpi/probe.hpp"
-#include "mpi/table.hpp"
 #include "ranks/rank_group.hpp"
 
 namespace {
@@ -243,7 +242,6 @@ int main(int argc, char** argv) {
   program.rules.batch_seconds = 0.003;  // all pairs of eight ranks in well under 20 s
   program.rules.max_samples = 21;
   program.rules.series_seconds = 0.03;
-  program.table = print_ranks;
   program.define_options = [&options](CommandLine& line) { options.define(line); };
   program.body = [&options, &group](Run& run) { measure(options, group, run); };
   program.launch = &group;

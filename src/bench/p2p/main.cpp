@@ -12,7 +12,6 @@
 #include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
-#include "p2p/matrix.hpp"
 #include "p2p/peers.hpp"
 #include "p2p/plan.hpp"
 
@@ -179,7 +178,6 @@ int main(int argc, char** argv) {
       "the device that holds it. The first five are GB/s, latencies are us.\n"
       "Example: p2p --pairs 0-1,0-6 --operations engine,read --sizes 256:8GiB --output r.json";
   program.rules.batch_seconds = 0.003;  // all pairs of eight devices in well under 20 s
-  program.table = print_pairs;
   program.define_options = [&options](CommandLine& line) {
     line.add(
         {"--pairs",

@@ -26,13 +26,11 @@ int main(int argc, char** argv) {
       "wait for each other. Where ranks sit decides what they share: host memory is that of the\n"
       "rank's core, and where its pages are is asked before and after measuring. Bytes are "
       "counted\n"
-      "once, in GB/s. The table shows for each rank mean, standard deviation, least and most time\n"
-      "of a copy, and its bytes over the mean time. Each destination is poisoned before each "
-      "sample\n"
-      "and compared after the last, where it lies.\n"
+      "once, in GB/s. Each destination is poisoned before each sample and compared after the "
+      "last,\n"
+      "where it lies.\n"
       "Example: mpiexec -n 2 pingpong --map 0,1 --sizes 4:128MiB --output result.json";
   program.launch = &group;
-  program.table = print_ranks;
   program.define_options = [&options](CommandLine& line) {
     line.add({"--memory", "kinds of host memory, in order"}, options.memory);
     line.add({"--operations", "what to measure, in order"}, options.operations);

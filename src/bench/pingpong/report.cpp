@@ -1,11 +1,6 @@
 #include "pingpong/report.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
-
-#include "harness/sizes.hpp"
-#include "harness/table.hpp"
 
 namespace fabricheck::pingpong {
 namespace {
@@ -83,55 +78,6 @@ Series exchange_series(const ExchangeJob& job, RankPart part, int device,
     mismatch->device = device;
   }
   return series;
-}
-
-CopyTimes copy_times(const json& series) {
-  CopyTimes times;
-  const auto bytes = series["bytes_moved"].get<double>() * series["batch"].get<double>();
-  std::vector<double> seconds;
-  for (const auto& sample : series["samples"]) {
-    seconds.push_back(bytes / (sample.get<double>() * 1e9));
-    times.mean += seconds.back();
-  }
-  const auto count = static_cast<double>(seconds.size());
-  times.mean /= count;
-  for (const double one : seconds) {
-    times.deviation += (one - times.mean) * (one - times.mean);
-  }
-  times.deviation = count > 1 ? std::sqrt(times.deviation / (count - 1)) : 0;
-  times.least = *std::min_element(seconds.begin(), seconds.end());
-  times.most = *std::max_element(seconds.begin(), seconds.end());
-  return times;
-}
-
-void print_ranks(const json& document, std::FILE* out) {
-  const auto& all = document["series"];
-  if (all.empty()) {
-    return;
-  }
-  std::fprintf(out, "pingpong, runtime %s, %s, placement %s; GB/s is bytes over the mean time\n",
-               document["program"]["runtime"].get<std::string>().c_str(),
-               document["clock"].get<std::string>().c_str(),
-               all[0]["placement"].get<std::string>().c_str());
-  Table table{{right("rank"), left("cores"), right("NUMA"), right("device"), left("memory"),
-               left("what"), right("bytes"), right("mean ms"), right("deviation"), right("min ms"),
-               right("max ms"), right("GB/s"), right("n"), left("data")}};
-  for (const auto& series : all) {
-    const auto& rank = series["ranks"][0];
-    const auto& place = document["ranks"][rank.get<std::size_t>()];
-    const auto& host = series[series["operation"] == operation::d2h ? "destination" : "source"];
-    const auto times = copy_times(series);
-    table.rows.push_back({number_or_dash(rank), spans_of(place["cores"]),
-                          number_or_dash(host["numa_domain"]), number_or_dash(series["device"]),
-                          host["memory"], series["operation"], format_size(series["bytes"]),
-                          formatted("%.5f", 1e3 * times.mean),
-                          formatted("%.5f", 1e3 * times.deviation),
-                          formatted("%.5f", 1e3 * times.least), formatted("%.5f", 1e3 * times.most),
-                          formatted("%.5g", series["bytes_moved"].get<double>() / times.mean / 1e9),
-                          std::to_string(series["samples"].size()),
-                          data_of(series) + (series["noisy"].get<bool>() ? ", noisy" : "")});
-  }
-  print_table(table, out);
 }
 
 }  // namespace fabricheck::pingpong

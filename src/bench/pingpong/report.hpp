@@ -1,9 +1,7 @@
-// The measured values of each rank, as ranks exchange them, and the series and table of all ranks.
+// The measured values of each rank, as ranks exchange them, and the series of a rank.
 #pragma once
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "harness/document.hpp"
@@ -25,17 +23,5 @@ RankPart rank_part(const nlohmann::json& told);
 /// time, both as the document numbers them; `alone`: there is no other rank.
 Series exchange_series(const ExchangeJob& job, RankPart part, int device,
                        const std::vector<int>& device_set, bool alone);
-
-/// The seconds of a copy of one series, computed from its samples.
-struct CopyTimes {
-  double mean = 0;
-  double deviation = 0;  ///< standard deviation of the samples; 0 of a single one
-  double least = 0;
-  double most = 0;
-};
-CopyTimes copy_times(const nlohmann::json& series);
-
-/// Prints a pingpong document: a line for each series, with its rank, place and times.
-void print_ranks(const nlohmann::json& document, std::FILE* out);
 
 }  // namespace fabricheck::pingpong
