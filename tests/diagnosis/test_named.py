@@ -10,10 +10,10 @@ import pytest
 import factories
 from diagnosis import planted, sessions
 from diagnosis.planted import Fault
-from fabricheck.judge.diagnosis.components import place_of
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Miss, Session
 from fabricheck.judge.diagnosis.transfers import transfers
+from fabricheck.results.series import place_of
 from fabricheck.rfm import relative
 
 # Tracing would double the time of the search.

@@ -11,11 +11,14 @@ import math
 from fabricheck.results.run_report import MetricResult
 
 
-def sentence(metric: str, where: str, recorded: MetricResult, compared: str = "") -> str:
+def sentence(
+    metric: str, where: str, recorded: MetricResult, compared: str = "", reached: str = ""
+) -> str:
     """Return the sentence of a check about one metric.
 
     :param where: pairs, devices and node.
     :param compared: for a metric that compares measurements, its value with these.
+    :param reached: how many samples reached the limit, where that is said.
     """
     value, unit = math.nan if recorded.value is None else recorded.value, recorded.unit
     required = "its limit is not recorded"
@@ -24,10 +27,10 @@ def sentence(metric: str, where: str, recorded: MetricResult, compared: str = ""
     if recorded.most is not None and (recorded.least is None or value > recorded.most):
         required = f"at most {recorded.most:g} {unit} is required"
     if compared:
-        return f"Metric {metric}: {where} measured {compared}; {required}."
+        return f"Metric {metric}: {where} measured {compared}; {required}{reached}."
     stated = recorded.reference
     reference = "" if stated is None else f" (reference {stated:g} {unit})"
-    return f"Metric {metric}: {where} measured {value:g} {unit}; {required}{reference}."
+    return f"Metric {metric}: {where} measured {value:g} {unit}; {required}{reference}{reached}."
 
 
 def sentences(reason: str) -> list[str]:

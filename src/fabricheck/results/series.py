@@ -6,15 +6,23 @@ from typing import Literal
 
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import JUDGED_BY_SUM
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import Difference, ResultDocument, Series
 
 #: What the noise of a series is that of, from one session to the next.
 Noise = Literal["devices", "pinned", "pinned at once", "moved by the host", "latency", "host"]
+
+#: Some devices, and their links or their NUMA domain; None where another property differs.
+Place = tuple[frozenset[int], int | None]
 
 
 def has_runtime(document: ResultDocument) -> bool:
     """Whether the program used a runtime: `topology` and `nics` report what others say."""
     return document["program"]["name"] not in ("topology", "nics")
+
+
+def place_of(difference: Difference) -> Place:
+    """Return the place of a difference: the pair and its links, or the device and its domain."""
+    return frozenset(difference["devices"]), difference["found"]
 
 
 def is_from_tool(document: ResultDocument) -> bool:

@@ -9,7 +9,7 @@ from itertools import combinations
 from types import MappingProxyType
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.judge.diagnosis.components import Change, Place, place_of
+from fabricheck.judge.diagnosis.components import Change
 from fabricheck.judge.diagnosis.model import Component
 from fabricheck.judge.diagnosis.search import MOST
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
@@ -17,6 +17,7 @@ from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import End, Resource
 from fabricheck.results.model import Difference, ResultDocument
+from fabricheck.results.series import Place, place_of
 
 #: The cost of a place where the node's tools contradict the prediction.
 _A_PLACE = 20.0

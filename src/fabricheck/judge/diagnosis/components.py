@@ -12,10 +12,7 @@ from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
 from fabricheck.judge.diagnosis.transfers import Transfer
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import End, Resource, ResourceKind
-from fabricheck.results.model import Difference
-
-#: Some devices, and their links or their NUMA domain; None where another property differs.
-Place = tuple[frozenset[int], int | None]
+from fabricheck.results.series import Place
 
 _LATENCIES: tuple[ResourceKind, ...] = (
     "latency of copies {0.number}-{1.number}",
@@ -109,11 +106,6 @@ _OF_ALL: tuple[ComponentKind, ...] = (
 )
 
 _LIBRARIES: tuple[ComponentKind, ...] = ("mpi", "rccl")
-
-
-def place_of(difference: Difference) -> Place:
-    """Return the place of a difference: the pair and its links, or the device and its domain."""
-    return frozenset(difference["devices"]), difference["found"]
 
 
 @dataclass(frozen=True)

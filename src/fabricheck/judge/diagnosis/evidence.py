@@ -11,13 +11,13 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
-from fabricheck.judge.diagnosis.components import Candidate, Change, Place
+from fabricheck.judge.diagnosis.components import Candidate, Change
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.series import device_pair
+from fabricheck.results.series import Place, device_pair
 
 #: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001

@@ -14,10 +14,10 @@ from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
 from fabricheck.results import killed, metric_records, missed_limits, observed, state
 from fabricheck.results.entry import Entry, scheduled_node
-from fabricheck.results.model import ResultDocument, Series, node_name
+from fabricheck.results.model import Difference, ResultDocument, Series, node_name
 from fabricheck.results.other_devices import explained
 from fabricheck.results.run_report import Failure, MetricResult
-from fabricheck.results.series import has_runtime
+from fabricheck.results.series import has_runtime, place_of
 from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.rfm.metrics import where_measured
@@ -174,7 +174,7 @@ class Attempt:
             yield self._say("lost", said)
         for one in document.get("differences") or ():
             if one["lost"]:
-                yield self._say("lost", one["sentence"])
+                yield self._differs("lost", one)
 
     @cached_property
     def other_devices(self) -> Finding | None:
@@ -220,6 +220,9 @@ class Attempt:
         isolates = rule in ISOLATING and (rule != "ended" or crashed) and alone
         return replace(found, isolates=isolates)
 
+    def _differs(self, rule: str, one: Difference, metric: str | None = None) -> Finding:
+        return replace(self._say(rule, one["sentence"], metric), place=place_of(one))
+
     def _measured(
         self,
         rule: str,
@@ -257,14 +260,14 @@ class Attempt:
         watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
         return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
 
-    def _statement(self, metric: str, judged: MetricResult) -> str:
+    def _statement(self, metric: str, judged: MetricResult, reached: str = "") -> str:
         """Return the sentence on a missed limit: the place, the value and the limit."""
         record = self.entry.metrics.get(metric) if self.entry is not None else None
         where = "the check"
         if self.document is not None:
             where = where_measured(self.document, self._decisive(metric))
         compared = record.compared if record is not None else ""
-        return missed_limits.sentence(metric, where, judged, compared)
+        return missed_limits.sentence(metric, where, judged, compared, reached)
 
     def _missed_reference(self, metric: str, judged: MetricResult) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
@@ -284,8 +287,8 @@ class Attempt:
         reached, samples = metric_records.reached(series, value, judged.least, judged.most)
         if not metric_records.is_at_times(reached, samples):
             return found
-        said = f"{found.sentence.removesuffix('.')}; {reached} of {samples} samples reached it."
-        return self._say("at-times", said, metric)
+        often = f"; {reached} of {samples} samples reached it"
+        return self._say("at-times", self._statement(metric, judged, often), metric)
 
     def _decisive(self, metric: str) -> list[Series]:
         """Return the series that decided a metric; none if they are unknown."""
@@ -401,8 +404,11 @@ class Attempt:
                 continue
             differences = self.document.get("differences") if self.document is not None else None
             if rule in ("topology", "nics") and differences:
-                found = [one["sentence"] for one in differences if not one["lost"]]
-            elif rule in ("topology", "nics", "placement"):
+                for one in differences:
+                    if not one["lost"]:
+                        yield self._differs(rule, one, name)
+                continue
+            if rule in ("topology", "nics", "placement"):
                 found = missed_limits.sentences(reason) or [self._statement(name, judged)]
             else:
                 found = [self._statement(name, judged)]

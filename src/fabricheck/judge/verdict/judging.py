@@ -500,14 +500,12 @@ def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
 def _misses(
     attempt: Attempt, document: ResultDocument, records: Mapping[str, MetricRecord]
 ) -> Iterator[Miss]:
-    from fabricheck.judge.diagnosis.components import place_of
     from fabricheck.judge.diagnosis.evidence import Miss
 
     assert attempt.case is not None
-    places = {one["sentence"]: place_of(one) for one in document.get("differences") or ()}
     for one in attempt.findings:
         if one.rule.name in ("topology", "lost"):
-            place = places.get(one.sentence, (frozenset(), None))
+            place = one.place or (frozenset(), None)
             yield Miss(attempt.check, one.metric or "", sentence=one.sentence, place=place)
         elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
             value, unit = attempt.case.values[metric]

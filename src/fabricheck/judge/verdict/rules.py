@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.core.show import markdown
+from fabricheck.results.series import Place
 
 NodeStatus = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
 
@@ -341,7 +342,8 @@ class Finding:
     partition: that of the check; None for the node as a whole.
     status: the status of the rule, or its status beside a pass. isolates: whether it is a fault of
     the node where the same software does not show it elsewhere. devices: those that decided a
-    missed limit; empty where they are unknown. causes: the keys of the causes that it names.
+    missed limit; empty where they are unknown. causes: the keys of the causes that it names. place:
+    of a difference from the node model.
     """
 
     rule: Rule
@@ -353,6 +355,7 @@ class Finding:
     devices: frozenset[int] = frozenset()
     causes: frozenset[tuple[object, ...]] = frozenset()
     partition: str | None = None
+    place: Place | None = None
 
     @property
     def way(self) -> Way:
