@@ -126,7 +126,7 @@ def test_what_nothing_explains_is_said(mi250x):
     wrong = Miss("stream_local", "no_such_metric", 1.0, 2.0, None, "GB/s", ())
     found = diagnose(replace(healthy, misses=[wrong]), mi250x.node)
     assert found.degraded == [] and found.unexplained == ["stream_local no_such_metric"]
-    assert found.sentence == "No degraded component explains the miss."
+    assert found.sentence == "No degraded component explains the missed limit."
 
 
 def test_without_a_node_model_devices_and_pairs_are_named(mi250x):

@@ -88,7 +88,7 @@ def test_a_degraded_link_is_outlined_in_words_and_colour():
     assert shown.count("degraded") == 1 and "6 to 0" in shown and "outlined: degraded" in shown
     assert titles(found.svg) == ["degraded: link 6-0, one direction"]
     assert found.svg.count(drawing.FAILURE) == 2  # the link and the legend
-    assert found.says.startswith("link 6-0, one direction down by 50 %: 2 of 4 misses. ")
+    assert found.says.startswith("link 6-0, one direction down by 50 %: 2 of 4 missed limits. ")
 
 
 def test_equals_are_all_marked_with_a_dash_and_a_question():
@@ -160,7 +160,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
     assert list(zip(table[::2], table[1::2], strict=True)) == [
         ("Component", "host link to device 5"),
         ("Loss", "50 %"),
-        ("Misses explained", "2 of 4"),
+        ("Missed limits explained", "2 of 4"),
         ("Odds", "1e6"),
         ("Or one of these, which explain as much", "copies to device 5"),
         ("Measurements for it", "; ".join(supporting[:6]) + " and 2 more"),

@@ -21,7 +21,7 @@ from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.results import reading
 
-COLUMNS = ("Component", "Loss", "Misses", "Odds", "Or as well")
+COLUMNS = ("Component", "Loss", "Explains", "Odds", "Or as well")
 
 #: The file descriptor of standard error.
 _STDERR = 2
@@ -92,7 +92,7 @@ def _show(one: NodeVerdict, told: Diagnosis) -> None:
     show.echo(f"  {told.sentence}")
     if told.degraded:
         rows = [_cells(degraded, told) for degraded in told.degraded]
-        show.table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
+        show.table(COLUMNS, rows, ("Loss", "Explains", "Odds"))
     for degraded in told.degraded:
         _listed(f"For {degraded.component.label}", degraded.supporting)
         _listed(f"Against {degraded.component.label}", degraded.contradicting)

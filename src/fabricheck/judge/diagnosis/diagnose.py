@@ -180,7 +180,7 @@ class _Diagnosed:
         elif not self.transfers:
             yield "No document has a measurement whose way through the node is known."
         if not self.explains.concerned and not any(one.sentence for one in self.session.misses):
-            yield "Nothing tells which measurements decided the misses."
+            yield "It is unknown which measurements decided the missed limits."
         wrong = [
             check
             for check, document in self.session.documents.items()

@@ -194,10 +194,10 @@ class Diagnosis(StrictModel):
     def sentence(self) -> str:
         """The diagnosis in one line."""
         if not self.degraded:
-            many = "the miss" if self.misses == 1 else f"any of the {self.misses} misses"
+            many = "the missed limit" if self.misses == 1 else f"any of {self.misses} missed limits"
             return f"No degraded component explains {many}."
         told = "; ".join(_told(one) for one in self.degraded)
-        return f"{told}: {self.explained} of {self.misses} misses."
+        return f"{told}: {self.explained} of {self.misses} missed limits."
 
 
 def _told(one: Degraded) -> str:
