@@ -76,16 +76,6 @@ def test_the_clocks_are_of_a_sessions_own_documents(one_session):
     assert folder.clocks(folder.latest()) == []
 
 
-def test_an_overwritten_document_has_no_clock(results_folder):
-    """Both sessions ran when the document was started."""
-    for number in (0, 1):
-        start = factories.SESSION_START - 2 + number
-        factories.session(results_folder, [factories.case()], number, start)
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    folder = ResultsFolder(results_folder)
-    assert [folder.clocks(session) for session in folder.sessions] == [["measured"], []]
-
-
 @pytest.mark.parametrize("started", ["yesterday", "9999-12-31T23:59:59-23:59", "", "1"])
 def test_a_document_of_no_time_is_one_problem(one_session, started):
     path = factories.case_folder(one_session, "stream_local") / "result.json"

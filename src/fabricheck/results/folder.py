@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -20,10 +19,6 @@ from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Sessio
 #: clocks that differ on another one.
 _SLACK_SAME_HOST = 2.0
 _SLACK_OTHER_HOST = 60.0
-
-
-#: The device and inode number of a file, whatever path leads to it.
-_Identity = tuple[int, int]
 
 
 class ResultsFolder:
@@ -137,13 +132,6 @@ class ResultsFolder:
                 if case.experiments and not case.skipped:
                     yield Entry(case, None, None, NotFoundError(_no_document(case)))
                 continue
-            overwriting = self._overwritten_by(path, session)
-            if overwriting is not None:
-                problem = NotFoundError(
-                    f"{case.name} @{case.place}: {path} was overwritten by session {overwriting}."
-                )
-                yield Entry(case, path, None, problem)
-                continue
             entry = read_entry(path, case)
             if entry.document is not None:
                 started, hostname = entry.document["started"], entry.document["host"]["hostname"]
@@ -162,37 +150,12 @@ class ResultsFolder:
         Documents are not validated: for 20 sessions that would take half a minute.
         """
         paths = [case.document_path for case in session.cases]
-        heads = [
-            read_head(path)
-            for path in paths
-            if path is not None and self._overwritten_by(path, session) is None
-        ]
+        heads = [read_head(path) for path in paths if path is not None]
         return [
             head.clock
             for head in heads
             if head is not None and _within(session, head.started, head.host.hostname)
         ]
-
-    def _overwritten_by(self, path: Path, session: Session) -> str | None:
-        """Return the later session that this document belongs to: ReFrame reuses folders."""
-        if len(self.sessions) < 2:
-            return None
-        identity = _identity(path)
-        owner = self._last_owners.get(identity) if identity is not None else None
-        return owner.id if owner is not None and owner.start > session.start else None
-
-    @cached_property
-    def _last_owners(self) -> dict[_Identity, Session]:
-        """Return the last session that owns each document."""
-        owners: dict[_Identity, Session] = {}
-        for session in self.sessions:
-            for case in session.cases:
-                for attempt in (*case.earlier, case):
-                    path = attempt.document_path
-                    identity = None if path is None else _identity(path)
-                    if identity is not None:
-                        owners.setdefault(identity, session)
-        return owners
 
     def unreported_paths(self) -> list[Path]:
         """Return the paths of documents that belong to no report; they may be invalid.
@@ -201,43 +164,14 @@ class ResultsFolder:
         """
         jobs = f"{self.path / requested_nodes.FOLDER}/"
         found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
-        # By name nearly all are known; the others may be reached by another name.
-        by_name = self._owners(str)
-        unknown = [path for path in found if not self._is_of(by_name.get(str(path)), path)]
-        by_file = self._owners(_identity) if unknown else {}
-        return [path for path in unknown if not self._is_of(by_file.get(_identity(path)), path)]
-
-    def _is_of(self, owners: list[Session] | None, path: Path) -> bool:
-        """Return whether a document belongs to one of the sessions that claim it, the latest first.
-
-        In a folder of a single session it does; elsewhere another session may have overwritten it.
-        """
-        if not owners:
-            return False
-        if path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
-            return True
-        if killed.session_folder(path, self.path) is not None:
-            return True
-        # A copied file has a new modification time; the times inside the documents decide.
-        head = read_head(path)
-        if head is not None and any(
-            _within(owner, head.started, head.host.hostname) for owner in owners
-        ):
-            return True
-        # The session that claims an invalid document reports what is wrong with it.
-        return read_entry(path).document is None
-
-    def _owners(self, key: Callable[[str], Hashable]) -> dict[Hashable, list[Session]]:
-        """Return the sessions that claim a document, the latest first."""
-        owners: dict[Hashable, list[Session]] = {}
-        for session in self.sessions:
-            for case in session.cases:
-                for attempt in (*case.earlier, case):
-                    for path in _may_hold(attempt):
-                        file = key(path)
-                        if file is not None:
-                            owners.setdefault(file, []).append(session)
-        return owners
+        claimed = {
+            path
+            for session in self.sessions
+            for case in session.cases
+            for attempt in (*case.earlier, case)
+            for path in _may_hold(attempt)
+        }
+        return [path for path in found if str(path) not in claimed]
 
     def unreported(self) -> tuple[list[Killed], list[Path]]:
         """Return the sessions without a report, the last one by name first, and the documents
@@ -280,15 +214,6 @@ def find_documents(folder: Path) -> list[Path]:
                 found.append(Path(root, name))
                 break
     return sorted(found)
-
-
-def _identity(path: Path | str) -> _Identity | None:
-    """Return the identity of the file that a path leads to; None without one."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - a Path for each of thousands takes longer
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _may_hold(attempt: Case) -> Iterator[str]:
