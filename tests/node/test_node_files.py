@@ -95,7 +95,7 @@ FAULTS = {
     ),
     "device in two packages": (
         lambda c: c["packages"]["devices"].append([3]),
-        "packages.devices: device 3 is in two packages (1 and 4).",
+        "packages.devices[4]: device 3 is in two packages (1 and 4).",
     ),
     "device in no package": (
         lambda c: c["packages"]["devices"].pop(),
@@ -179,7 +179,7 @@ FAULTS = {
     ),
     "device on two domains": (
         lambda c: c["domains"]["list"][1]["devices"].update({4: "16-23"}),
-        "domains.list[1].devices: device 4 is attached to two NUMA domains (0 and 1).",
+        "domains.list[1].devices: device 4 is in two NUMA domains (0 and 1).",
     ),
     "device on no domain": (
         lambda c: c["domains"]["list"][0]["devices"].pop(5),

@@ -112,13 +112,13 @@ def facts(results, *versions):
         environ = {"HSA_XNACK": "1"}
         write(results, name, factories.document(versions=told, environment=environ))
     found = environment.of(reading.read().observed[0])
-    return [(one.value, one.where) for one in found if one.name == "version of host runtime"], found
+    return [(one.value, one.where) for one in found if one.name == "version of runtime"], found
 
 
 def test_what_all_documents_tell_is_told_once(results_folder):
     versions, every = facts(results_folder, "6", "6", "6")
     assert versions == [("6", "")]
-    assert ("variable HSA_XNACK", "1", "") in [(one.name, one.value, one.where) for one in every]
+    assert ("environment HSA_XNACK", "1", "") in [(one.name, one.value, one.where) for one in every]
 
 
 def test_what_they_tell_differently_is_told_with_who_tells_it(results_folder):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,6 @@ from fabricheck.node.schema import (
     LinkSection,
     NicSection,
     NodeFile,
-    PackageSection,
     provenances,
 )
 
@@ -77,10 +76,15 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
         if fact.source is not None and fact.source not in file.sources:
             raise InvalidFile(path, f"{key}.source", f"'{fact.source}' is not among the sources")
     count = file.devices.count
-    package = _packages(file.packages, count, path)
+    packages = ((f"packages.devices[{i}]", i, one) for i, one in enumerate(file.packages.devices))
+    package = _owners(packages, count, path, "packages.devices", "package")
     domains = _domains(file, path)
+    of_domains = (
+        (f"domains.list[{i}].devices", one.index, one.devices)
+        for i, one in enumerate(file.domains.list_)
+    )
+    home = _owners(of_domains, count, path, "domains.list", "NUMA domain")
     pci = _pci(file, path)
-    home = {device: domain.index for domain in domains for device in domain.devices}
     near = _near(file)
     links = {} if file.links is None else _links(file.links, count, path)
     _check_switch(file, count, path)
@@ -126,28 +130,32 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
     )
 
 
-def _packages(section: PackageSection, count: int, path: Path) -> Mapping[int, int]:
+def _owners(
+    groups: Iterable[tuple[str, int, Iterable[int]]], count: int, path: Path, key: str, what: str
+) -> dict[int, int]:
+    """Return by device the group that it is in.
+
+    :param groups: the key of each, its number, and its devices.
+    :raises InvalidFile: unless every device of the node is in exactly one.
+    """
     found: dict[int, int] = {}
-    for number, devices in enumerate(section.devices):
+    for place, number, devices in groups:
         for device in devices:
             if not 0 <= device < count:
-                raise InvalidFile(path, f"packages.devices[{number}]", _no_device(device, count))
+                raise InvalidFile(path, place, _no_device(device, count))
             if device in found:
                 where = f"{found[device]} and {number}"
-                raise InvalidFile(
-                    path, "packages.devices", f"device {device} is in two packages ({where})"
-                )
+                raise InvalidFile(path, place, f"device {device} is in two {what}s ({where})")
             found[device] = number
     for device in range(count):
         if device not in found:
-            raise InvalidFile(path, "packages.devices", f"device {device} is in no package")
+            raise InvalidFile(path, key, f"device {device} is in no {what}")
     return found
 
 
 def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
     peak = file.domains.memory_peak_gbs.value
     owner: dict[int, int] = {}
-    home: dict[int, int] = {}
     found: list[Domain] = []
     for number, entry in enumerate(file.domains.list_):
         key = f"domains.list[{number}]"
@@ -158,14 +166,6 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
                 where = f"{owner[core]} and {entry.index}"
                 raise InvalidFile(path, key, f"core {core} is in two NUMA domains ({where})")
             owner[core] = entry.index
-        for device in entry.devices:
-            if not 0 <= device < file.devices.count:
-                raise InvalidFile(path, f"{key}.devices", _no_device(device, file.devices.count))
-            if device in home:
-                where = f"{home[device]} and {entry.index}"
-                reason = f"device {device} is attached to two NUMA domains ({where})"
-                raise InvalidFile(path, f"{key}.devices", reason)
-            home[device] = entry.index
         found.append(
             Domain(
                 index=entry.index,
@@ -175,9 +175,6 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
                 memory_peak_gbs=None if peak is None else float(peak),
             )
         )
-    for device in range(file.devices.count):
-        if device not in home:
-            raise InvalidFile(path, "domains.list", f"device {device} is in no NUMA domain")
     return tuple(sorted(found, key=lambda domain: domain.index))
 
 

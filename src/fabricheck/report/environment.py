@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fabricheck.core.amounts import size
 from fabricheck.core.nodelists import folded
-from fabricheck.core.vocabulary import RUNTIME_LABELS
+from fabricheck.judge.comparison import circumstances
 from fabricheck.node.cores import format_cores
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
@@ -98,15 +98,11 @@ def of(observed: Observed) -> list[Fact]:
 
 
 def _facts(document: ResultDocument) -> Iterator[Fact]:
-    host, versions, program = document["host"], document["versions"], document["program"]
-    node = document.get("node")
-    if node is not None:
-        overlay = f", changed by the overlay {node['overlay']['name']}" if node["overlay"] else ""
-        yield Fact("node model", f"{node['name']}{overlay} (digest {node['digest'][:12]})")
-    yield Fact("host", f"{host['hostname']}, {host['kernel']}")
-    if host.get("scheduler_node"):
-        yield Fact("node of the scheduler", str(host.get("scheduler_node")))
-    yield Fact("processor", host["cpu_model"])
+    """Yield what comparisons know, but for options and devices, and what the host is set to."""
+    for fact, value in circumstances.of_document(document):
+        if not fact.option and fact.device is None and fact.what not in ("devices", "unique ids"):
+            yield Fact(fact.what, value)
+    host = document["host"]
     yield Fact("cores allowed", format_cores(host["cores_allowed"]) or "none")
     domains = ", ".join(
         f"{one['index']}: {size(one['memory_bytes'])}" for one in host["numa_domains"]
@@ -115,20 +111,6 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
     balancing = {None: "unknown", 0: "off"}.get(host["numa_balancing"], "on")
     yield Fact("NUMA balancing", balancing)
     yield Fact("transparent huge pages", host["transparent_hugepage"] or "unknown")
-    yield Fact(f"version of {RUNTIME_LABELS[program['runtime']]}", versions["runtime"])
-    yield Fact("version of the driver", versions["driver"])
-    for key, name in (("mpi", "MPI"), ("rccl", "RCCL or NCCL")):
-        if versions.get(key):
-            yield Fact(f"version of {name}", str(versions.get(key)))
-    yield Fact(
-        "program",
-        f"{program['name']} {program['version']}, commit {program['commit']}, compiler "
-        f"{program['compiler']}, runtime {program['runtime']}",
-    )
-    for name, value in sorted(document["environment"].items()):
-        yield Fact(f"variable {name}", value)
-    if document["faults_injected"]:
-        yield Fact("injected faults", ", ".join(document["faults_injected"]))
     for note in document["notes"]:
         yield Fact("note", note)
 

@@ -41,7 +41,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class _Fact:
+class Fact:
     """A fact of a document: of the device with an index, or of the whole; or an option."""
 
     what: str
@@ -79,53 +79,53 @@ def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
     return tuple(map(state.sentence, state.merged(every)))
 
 
-def _facts(documents: Sequence[ResultDocument]) -> dict[_Fact, set[str]]:
-    found: dict[_Fact, set[str]] = {}
+def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:
+    found: dict[Fact, set[str]] = {}
     for document in documents:
-        for fact, value in _of_document(document):
+        for fact, value in chain(of_document(document), _of_state(document)):
             found.setdefault(fact, set()).add(value)
     return found
 
 
-def _of_document(document: ResultDocument) -> Iterator[tuple[_Fact, str]]:
+def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
+    """Yield what was measured, where, with what, and how, without the state of devices."""
     program, host = document["program"], document["host"]
-    yield _Fact("clock"), document["clock"]
-    yield _Fact("host"), host["hostname"]
+    yield Fact("clock"), document["clock"]
+    yield Fact("host"), host["hostname"]
     if host.get("scheduler_node"):
-        yield _Fact("node"), str(host.get("scheduler_node"))
-    yield _Fact("kernel"), host["kernel"]
-    yield _Fact("processor"), host["cpu_model"]
+        yield Fact("node"), str(host.get("scheduler_node"))
+    yield Fact("kernel"), host["kernel"]
+    yield Fact("processor"), host["cpu_model"]
     for device in document["devices"]:
-        yield _Fact("devices"), device["name"]
+        yield Fact("devices"), device["name"]
         if device["numa_domain"] is not None:
-            yield _Fact("NUMA domain", device["index"]), str(device["numa_domain"])
+            yield Fact("NUMA domain", device["index"]), str(device["numa_domain"])
         if device["unique_id"] is not None:
-            yield _Fact("unique ids"), device["unique_id"]
-    yield from _of_state(document)
+            yield Fact("unique ids"), device["unique_id"]
     name = program["name"]
     for what, version in document["versions"].items():
         # Documents of topology from before `inventory` have no runtime, and nics have none.
         if name != "topology" and (name != "nics" or what not in ("runtime", "driver")):
-            yield _Fact(f"version of {what}"), str(version)
+            yield Fact(f"version of {what}"), str(version)
     commit = f"{program['version']} {program['commit']} ({program['compiler']})"
-    yield _Fact(f"program {name}"), commit
-    yield _Fact("runtime of the programs"), program["runtime"]
+    yield Fact(f"program {name}"), commit
+    yield Fact("runtime of the programs"), program["runtime"]
     node = document.get("node")
     if node is not None:
-        yield _Fact("node model"), f"{node['name']} {node['digest'][:12]}"
+        yield Fact("node model"), f"{node['name']} {node['digest'][:12]}"
         if node["overlay"]:
-            yield _Fact("overlay"), node["overlay"]["name"]
+            yield Fact("overlay"), node["overlay"]["name"]
     for variable, value in document["environment"].items():
         if variable not in OF_THE_RUN:
-            yield _Fact(f"environment {variable}"), value
+            yield Fact(f"environment {variable}"), value
     for fault in document["faults_injected"]:
-        yield _Fact("injected faults"), fault
+        yield Fact("injected faults"), fault
     for option, value in document["options"].items():
         if option not in _NO_OPTIONS:
-            yield _Fact(f"option {option} of {name}", option=True), str(value)
+            yield Fact(f"option {option} of {name}", option=True), str(value)
 
 
-def _of_state(document: ResultDocument) -> Iterator[tuple[_Fact, str]]:
+def _of_state(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
     """Yield facts of the set-up, from the state after the run or, if it was killed, before it."""
     both = document.get("state")
     if both is None:
@@ -137,20 +137,20 @@ def _of_state(document: ResultDocument) -> Iterator[tuple[_Fact, str]]:
         ("huge pages reserved", host["huge_pages_reserved"]),
     ):
         if value is not None:
-            yield _Fact(what), str(value)
+            yield Fact(what), str(value)
     for device in snapshot["devices"]:
         index = device["index"]
         items: Mapping[str, Any] = device
         for name, what in FIXED.items():
             if items[name] is not None:
-                yield _Fact(what, index), _text(items[name])
+                yield Fact(what, index), _text(items[name])
         for name, version in (device["firmware"] or {}).items():
-            yield _Fact(f"firmware {name}", index), version
+            yield Fact(f"firmware {name}", index), version
         if device["pcie"] is not None and device["pcie"]["width"] is not None:
-            yield _Fact("PCIe lanes", index), str(device["pcie"]["width"])
+            yield Fact("PCIe lanes", index), str(device["pcie"]["width"])
         if device["links"] is not None:
             number, down = device["links"]["number"], device["links"]["down"]
-            yield _Fact("links that are up", index), f"{number - len(down)} of {number}"
+            yield Fact("links that are up", index), f"{number - len(down)} of {number}"
 
 
 def _text(value: str | float | bool) -> str:
