@@ -82,13 +82,13 @@ def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
 def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:
     found: dict[Fact, set[str]] = {}
     for document in documents:
-        for fact, value in chain(of_document(document), _of_state(document)):
+        for fact, value in of_document(document):
             found.setdefault(fact, set()).add(value)
     return found
 
 
 def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
-    """Yield what was measured, where, with what, and how, without the state of devices."""
+    """Yield what was measured, where, with what, and how."""
     program, host = document["program"], document["host"]
     yield Fact("clock"), document["clock"]
     yield Fact("host"), host["hostname"]
@@ -102,6 +102,7 @@ def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
             yield Fact("NUMA domain", device["index"]), str(device["numa_domain"])
         if device["unique_id"] is not None:
             yield Fact("unique ids"), device["unique_id"]
+    yield from _of_state(document)
     name = program["name"]
     for what, version in document["versions"].items():
         # Documents of topology from before `inventory` have no runtime, and nics have none.
