@@ -126,7 +126,7 @@ def header(kinds):
         "",
         "namespace fabricheck {",
         "",
-        "/// Exit codes of every program; docs/result-document.md lists them for users.",
+        "/// Exit codes of every program; docs/reference/result-document.md lists them for users.",
         "enum class Status {",
     ]
     coded = {w: c for w, c in kinds["status"]["words"].items() if "code" in c}

@@ -1,6 +1,6 @@
 // What moves the bytes of a copy on AMD's ROCm, by version, size, link and environment: the only
-// table of these rules. It follows the sources of ROCm (docs/result-document.md) and is not
-// measured.
+// table of these rules. It follows the sources of ROCm (docs/reference/result-document.md) and is
+// not measured.
 #pragma once
 
 #include <cstdint>

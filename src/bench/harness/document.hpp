@@ -1,4 +1,4 @@
-// The result document: what one run measured (schema: result-1, docs/result-document.md).
+// The result document: what one run measured (schema: result-1, docs/reference/result-document.md).
 #pragma once
 
 #include <cstdint>

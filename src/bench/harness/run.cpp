@@ -294,7 +294,7 @@ std::optional<int> parse(const Program& program, CommandLine& line, const Common
       "the job, 9 an error of the runtime that names hardware, 11 one that names none,\n"
       "128 + n ended by signal n.\n"
       "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
-      "docs/result-document.md.",
+      "docs/reference/result-document.md.",
       speaks);
   if (ended) {
     return *ended;

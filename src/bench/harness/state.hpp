@@ -1,5 +1,6 @@
 // The state of the node and its devices before and after the body of a program, which can explain
-// its numbers. The member `state` of the result document; docs/result-document.md describes it.
+// its numbers. The member `state` of the result document; docs/reference/result-document.md
+// describes it.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // The description of a node: devices, the links of each pair, NUMA domains, accelerators of PCI.
-// docs/result-document.md has its fields.
+// docs/reference/result-document.md has its fields.
 #pragma once
 
 #include <functional>
