@@ -213,7 +213,7 @@ def test_classes_in_the_names_of_metrics_exist_on_the_nodes_of_the_set():
 
 def test_every_set_is_one_that_a_partition_names():
     keys = {key for _, key, _, _ in stated().all_entries()}
-    assert keys - {"local:host", "any"} == nodes_of_sets().keys()
+    assert keys - {"local:host", "local:gpu", "any"} == nodes_of_sets().keys()
     assert own_systems().keys() <= keys
 
 

@@ -15,6 +15,7 @@ from fabricheck.cli import app
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import load, node_directory
+from fabricheck.references import calibrated, stated
 from fabricheck.rfm import bounds
 from fabricheck.site import clusters, this_machine
 
@@ -180,3 +181,20 @@ def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(suite,
     ):
         assert said in ended
     assert "engine_switch4_worst: None GB/s\n" in ended.text
+
+
+def test_equal_machines_share_a_calibration_and_others_have_none(monkeypatch, tmp_path):
+    """The record of two H100 is for machines with two H100 on a switch, whatever their names."""
+    told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
+    words = ("node", "draft", "h100", "--from", str(told), "--output", str(tmp_path))
+    assert CliRunner().invoke(app, words).exit_code == 0
+    monkeypatch.setenv("FABRICHECK_NODE", str(tmp_path / "h100.yaml"))
+    folder = ROOT / "reference_values"
+    file = calibrated.file_of(folder, "local:gpu")
+    assert file.name == "local-gpu-2x-nvidia-h100-80gb-hbm3-switch18.yaml"
+    assert calibrated.has_own(folder, "local:gpu")
+    entry = stated.References(folder).entries("stream_local", "local:gpu", "nvidia")["copy_worst"]
+    assert entry[0] == pytest.approx(3030, rel=0.001)
+    monkeypatch.setenv("FABRICHECK_NODE", "h200")
+    assert not calibrated.has_own(folder, "local:gpu")
+    assert stated.References(folder).record("local:gpu") is None

@@ -25,8 +25,9 @@ from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, missing
+from fabricheck.node import load
 from fabricheck.references.calibrated import Record
-from fabricheck.site import partitions
+from fabricheck.site import partitions, this_machine
 
 
 @commands.command("limits calibrate")
@@ -60,9 +61,20 @@ def calibrate(
     _say_what_is_lost(runs, system)
     _refuse_few(runs, system, report_only)
     found = record.build(runs, system, record.published(output, system))
+    _refuse_other_machines(found, system)
     _show_sessions(found, runs)
     proposal = changes.propose(found, output, partitions.extras(system).get("references"))
     end(proposal, write, accept_looser, accept_slow)
+
+
+def _refuse_other_machines(found: Record, system: str) -> None:
+    """Refuse sessions of `local:gpu` on other devices than those of this machine's node model."""
+    named = this_machine.node() if system == this_machine.NAME else None
+    if named is not None and found.device_names != [load(named).device_model]:
+        raise UsageError(
+            f"The sessions are of {', '.join(found.device_names)}, and the node model {named} is "
+            f"of {load(named).device_model}: calibrate each kind of machine by itself."
+        )
 
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:

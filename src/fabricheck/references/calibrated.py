@@ -19,6 +19,7 @@ from fabricheck.core import models, yaml_files
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.core.models import StrictModel
 from fabricheck.references.entries import faults, report_only, requires
+from fabricheck.site import this_machine
 
 #: The folder of the records, in the folder of the reference files.
 FOLDER = "calibrations"
@@ -185,8 +186,13 @@ _M = TypeVar("_M", Record, Transfer)
 
 
 def file_of(references: Path, partition: str, folder: str = FOLDER) -> Path:
-    """Return the file of a partition's record, or of its transfer, beside the reference files."""
-    return references / folder / f"{partition.replace(':', '-')}.yaml"
+    """Return the file of a partition's record, or of its transfer, beside the reference files.
+
+    That of ``local:gpu`` is for machines of one kind: another kind has another file.
+    """
+    name = partition.replace(":", "-")
+    kind = this_machine.kind() if partition == this_machine.NAME else ""
+    return references / folder / f"{name}{'-' * bool(kind)}{kind}.yaml"
 
 
 def read(path: Path) -> Record:

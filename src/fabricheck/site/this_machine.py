@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,23 @@ def node(required: bool = False) -> str | None:
             ) from None
         return None
     return model
+
+
+def kind() -> str:
+    """Return what distinguishes this node from others in file names; empty without a node model.
+
+    Equal machines have the same: 2x-nvidia-h100-80gb-hbm3-switch18.
+    """
+    named = node()
+    if named is None:
+        return ""
+    model = load(named)
+    words = [
+        f"{len(model.devices)}x",
+        model.device_model,
+        *(one.name for one in model.link_classes),
+    ]
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower())
 
 
 def choose(systems: list[dict[str, Any]], selected: str) -> None:
