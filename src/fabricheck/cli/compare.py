@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -131,10 +130,10 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "a": {"partition": one.a.where, "node": one.a.node, "clock": one.a.clock},
         "b": {"partition": one.b.where, "node": one.b.node, "clock": one.b.clock},
         "informs_only": one.informs,
-        "differs": [asdict(difference) for difference in one.differs],
+        "differs": one.differs,
         "causes_in_a": list(one.causes_in_a),
         "causes_in_b": list(one.causes_in_b),
-        "outcomes": [asdict(outcome) for outcome in one.outcomes],
+        "outcomes": one.outcomes,
         **{
             judgement: [_value(value) for value in one.judged(judgement)]
             for judgement in ("worse", "better", "undetermined", "unchanged")

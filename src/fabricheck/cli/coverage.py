@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -72,5 +71,5 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
         "why_not": row.why_not,
         "not_testable": {where: list(reasons) for where, reasons in row.not_testable.items()},
         "partitions": list(row.partitions) if row.partitions is not None else None,
-        "ran": [asdict(ran) for ran in row.ran],
+        "ran": row.ran,
     }

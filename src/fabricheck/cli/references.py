@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -65,7 +64,7 @@ def references(
         show.write_json(
             {
                 "system": system,
-                "references": [asdict(row) for row in shown],
+                "references": shown,
                 "told_nothing": silent,
                 "at_hand": versions,
                 "disagreements": differ,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -55,7 +54,7 @@ def check(
                 "node": platform.node(),
                 "kind": kind,
                 "because": machine.because,
-                "partitions": {name: list(map(asdict, said)) for name, said in found.items()},
+                "partitions": found,
             }
         )
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -164,6 +163,6 @@ def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
         "fitted": list(one.fitted),
         "built_in": one.claim.built_in if one.kind == "simulated" else None,
         "noisy": one.noisy,
-        "numbers": [asdict(number) for number in one.finding.numbers],
-        "published": [asdict(number) for number in one.published],
+        "numbers": one.finding.numbers,
+        "published": one.published,
     }
