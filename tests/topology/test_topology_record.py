@@ -13,8 +13,9 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
+from fabricheck.results.settings import numa_balancing
 from fabricheck.tools.topology import record
-from fabricheck.tools.topology.host import balancing_setting, describe_host, driver_version
+from fabricheck.tools.topology.host import describe_host, driver_version
 from factories import difference_sentences as differences_of
 
 OVERLAYS = node_directory() / "overlays"
@@ -491,8 +492,8 @@ def test_cores_that_cannot_be_read_are_a_sentence(tmp_path, cores):
 
 def test_no_balancing_is_no_setting_to_speak_of():
     host = describe_host(Path("/nowhere")) | {"numa_balancing": 0}
-    assert balancing_setting(host) is None
-    assert "numa_balancing is 2" in (balancing_setting(host | {"numa_balancing": 2}) or "")
+    assert numa_balancing(host) is None
+    assert "numa_balancing is 2" in (numa_balancing(host | {"numa_balancing": 2}) or "")
 
 
 def test_a_failed_run_leaves_a_document(tmp_path):

@@ -18,6 +18,7 @@ import factories
 import inventories
 import verdict_sessions as made
 from fabricheck.cli import app
+from fabricheck.judge.verdict.caveats import result_caveats
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document, settings
@@ -151,7 +152,9 @@ def test_numa_balancing_is_told_beside_a_pass(tmp_path):
         told = [one for one in verdict.caveats if one.startswith("Node node1 has NUMA balanc")]
         assert len(told) == said
     simulated = factories.simulated_document()
-    assert settings.numa_balancing([factories.document(), simulated]) is None
+    simulated["host"] |= {"numa_balancing": 1}
+    said = result_caveats([], [factories.document(), simulated], 0, 0)
+    assert not [one for one in said if "NUMA" in one]
 
 
 def topology_with_balancing(folder, **settings):

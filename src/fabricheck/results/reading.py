@@ -89,7 +89,7 @@ class Source:
         """Read the documents: one or its problem for each case, and those without a case."""
         if self.session is not None and self.folder is not None:
             cases = [case for case in self.session.cases if self._may_take(case)]
-            found = self.folder.entries(self.session.only(cases))
+            found = self.folder.entries(replace(self.session, cases=tuple(cases)))
         elif self.killed is not None:
             found = self.killed.entries()
         else:

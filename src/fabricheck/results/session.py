@@ -159,10 +159,6 @@ class Session:
         """The nodes of its cases, in their order; None for cases with an unknown node."""
         return tuple(dict.fromkeys(case.node for case in self.cases))
 
-    def only(self, cases: Iterable[Case]) -> Session:
-        """Return the session with some of its cases only."""
-        return replace(self, cases=tuple(cases))
-
     @property
     def choice(self) -> sets.Choice:
         """What selected its checks, and the set they make."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fabricheck.results.model import ResultDocument, Setting
+from fabricheck.results.model import Host, ResultDocument, Setting
 
 _EFFECTS = {
     "launches": "launches and copies then wait for the device",
@@ -44,20 +44,18 @@ def hiding_devices(document: ResultDocument) -> str | None:
     return None
 
 
-def numa_balancing(documents: Sequence[ResultDocument]) -> str | None:
-    """Return a remark where a measured node had NUMA balancing on."""
-    for document in documents:
-        value = document["host"]["numa_balancing"]
-        if value and document["clock"] == "measured":
-            return balancing_sentence(document["host"]["hostname"], value)
-    return None
+def numa_balancing(host: Host) -> str | None:
+    """Return a sentence where a host has NUMA balancing on: what it does, and how to turn it off.
 
-
-def balancing_sentence(node: str, value: int) -> str:
-    """Say that NUMA balancing is on, what it does, and how to turn it off."""
+    The Hugging Face page on AMD Instinct nodes shows a service that is faster without it.
+    """
+    value = host["numa_balancing"]
     return (
-        f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is {value}), which "
-        "moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0)."
+        f"Node {host['hostname']} has NUMA balancing on (/proc/sys/kernel/numa_balancing is "
+        f"{value}), which moves pages while devices use them: turn it off (sysctl "
+        "kernel.numa_balancing=0)."
+        if value
+        else None
     )
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import Throttle
@@ -473,17 +473,10 @@ def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, floa
     return {why: rise for why, rise in rises.items() if rise}
 
 
-def uncorrected_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the uncorrected memory errors counted during the run."""
-    return _memory_errors(document, devices, "uncorrected")
-
-
-def corrected_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the corrected memory errors counted during the run."""
-    return _memory_errors(document, devices, "corrected")
-
-
-def _memory_errors(document: ResultDocument, devices: Devices, kind: str) -> list[Errors]:
+def memory_errors(
+    document: ResultDocument, kind: Literal["corrected", "uncorrected"], devices: Devices = None
+) -> list[Errors]:
+    """Return the memory errors of a kind that were counted during the run."""
     counted: list[tuple[Named | Controller, Any, Any]] = [
         (_named(document, index), before, after)
         for index, before, after in _changed(document, devices, "memory_errors")
@@ -657,7 +650,7 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
         *links_down(document, devices),
         *link_errors(document, devices),
         *pcie_replays(document, devices),
-        *corrected_errors(document, devices),
+        *memory_errors(document, "corrected", devices),
     ]
 
 

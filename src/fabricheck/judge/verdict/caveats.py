@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
@@ -61,9 +62,8 @@ def result_caveats(
     if documents and not any(document["series"] for document in documents):
         yield "No series was measured."
     yield from _other_traffic(documents)
-    balancing = settings.numa_balancing(documents)
-    if balancing:
-        yield balancing
+    hosts = (one["host"] for one in documents if one["clock"] == "measured")
+    yield from islice(filter(None, map(settings.numa_balancing, hosts)), 1)
     counted = limits(cases)
     every = counted.total()
     if every and counted["free"] == every:

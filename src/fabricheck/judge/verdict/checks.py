@@ -160,7 +160,7 @@ class Attempt:
         document = self.document
         if document is None:
             return
-        for errors in state.uncorrected_errors(document):
+        for errors in state.memory_errors(document, "uncorrected"):
             yield self._say("memory-errors", state.sentence(errors))
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:

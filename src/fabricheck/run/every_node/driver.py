@@ -234,7 +234,7 @@ class Driver:
             del self._running[one.node]
             self._next.pop(one.node, None)
             self._note_end(one, status)
-            if one.stopped or not one.has_report():
+            if one.stopped or not session.has_report(one.folder):
                 self._swept.add(one.node)
         if self._calling.is_due:
             self._sweep(spared)
@@ -270,7 +270,7 @@ class Driver:
     def _note_end(self, one: NodeSession, status: int) -> None:
         if one.stopped is not None:
             self._note({one.node: one.stopped})
-        elif one.has_report():
+        elif session.has_report(one.folder):
             how = "well" if status == 0 else f"with exit status {status}"
             self._note({one.node: None}, f"{one.node}: ended {how}", status)
         else:
@@ -345,13 +345,13 @@ class Driver:
                 ended.add(node)
                 self._next[node] = (2, now + LAST_GRACE_S)
             else:
-                self._running[node].kill()
+                self._running[node].srun.kill()
         if told:
             session.end_sessions(self._allocation.job, told)
         if ended:
             session.end_steps(self._allocation.job, ended, spared)
             for node in ended:
-                self._running[node].terminate()
+                self._running[node].srun.terminate()
         if told or ended:
             self._calling.did(now)
 

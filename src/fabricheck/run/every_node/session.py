@@ -84,7 +84,7 @@ class NodeSession:
     """A session that was started on a node.
 
     node: its name. folder: its results. began: the start on the monotonic clock, in s. stopped: why
-    it was told to end, in a sentence; None if it ends by itself.
+    it was told to end, in a sentence; None if it ends by itself. srun: the process of its step.
     """
 
     def __init__(self, node: str, folder: Path, arguments: Sequence[str]) -> None:
@@ -98,30 +98,18 @@ class NodeSession:
         self.stopped: str | None = None
         self.began = time.monotonic()
         self._begun = False
-        self._srun = start(folder, command(node, arguments))
+        self.srun = start(folder, command(node, arguments))
 
     @property
     def status(self) -> int | None:
         """Its exit status; 128 plus the number of a signal that ended srun; None while it runs."""
-        code = self._srun.poll()
+        code = self.srun.poll()
         return None if code is None else ending_signals.exit_status(code)
 
     def has_begun(self) -> bool:
         """Whether it has read its files, so that the next one may load the file system."""
         self._begun = self._begun or _BEGINS in (self.folder / LOG).read_bytes()
         return self._begun
-
-    def has_report(self) -> bool:
-        """Whether ReFrame has written what it measured, as it does at the end of each session."""
-        return has_report(self.folder)
-
-    def terminate(self) -> None:
-        """Let srun end its step."""
-        self._srun.terminate()
-
-    def kill(self) -> None:
-        """End srun, whatever is left of its step."""
-        self._srun.kill()
 
 
 def has_report(folder: Path) -> bool:

@@ -10,10 +10,11 @@ from typing import Any
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
+from fabricheck.results.settings import numa_balancing
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
 from fabricheck.site.partitions import Target
 from fabricheck.tools.topology import compare, inventory
-from fabricheck.tools.topology.host import balancing_setting, host_differences
+from fabricheck.tools.topology.host import host_differences
 
 #: The time limit of the drivers' answer, in s.
 _TIME_LIMIT_S = 60
@@ -103,7 +104,7 @@ def _cores(model: NodeModel, machine: Machine) -> Finding:
 
 
 def _balancing(target: Target, told: Mapping[str, Any]) -> Finding:
-    setting = balancing_setting(inventory.host_of(told))
+    setting = numa_balancing(inventory.host_of(told))
     if setting is None:
         return ok("NUMA balancing is off.")
     if target.partition["extras"].get("numa_balancing") == "note":

@@ -12,7 +12,6 @@ from fabricheck.core.errors import InvalidFile
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
-from fabricheck.results.settings import balancing_sentence
 from fabricheck.tools.runner import text_of
 
 NONE = "none (simulated)"
@@ -97,16 +96,6 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
                     f"{node}."
                 )
     return found
-
-
-def balancing_setting(host: Host) -> str | None:
-    """Return the setting NUMA balancing if it is on; empty if it is off.
-
-    It should be off, because it moves pages while devices access them. The Hugging Face page on AMD
-    Instinct nodes shows a service that is faster without it.
-    """
-    value = host["numa_balancing"]
-    return balancing_sentence(host["hostname"], value) if value else None
 
 
 def _line(path: Path) -> str:

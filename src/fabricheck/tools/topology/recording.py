@@ -23,12 +23,12 @@ from fabricheck.node import NodeModel, load
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, node_name
 from fabricheck.results.other_devices import GRANTING, divided_sentence, divides, granting
+from fabricheck.results.settings import numa_balancing
 from fabricheck.tools.runner import recorded_code
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.comparison import by_weight, compare, unlike_each_other, weighs
 from fabricheck.tools.topology.earlier import missing_devices
 from fabricheck.tools.topology.host import (
-    balancing_setting,
     describe_host,
     host_differences,
     simulated_host,
@@ -98,7 +98,7 @@ def record(
         differences = _on_any_machine(node, told, report, results, content)
         if node is not None:
             differences = [*_compare(node, report, differences, content), *differences]
-        setting = balancing_setting(content["host"])
+        setting = numa_balancing(content["host"])
         if setting and not differences and not note_numa_balancing:
             raise PreventedBySetting(setting)
         if setting:
