@@ -39,7 +39,7 @@ echo "ReFrame $(version "$bin"), where $(version .venv/bin) is pinned"
 broken=0
 
 echo "== what fabricheck needs of it"
-"$bin/python" -m pytest -q --tb=no -p no:cacheprovider tests/rfm/test_seams.py || broken=1
+"$bin/python" -m pytest -q --tb=no -p no:cacheprovider tests/rfm/test_reframe_internals.py || broken=1
 
 echo "== the set smoke on the simulated node"
 export RFM_CONFIG_FILES=$PWD/config/settings.py FABRICHECK_RESULTS=$folder/results

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from reframe.core.exceptions import ConfigError
 
 from fabricheck.core import garbage
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import guard, host, launchers, seams
+from fabricheck.rfm import distributed, guard, host, launchers
 from fabricheck.site import sets, sites, this_machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,7 @@ try:
         *_folders, system=_selected or sites.system_of(host.system_name(), *_folders)
     )
     this_machine.choose(_gathered["systems"], f"{_selected}:{_partition}")
+    distributed.allow_jobs(_gathered["systems"], sys.argv)
 except FabricheckError as _error:
     raise ConfigError(str(_error)) from None
 
@@ -44,17 +46,36 @@ os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
 # A full disk fails the checks; a traceback for each line of a log adds nothing.
 logging.raiseExceptions = False
 
-seams.refuse_doubtful_settings()
-seams.leave_out_ignored_warnings()
 guard.install()
 launchers.register()
 
 for _name in ("logs", "reports"):
     (RESULTS / _name).mkdir(exist_ok=True)
 
-_logfile, _perflog = seams.default_handlers()
-_logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
-_perflog[0]["basedir"] = str(RESULTS / "perflogs")
+#: With each message about a check ReFrame reads all of its variables: those for debugging, which
+#: take half of the time of a dry run, are for who asks for them (-v, RFM_VERBOSE).
+_verbose = "RFM_VERBOSE" in os.environ or any(
+    one == "--verbose" or re.fullmatch("-v+", one) for one in sys.argv
+)
+
+_logfile = {
+    "type": "file",
+    "name": str(RESULTS / "logs" / f"reframe-{SESSION}.log"),
+    "level": "debug2",
+    "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
+    "append": False,
+}
+_perflog = {
+    "type": "filelog",
+    "basedir": str(RESULTS / "perflogs"),
+    "prefix": "%(check_system)s/%(check_partition)s",
+    "level": "info",
+    "format": "%(check_result)s|%(check_job_completion_time)s|%(check_display_name)s|"
+    "%(check_system)s|%(check_partition)s|%(check_environ)s|%(check_jobid)s|%(check_perfvalues)s",
+    "format_perfvars": "%(check_perf_value)s|%(check_perf_unit)s|%(check_perf_ref)s|"
+    "%(check_perf_lower_thres)s|%(check_perf_upper_thres)s|",
+    "append": True,
+}
 
 for _system in _gathered["systems"]:
     _system.setdefault("prefix", str(RESULTS))
@@ -89,5 +110,11 @@ site_configuration = {
     # --mode=smoke is -t smoke, and no other tag: -t matches any part of a tag.
     "modes": sets.modes(),
     "storage": [{"enable": True, "sqlite_db_file": str(RESULTS / "results.db")}],
-    "logging": [{"handlers": _logfile, "handlers_perflog": _perflog}],
+    "logging": [
+        {
+            "level": "debug2" if _verbose else "verbose",
+            "handlers": [_logfile],
+            "handlers_perflog": [_perflog],
+        }
+    ],
 }

@@ -14,11 +14,11 @@ import yaml
 from reframe.core.exceptions import ReframeError, SkipTestError
 from reframe.core.logging import getlogger
 from reframe.core.runtime import temp_runtime
+from reframe.frontend.executors import generate_testcases
 from reframe.frontend.loader import RegressionCheckLoader
 
 from fabricheck.core.errors import NotFoundError
 from fabricheck.references.published import PREFIX_VARIABLE
-from fabricheck.rfm import seams
 from fabricheck.site import sets, sites
 
 
@@ -31,7 +31,6 @@ def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator
     :raises NotFoundError: when no site has the partition.
     """
     system, environments = _site_of(partition)
-    seams.leave_out_ignored_warnings()
     with (
         tempfile.TemporaryDirectory(prefix="fabricheck-") as folder,
         mock.patch.dict(os.environ, {PREFIX_VARIABLE: str(references)}),
@@ -63,7 +62,7 @@ def load(folders: Sequence[Path]) -> list[Any]:
 
 def _of(partition: str, checks: Sequence[Any]) -> Iterator[Any]:
     """Yield the checks of a partition's sets, without those that skip themselves."""
-    for case in seams.test_cases(checks):
+    for case in generate_testcases(checks):
         # Checks in no set run only if requested.
         of_sets = sets.known().keys() & case.check.tags
         if case.partition.fullname == partition and of_sets:

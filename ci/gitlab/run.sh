@@ -6,4 +6,10 @@ folder=$1
 shift
 rm -rf "$folder"
 mkdir -p "$folder"
-FABRICHECK_RESULTS=$(realpath "$folder") exec "$@"
+status=0
+FABRICHECK_RESULTS=$(realpath "$folder") "$@" || status=$?
+# GitLab knows a failure again by the file of its check: without the path of this checkout.
+if [ -f "$folder/junit.xml" ]; then
+  sed -i "s#classname=\"$PWD/\([^\"]*\)\"#classname=\"\1\" file=\"\1\"#" "$folder/junit.xml"
+fi
+exit $status

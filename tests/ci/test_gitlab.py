@@ -349,3 +349,19 @@ def test_a_job_has_no_file_outside_of_the_repository(tmp_path):
     made = {"p2p_engine": {"script": ["reframe -n /1234abcd"], "artifacts": {"paths": []}}}
     with pytest.raises(ReframeError, match=f"The path {elsewhere} is outside {ROOT}"):
         child_pipeline(made, [case], "local:sim-mi250x", [f"-Soverlay={elsewhere}"])
+
+
+def test_junit_names_the_files_of_the_checkout_and_the_status_stays(tmp_path):
+    (tmp_path / "ci" / "gitlab").mkdir(parents=True)
+    for name in ("run.sh", "environment.sh"):
+        shutil.copy(ROOT / "ci" / "gitlab" / name, tmp_path / "ci" / "gitlab")
+    line = f'<testcase classname="{tmp_path}/reframe_checks/p2p/p2p.py" name="p2p"/>'
+    ended = subprocess.run(
+        ["ci/gitlab/run.sh", "folder", "sh", "-c", f"echo '{line}' > folder/junit.xml; exit 3"],
+        cwd=tmp_path, env=os.environ | {"CI_PROJECT_DIR": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 3, ended.stderr
+    file = "reframe_checks/p2p/p2p.py"
+    expected = f'<testcase classname="{file}" file="{file}" name="p2p"/>\n'
+    assert (tmp_path / "folder" / "junit.xml").read_text() == expected

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ConfigError, ReframeError
+from reframe.core.exceptions import ReframeError
 
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import distributed
@@ -30,7 +31,7 @@ def session(tmp_path, monkeypatch):
                 access=["--partition=q"],
                 scheduler=SimpleNamespace(registered_name=scheduler, allnodes=lambda: described),
                 launcher_type=SimpleNamespace(registered_name=launcher),
-                _max_jobs=4,
+                max_jobs=4,
             )
             for name in names
         ]
@@ -100,27 +101,33 @@ def test_no_nodes_are_a_sentence(session, names, other, sentence):
     assert str(error.value) == sentence
 
 
-@pytest.mark.parametrize(("said", "jobs"), [(None, 2), ("1", 1), ("7", 2)])
-def test_each_node_has_one_job_at_a_time(session, monkeypatch, tmp_path, said, jobs):
-    monkeypatch.delenv("FABRICHECK_MAX_JOBS", raising=False)
-    if said:
-        monkeypatch.setenv("FABRICHECK_MAX_JOBS", said)
-    partition, find = session("a:x")
+def test_the_requested_nodes_are_recorded(session, tmp_path, capsys):
+    _, find = session("a:x")
     distributed.begin(distributed.nodes(find, "all", None), ["-t", "smoke"], "all")
-    assert partition._max_jobs == jobs
+    assert (
+        "2 nodes of a:x, each with one exclusive job at a time, at most 2" in capsys.readouterr()[0]
+    )
     written = requested_nodes.read(tmp_path / "output" / requested_nodes.NAME)
     assert (written.partition, written.chosen) == ("a:x", ("-t", "smoke"))
     assert list(written.nodes) == ["n1", "n2"]
 
 
-def test_a_limit_that_is_no_number_and_a_folder_that_is_a_file(session, monkeypatch, tmp_path):
-    partition, find = session("a:x")
-    node_map = distributed.nodes(find, "all", None)
+@pytest.mark.parametrize(("said", "jobs"), [(None, 100), ("1", 1), ("7", 7)])
+def test_a_session_of_all_nodes_may_have_a_job_for_each(monkeypatch, said, jobs):
+    monkeypatch.delenv("FABRICHECK_MAX_JOBS", raising=False)
+    if said:
+        monkeypatch.setenv("FABRICHECK_MAX_JOBS", said)
+    for option, expected in (("--distribute", jobs), ("--distribute=all", jobs), ("-r", 4)):
+        kinds = ({"scheduler": "squeue", "max_jobs": 4}, {"scheduler": "local", "max_jobs": 1})
+        distributed.allow_jobs([{"partitions": kinds}], ["reframe", option, "-r"])
+        assert [one["max_jobs"] for one in kinds] == [expected, 1]
     monkeypatch.setenv("FABRICHECK_MAX_JOBS", "many")
-    with pytest.raises(ConfigError, match="FABRICHECK_MAX_JOBS=many is not a whole number"):
-        distributed.begin(node_map, [], "all")
-    assert partition._max_jobs == 4
-    monkeypatch.delenv("FABRICHECK_MAX_JOBS")
+    with pytest.raises(InvalidInputError, match="FABRICHECK_MAX_JOBS=many is not a whole number"):
+        distributed.allow_jobs([], ["--distribute"])
+
+
+def test_a_folder_that_is_a_file_is_a_sentence(session, tmp_path):
+    _, find = session("a:x")
     (tmp_path / "output").write_text("")
     with pytest.raises(ReframeError, match="The requested nodes cannot be recorded: "):
-        distributed.begin(node_map, [], "all")
+        distributed.begin(distributed.nodes(find, "all", None), [], "all")

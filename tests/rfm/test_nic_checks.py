@@ -90,10 +90,6 @@ def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     text = text.replace('"features": ["osu", "nccl-tests"]', '"features": ["stream", "loopback"]')
     stated = text.replace('"rccl_version"', f'"loopback": "{tool}", "rccl_version"')
     site.write_text(stated)
-    listed = "{environs: [+stream], tags: [E16, full, node, smoke]}"
-    site.with_suffix(".checks.yaml").write_text(
-        f"- partition: node:gpu\n  node: a100-booster\n  checks:\n    nic_inventory: {listed}\n"
-    )
     suite.own_site(site)
     suite.own_references()
     suite.variables |= {"RFM_SYSTEM": "node", "FAKE_OSU": "/none", "FAKE_NCCL": "/none"}

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from reframe.core.exceptions import SanityError
-from reframe.frontend.executors import policies
 
 import factories
 from fabricheck.core.errors import InvalidInputError
@@ -335,56 +334,16 @@ def test_a_folder_without_sites(tmp_path):
         sites.gather(tmp_path)
 
 
-class Serial:
-    """Stands for ReFrame's serial policy, which can be made within a session only."""
-
-    def __init__(self):
-        self.sched_options = []
-        self.stats = None
-        self.printer = None
-        self.task_listeners = []
-        self.local_scheduler = "its own"
+def check_on(scheduler, name="a:x", tags=()):
+    partition = SimpleNamespace(fullname=name, scheduler=SimpleNamespace(registered_name=scheduler))
+    return SimpleNamespace(current_partition=partition, tags=set(tags))
 
 
-@pytest.fixture
-def policy_of(monkeypatch):
-    """Return the policy that a session of some partitions (name, scheduler) gets."""
-    monkeypatch.setattr(policies, "SerialExecutionPolicy", Serial)
-
-    def chosen(*partitions, policy=None, max_jobs=1):
-        parallel = policy or SimpleNamespace(
-            stats=object(), printer=object(), max_failures=3, sched_options=["-p"],
-            local_scheduler="another", task_listeners=["one"],
-        )  # fmt: skip
-        runner = SimpleNamespace(policy=parallel, _policy=parallel)
-        cases = []
-        for name, scheduler in partitions:
-            registered = SimpleNamespace(registered_name=scheduler)
-            partition = SimpleNamespace(fullname=name, scheduler=registered, max_jobs=max_jobs)
-            cases.append(SimpleNamespace(partition=partition))
-        guard.one_check_at_a_time(runner, cases)
-        return runner._policy
-
-    return chosen
+def test_local_partitions_measure_one_after_the_other():
+    host, simulated = check_on("local", "local:host"), check_on("local", "local:sim")
+    assert guard._waits(host, [simulated]) and guard._waits(host, [host])
+    assert not guard._waits(host, []) and not guard._waits(host, [check_on("slurm")])
 
 
-def test_local_partitions_measure_one_after_the_other(policy_of):
-    serial = policy_of(("local:host", "local"), ("local:sim", "local"))
-    assert isinstance(serial, Serial)
-    assert serial.max_failures == 3
-    assert serial.sched_options == ["-p"]
-    assert serial.printer is not None
-    assert serial.local_scheduler == "its own"
-    assert serial.task_listeners == []
-
-
-def test_one_local_partition_with_many_jobs_measures_one_after_the_other(policy_of):
-    assert isinstance(policy_of(("local:host", "local"), max_jobs=8), Serial)
-
-
-def test_other_partitions_are_left_to_their_scheduler(policy_of):
-    for partitions in ((("a:x", "slurm"), ("a:y", "slurm")), (("local:host", "local"),) * 2):
-        assert not isinstance(policy_of(*partitions), Serial)
-    assert not isinstance(policy_of(("a:x", "slurm"), max_jobs=8), Serial)
-    given = Serial()
-    assert policy_of(("l:a", "local"), ("l:b", "local"), policy=given) is given
+def test_other_partitions_are_left_to_their_scheduler():
+    assert not guard._waits(check_on("slurm"), [check_on("slurm", "a:y"), check_on("local")])

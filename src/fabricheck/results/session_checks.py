@@ -24,12 +24,21 @@ class PartitionChecks(StrictModel):
     """The checks of a partition.
 
     checks: by class name the tags of each. lost: by name of a check, or of an experiment without
-    one, why it should be there. ran: those that ran, in this session or an earlier one.
+    one, why it should be there. ran: those that ran, in this session or an earlier one. plain:
+    tests of ReFrame alone, which other sessions may lack. without_value: by check that passed its
+    performance variables without a value; ReFrame only warns of them.
     """
 
     checks: Mapping[str, Sequence[str]]
     lost: Mapping[str, str] = {}
     ran: Sequence[str] = ()
+    plain: Sequence[str] = ()
+    without_value: Mapping[str, Sequence[str]] = {}
+
+    def valueless(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each check that passed without a value."""
+        for name, metrics in self.without_value.items():
+            yield f"{name} on {where} passed without a value of {', '.join(metrics)}."
 
     def losses(self, where: str) -> Iterator[str]:
         """Yield one sentence for each reason why the partition lost checks.

@@ -13,13 +13,13 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 from reframe.core import runtime
-from reframe.core.exceptions import ConfigError, ReframeError
+from reframe.core.exceptions import ReframeError
 
-from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.rfm import seams, slurm
+from fabricheck.rfm import reframe_internals, slurm
 from fabricheck.rfm.host import whole_number
 
 #: The variable with the most jobs of such a session in the queue, for sites with a limit.
@@ -69,7 +69,7 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     partition = partitions[name]
     requested = {one: RequestedNode() for one in sorted(names)}
     if slurm.submits(partition):
-        described = sorted(seams.nodes_of(partition).items())
+        described = sorted(reframe_internals.nodes_of(partition).items())
         try:
             requested = {
                 one: slurm.parse_node(description)
@@ -91,17 +91,30 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     return NodeMap({name: sorted(chosen[name])}, {name: requested})
 
 
+def allow_jobs(systems: Iterable[Mapping[str, Any]], arguments: Sequence[str]) -> None:
+    """Let the partitions of Slurm have a job for each node where a session asks for all nodes.
+
+    ReFrame reads the number before it knows the nodes.
+
+    :param systems: those of the settings, changed in place.
+    :param arguments: of ReFrame's command line.
+    :raises InvalidInputError: when ``FABRICHECK_MAX_JOBS`` is not a number.
+    """
+    if not any(one.partition("=")[0] == "--distribute" for one in arguments):
+        return
+    limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
+    for system in systems:
+        for partition in system["partitions"]:
+            if partition["scheduler"] in slurm.SCHEDULERS:
+                partition["max_jobs"] = limit
+
+
 def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
-    """Write the file of requested nodes, and allow one job at a time on each.
+    """Write the file of requested nodes.
 
     :raises ReframeError: when the file cannot be written.
-    :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is not a number.
     """
     ((name, requested),) = node_map.requested.items()
-    try:
-        limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
-    except InvalidInputError as error:
-        raise ConfigError(str(error)) from None
     path = Path(runtime.runtime().output_prefix) / requested_nodes.NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,15 +128,14 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
     (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
     if slurm.submits(partition):
-        jobs = min(len(node_map[name]), limit)
-        seams.limit_jobs(partition, jobs)
-        seams.say(
+        jobs = min(len(node_map[name]), partition.max_jobs)
+        print(
             f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "
             f"at most {jobs} in the queue ({LIMIT})."
         )
     out = {one: requested[one] for one in requested if one not in node_map[name]}
     if out:
-        seams.say(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
+        print(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 
 
 def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
@@ -132,8 +144,8 @@ def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
     The job of the other check would be submitted and wait, and take the place of a job for another
     node.
     """
-    node = seams.node_of(check)
-    return node is not None and any(seams.node_of(one) == node for one in running)
+    node = reframe_internals.node_of(check)
+    return node is not None and any(reframe_internals.node_of(one) == node for one in running)
 
 
 def _described(requested: Mapping[str, RequestedNode]) -> str:

@@ -218,18 +218,3 @@ def _quoted(word: str) -> str:
         )
     parts = word.split(str(ROOT))
     return '"$CI_PROJECT_DIR"'.join(shlex.quote(one) if one else "" for one in parts)
-
-
-def name_files(report: Any) -> None:
-    """Name the files of checks in a JUnit report relative to the checkout.
-
-    GitLab uses them to recognize new failures, and each of a runner's checkouts has another path.
-
-    :param report: ReFrame's XML, changed in place.
-    """
-    for case in report.iter("testcase"):
-        file = Path(case.get("classname"))
-        if file.is_relative_to(ROOT):
-            name = str(file.relative_to(ROOT))
-            case.set("classname", name)
-            case.set("file", name)

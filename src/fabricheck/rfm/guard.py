@@ -1,7 +1,7 @@
 """The session guard: a session that ran nothing, or less than it should, fails.
 
 ReFrame ends with status 0 when no test case is left to run, and has no hook around a session. The
-functions here are called through `seams`.
+functions here are called through `reframe_internals`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes, session_checks
 from fabricheck.results.session_checks import PartitionChecks, SessionChecks
-from fabricheck.rfm import distributed, gitlab, node_lock, seams, slurm, steps
+from fabricheck.rfm import distributed, gitlab, node_lock, reframe_internals, slurm, steps
 from fabricheck.site import partitions, sets
 from fabricheck.site.software import record
 
@@ -42,6 +42,9 @@ SELECTING = (
     "failed",
     "restore_session",
 )
+
+#: Prints a sentence between ReFrame's own.
+say = functools.partial(print, flush=True)
 
 #: The tag of checks that measure what joins the nodes of a machine.
 NETWORK = "network"
@@ -68,16 +71,13 @@ def install() -> None:
 
     :raises ConfigError: when this ReFrame lacks a function that the guard needs.
     """
-    seams.around_run(_guard_run)
-    seams.around_pipeline(_guard_pipeline)
-    seams.around_junit(_guard_junit)
-    seams.around_lists(_guard_list)
-    seams.around_nodes(distributed.nodes)
-    seams.around_check_file(_guard_check_file)
-    seams.hold_back(_waits)
-    seams.end_without_warning()
-    seams.after_squeue(slurm.complete)
-    seams.around_blocked(slurm.cancel_if_blocked)
+    reframe_internals.watch_session()
+    reframe_internals.around_run(_guard_run)
+    reframe_internals.around_pipeline(_guard_pipeline)
+    reframe_internals.around_nodes(distributed.nodes)
+    reframe_internals.hold_back(_waits)
+    reframe_internals.after_squeue(slurm.complete)
+    reframe_internals.around_blocked(slurm.cancel_if_blocked)
 
 
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +86,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     session.require_choice(testcases)
     dry_run = session.option("dry_run")
     if dry_run:
-        seams.leave_no_result()
+        reframe_internals.suppress_reports()
     else:
         _require_judgement(session)
         _record_software(testcases)
@@ -95,7 +95,6 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         session.require_all(checks)
     else:
         _record(checks)
-    one_check_at_a_time(runner, testcases)
     # The binding of ranks affects all later measurements.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
@@ -105,16 +104,20 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         except RunSessionTimeout as end:
             # The regular end of a session with --duration. The front end warns of it; as warnings
             # are errors, the session would fail.
-            seams.say(f"Session ended: {end}.")
-    ended, skipped = seams.ended_and_skipped(runner)
+            say(f"Session ended: {end}.")
+    tasks = reframe_internals.ended_tasks(runner)
+    # A test whose dependency failed is skipped, but then the session has failed already.
+    skips = [one.testcase for one in tasks if one.skipped and not one.failed_deps]
+    ended = [one.testcase for one in tasks if one.testcase not in skips]
+    passed = [one.testcase for one in tasks if one.succeeded and not one.skipped]
     if file := os.environ.get(ENV_METRICS):
         _name_silent(Path(file), ended)
     if not dry_run:
-        _record(checks := session.with_outcomes(checks, ended, skipped))
+        _record(checks := session.with_outcomes(checks, ended, skips, passed))
         # ReFrame still prints its summary, the failures and where its report is.
         atexit.unregister(_say_next)
         atexit.register(_say_next)
-    session.require_left(testcases, ended, skipped)
+    session.require_left(testcases, ended, skips)
     session.require_all(checks)
     return result
 
@@ -142,26 +145,30 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
         distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
     here = local_partitions(testcases).keys() - set(stepping)
     numbers = {_nodes_of(case.check) for case in testcases if case.partition.fullname in stepping}
-    with node_lock.held(here=bool(here), stepping=numbers, say=seams.say):
+    with node_lock.held(here=bool(here), stepping=numbers, say=say):
         yield
 
 
-def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
-    """Make a runner start checks one after the other if several would measure this node."""
-    # max_jobs applies within one partition; local partitions share the node they measure.
-    local = local_partitions(testcases)
-    together = sum(partition.max_jobs for partition in local.values())
-    if together > 1 and seams.run_serially(runner):
-        seams.say(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
-
-
 def _waits(check: Any, running: Sequence[Any]) -> bool:
-    """Return whether a check must wait for what runs in its partition.
+    """Return whether a check must wait for what runs.
 
-    Checks of the network wait for each other, because they share its links.
+    All local partitions measure one node. Checks of the network wait for each other, because they
+    share its links.
     """
-    of_network = NETWORK in check.tags and any(NETWORK in one.tags for one in running)
-    return of_network or distributed.waits_for_its_node(check, running)
+    if _is_local(check.current_partition):
+        return any(_is_local(one.current_partition) for one in running)
+    here = [one for one in running if one.current_partition is check.current_partition]
+    of_network = NETWORK in check.tags and any(NETWORK in one.tags for one in here)
+    return of_network or distributed.waits_for_its_node(check, here)
+
+
+def _is_plain(check: Any) -> bool:
+    """Return whether a test derives from no check of this suite."""
+    return not any(one.__module__.startswith("fabricheck.") for one in type(check).__mro__)
+
+
+def _is_local(partition: Any) -> bool:
+    return bool(partition.scheduler.registered_name == "local")
 
 
 def _nodes_of(check: Any) -> int:
@@ -172,28 +179,8 @@ def _nodes_of(check: Any) -> int:
 def local_partitions(testcases: Iterable[Any]) -> dict[str, Any]:
     """Return the partitions of the local scheduler by name."""
     return {
-        case.partition.fullname: case.partition
-        for case in testcases
-        if case.partition.scheduler.registered_name == "local"
+        case.partition.fullname: case.partition for case in testcases if _is_local(case.partition)
     }
-
-
-def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
-    try:
-        return original(self, filename, *args, **kwargs)
-    except SyntaxError as error:
-        raise ReframeError(
-            # Or a module that it imports.
-            f"Check file {error.filename or filename} is not Python: line {error.lineno}: "
-            f"{error.msg}."
-        ) from None
-    except UnicodeDecodeError as error:
-        raise ReframeError(f"Check file {filename} is not UTF-8 text: {error.reason}.") from None
-
-
-def _guard_list(original: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
-    _Session().require_choice(testcases)
-    return original(testcases, *args, **kwargs)
 
 
 def _require_judgement(session: _Session) -> None:
@@ -213,7 +200,7 @@ def _record_software(testcases: Iterable[Any]) -> None:
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"What the programs are built from was not recorded: {error}") from None
     for sentence in said:
-        seams.say(sentence)
+        say(sentence)
 
 
 def _name_silent(file: Path, ended: Iterable[Any]) -> None:
@@ -236,27 +223,16 @@ def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwar
     gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
 
 
-def _guard_junit(original: Any, report: Any) -> Any:
-    xml = original(report)
-    gitlab.name_files(xml)
-    return xml
-
-
 class _Session:
     """The options and the checks of the session that is being started."""
 
     def __init__(self) -> None:
-        front_end = seams.front_end()
-        self._options = front_end.options
-        self._path = ":".join(front_end.loader.load_path)
+        known = reframe_internals.session
+        self._path = ":".join(runtime.runtime().get_option("general/0/check_search_path"))
         #: The nodes of --distribute; ``None`` without it.
-        self.nodes: distributed.NodeMap | None = front_end.node_map
-        self._found = front_end.checks_found
-
-    @functools.cached_property
-    def _generated(self) -> list[Any]:
-        """The cases of the files, before any selection, --repeat or --distribute."""
-        return [case for case in seams.test_cases(self._found) if not case.check.is_fixture()]
+        self.nodes: distributed.NodeMap | None = known.node_map
+        #: The cases of the files, before any selection, --repeat or --distribute.
+        self._generated = [one for one in known.testcases if not one.check.is_fixture()]
 
     def requested(self, testcases: Iterable[Any]) -> list[Any]:
         """Return the cases without those that run only if a name or a tag selects them."""
@@ -269,7 +245,7 @@ class _Session:
             out = [case for case in out if sets.known().keys().isdisjoint(case.check.tags)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
-            seams.say(f"These checks run only if requested by -n or -t: {', '.join(names)}.")
+            say(f"These checks run only if requested by -n or -t: {', '.join(names)}.")
         return [case for case in cases if case not in out]
 
     def checks(self) -> SessionChecks:
@@ -290,31 +266,46 @@ class _Session:
             before = _last(results, where)
             lost = {} if self._is_part else _lost(partition, checks, before)
             ran = before.partitions[where].ran if before is not None else ()
-            found[where] = PartitionChecks(checks=checks, lost=lost, ran=ran)
+            plain = [type(case.check).__name__ for case in self._generated if _is_plain(case.check)]
+            found[where] = PartitionChecks(
+                checks=checks, lost=lost, ran=ran, plain=sorted(checks.keys() & plain)
+            )
         return SessionChecks(written=requested_nodes.now(), partitions=found)
 
     def with_outcomes(
-        self, checks: SessionChecks, ended: Iterable[Any], skipped: Iterable[Any]
+        self,
+        checks: SessionChecks,
+        ended: Iterable[Any],
+        skipped: Iterable[Any],
+        passed: Iterable[Any],
     ) -> SessionChecks:
-        """Return the checks with those that ran; one that ran before and skips now is lost."""
+        """Return the checks with those that ran.
+
+        One that ran before and skips now is lost.
+        """
         found = {}
         for where, one in checks.partitions.items():
             ran = _classes(ended, where)
             skips = _classes(skipped, where) - ran
             now = () if self._is_part else sorted(skips & set(one.ran))
             lost = {name: "skipped now, run in an earlier session" for name in now}
-            found[where] = PartitionChecks(
-                checks=one.checks,
-                lost={**one.lost, **lost},
-                ran=sorted(set(one.ran) - skips | ran),
-            )
+            changes = {
+                "lost": {**one.lost, **lost},
+                "ran": sorted(set(one.ran) - skips | ran),
+                "without_value": dict(_without_value(passed, where)),
+            }
+            found[where] = one.model_copy(update=changes)
         return SessionChecks(written=checks.written, partitions=found)
 
     def require_all(self, checks: SessionChecks) -> None:
-        """Raise an error when a partition lost checks."""
-        said = [each for where, one in checks.partitions.items() for each in one.losses(where)]
+        """Raise an error when a partition lost checks, or one passed without a value."""
+        found = checks.partitions.items()
+        said = [each for where, one in found for each in one.losses(where)]
         if said:
-            raise ReframeError(f"{' '.join(said)} The checks are those of {self._path}.")
+            said.append(f"The checks are those of {self._path}.")
+        said += [each for where, one in found for each in one.valueless(where)]
+        if said:
+            raise ReframeError(" ".join(said))
 
     @property
     def _is_part(self) -> bool:
@@ -349,7 +340,7 @@ class _Session:
 
     def option(self, name: str) -> Any:
         """Return the value of an option of the command line, by its name in ReFrame."""
-        return seams.option(self._options, name)
+        return reframe_internals.option(name)
 
     def _selecting(self) -> dict[str, Any]:
         given = {name: self.option(name) for name in SELECTING}
@@ -362,7 +353,7 @@ class _Session:
 
     def _require_names(self) -> None:
         for pattern in self.option("names") or []:
-            if not seams.named(pattern, self._generated):
+            if not reframe_internals.named(pattern, self._generated):
                 raise ReframeError(
                     f"-n {pattern} names no check of system {runtime.runtime().system.name}: "
                     f"there {self._known_names()}."
@@ -383,10 +374,8 @@ class _Session:
 
     def _why_nothing(self) -> str:
         system = runtime.runtime().system.name
-        if not self._found:
-            return f"{self._path} contains no check"
         if not self._generated:
-            return f"none of the checks in {self._path} is for system {system}"
+            return f"{self._path} contains no check for system {system}"
         chosen = ", ".join(f"{name}={value}" for name, value in self._selecting().items())
         return f"system {system} has {len(self._generated)}; the selection was {chosen or 'all'}"
 
@@ -414,7 +403,7 @@ def _last(results: Path, where: str) -> SessionChecks | None:
     try:
         return session_checks.last(results, where)
     except FabricheckError as error:
-        seams.say(f"The checks of {where} are not compared with those of its last session: {error}")
+        say(f"The checks of {where} are not compared with those of its last session: {error}")
         return None
 
 
@@ -432,7 +421,8 @@ def _lost(
     if before is not None:
         had = before.partitions[partition.fullname].checks
         why = f"which its session of {before.written:%Y-%m-%d %H:%M:%S} had"
-        lost |= {name: why for name in had if name not in checks}
+        plain = before.partitions[partition.fullname].plain
+        lost |= {name: why for name in had if name not in (*checks, *plain)}
     return lost
 
 
@@ -445,3 +435,12 @@ def _record(checks: SessionChecks) -> None:
 
 def _classes(testcases: Iterable[Any], where: str) -> set[str]:
     return {type(case.check).__name__ for case in testcases if case.partition.fullname == where}
+
+
+def _without_value(passed: Iterable[Any], where: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the checks that passed without the value of a performance variable, and which."""
+    for case in passed:
+        valued = {key.rsplit(":", 1)[-1] for key in case.check.perfvalues}
+        lacking = [name for name in case.check.perf_variables if name not in valued]
+        if lacking and case.partition.fullname == where:
+            yield type(case.check).__name__, lacking

@@ -32,7 +32,7 @@ from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
 from fabricheck.results.metric_records import Reduction
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import seams, slurm, steps
+from fabricheck.rfm import reframe_internals, slurm, steps
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.messages import CONVENTION, MpiCheck
 from fabricheck.rfm.metrics import (
@@ -149,7 +149,7 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _require_whole_launch(self) -> None:
         self.skip_if(
-            seams.node_of(self) is not None,
+            reframe_internals.node_of(self) is not None,
             f"{self.name} measures several nodes, and --distribute gives each check one.",
         )
 
@@ -157,7 +157,7 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     def _name_nodes(self) -> None:
         """Let the report name the nodes of a step; ReFrame names the machine that it runs on."""
         if slurm.of_the_allocation([self.current_partition]):
-            seams.set_nodes(self.job, steps.nodes(os.environ, self.node_count))
+            reframe_internals.set_nodes(self.job, steps.nodes(os.environ, self.node_count))
 
 
 @dataclass(frozen=True)

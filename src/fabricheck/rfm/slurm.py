@@ -20,7 +20,7 @@ from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
 from fabricheck.core import nodelists, slurm_formats
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.rfm import seams
+from fabricheck.rfm import reframe_internals
 
 #: The launcher of a partition whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
@@ -92,7 +92,7 @@ def cancel_if_blocked(
     healthy or not, and ReFrame considers such a job blocked: a second session would make the first
     lose its jobs. A job that requests a node is therefore blocked only by the state of the node.
     """
-    asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
+    asking = [one for one in jobs if one.pin_nodes and reframe_internals.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
     found: dict[str, RequestedNode] = {}
     if names:
@@ -108,7 +108,7 @@ def cancel_if_blocked(
                 f"node {nodes[0]} is {node.state}{because}: the job would have waited for it and "
                 "was cancelled"
             )
-            seams.set_failed(one, JobBlockedError(said, one.jobid))
+            reframe_internals.set_failed(one, JobBlockedError(said, one.jobid))
 
 
 def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
@@ -232,9 +232,9 @@ def complete(job: Any) -> None:
             f"Slurm does not report how the job ended ({error}): the scheduler squeue needs its "
             "record in the controller (MinJobAge); with accounting use the scheduler slurm"
         )
-        seams.set_failed(job, JobError(said, job.jobid))
+        reframe_internals.set_failed(job, JobError(said, job.jobid))
     else:
-        seams.set_ended(job, state, exit_code, nodes)
+        reframe_internals.set_ended(job, state, exit_code, nodes)
 
 
 def require_allocation(partitions: Sequence[str]) -> None:

@@ -586,6 +586,9 @@ class Checks:
             for reason in one.reasons:
                 yield replace(reason, partition=where) if reason.check and where else reason
         yield from self._lost()
+        for where in filter(self.recorded.__contains__, self.partitions):
+            for said in self.recorded[where].valueless(where):
+                yield finding("no-value", said)
         if all(one.skipped for one in self.outcomes.values()):
             yield finding("nothing-passed", "No check passed or failed.")
 

@@ -10,7 +10,6 @@ import functools
 import importlib
 import inspect
 import re
-import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -21,10 +20,9 @@ from reframe.core import config, logging, runtime
 from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.exceptions import ConfigError
 from reframe.core.schedulers import Job
-from reframe.core.warnings import suppress_deprecations
 from reframe.frontend import cli
 
-from fabricheck.rfm import guard, seams
+from fabricheck.rfm import guard, reframe_internals
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,35 +51,22 @@ def ignore(*_):
 
 
 NEEDED = {
-    "reframe.core.settings:site_configuration": seams.default_handlers,
-    "reframe.core.logging:getlogger": lambda: seams.say(""),
-    "reframe.core.logging:getperflogger": seams.leave_no_result,
-    "reframe.core.warnings:ReframeDeprecationWarning": seams.leave_out_ignored_warnings,
-    "reframe.core.fields:user_deprecation_warning": seams.leave_out_ignored_warnings,
-    "reframe.core.variables:user_deprecation_warning": seams.leave_out_ignored_warnings,
+    "reframe.core.logging:getperflogger": reframe_internals.suppress_reports,
+    "reframe.frontend.argparse:_Namespace.update_config": guard.install,
+    "reframe.frontend.cli:generate_testcases": guard.install,
+    "reframe.frontend.cli:getallnodes": guard.install,
     "reframe.frontend.executors:Runner.runall": guard.install,
     "reframe.frontend.ci:emit_pipeline": guard.install,
-    "reframe.frontend.reporting:RunReport.generate_xml_report": guard.install,
-    "reframe.frontend.cli:list_checks": guard.install,
-    "reframe.frontend.cli:list_tags": guard.install,
-    "reframe.frontend.cli:describe_checks": guard.install,
-    "reframe.frontend.cli:getallnodes": guard.install,
-    "reframe.frontend.loader:RegressionCheckLoader.load_from_file": guard.install,
     "reframe.frontend.executors.policies:AsynchronousExecutionPolicy._advance_ready_run": (
         guard.install
     ),
-    "reframe.core.exceptions:is_warning": guard.install,
     # The method itself it inherits, too.
     "reframe.core.schedulers.slurm:SqueueJobScheduler": guard.install,
     "reframe.core.schedulers.slurm:SlurmJobScheduler._cancel_if_blocked": guard.install,
     "reframe.core.schedulers.slurm:slurm_state_pending": (
-        lambda: seams.is_pending(SimpleNamespace(state="PENDING"))
+        lambda: reframe_internals.is_pending(SimpleNamespace(state="PENDING"))
     ),
-    "reframe.frontend.executors:generate_testcases": lambda: seams.test_cases([]),
-    "reframe.frontend.filters:have_any_name": lambda: seams.named("x", []),
-    "reframe.frontend.executors.policies:SerialExecutionPolicy": (
-        lambda: seams.run_serially(SimpleNamespace(policy=None, _policy=None))
-    ),
+    "reframe.frontend.filters:have_any_name": lambda: reframe_internals.named("x", []),
 }
 
 
@@ -106,15 +91,13 @@ def test_this_reframe_has_it(path):
 
 
 LACKING = {
-    "add_sticky_option": lambda one: seams.leave_no_result(),
-    "_policy": lambda one: seams.run_serially(one),
-    "_max_jobs": lambda one: seams.limit_jobs(one, 1),
-    "allnodes": lambda one: seams.nodes_of(SimpleNamespace(scheduler=one)),
-    "_state": lambda one: seams.set_ended(one, "COMPLETED", 0, "n1"),
-    "_exception": lambda one: seams.set_failed(one, ValueError()),
-    "_nodelist": lambda one: seams.set_nodes(one, ["n1", "n2"]),
-    "tasks": lambda one: seams.ended_and_skipped(SimpleNamespace(stats=one)),
-    "names": lambda one: seams.option(one, "names"),
+    "add_sticky_option": lambda one: reframe_internals.suppress_reports(),
+    "allnodes": lambda one: reframe_internals.nodes_of(SimpleNamespace(scheduler=one)),
+    "_state": lambda one: reframe_internals.set_ended(one, "COMPLETED", 0, "n1"),
+    "_exception": lambda one: reframe_internals.set_failed(one, ValueError()),
+    "_nodelist": lambda one: reframe_internals.set_nodes(one, ["n1", "n2"]),
+    "tasks": lambda one: reframe_internals.ended_tasks(SimpleNamespace(stats=one)),
+    "names": lambda one: reframe_internals.option("names"),
 }
 
 
@@ -122,10 +105,7 @@ LACKING = {
 def test_an_object_that_lacks_something_is_refused_in_one_sentence(context, monkeypatch, name):
     one = SimpleNamespace()
     monkeypatch.setattr(runtime, "runtime", lambda: SimpleNamespace(site_config=one))
-    if name == "_policy":
-        one.policy = SimpleNamespace(max_failures=0)
-        monkeypatch.setattr(owner_of("reframe.frontend.executors:policies")[0].policies,
-                            "SerialExecutionPolicy", type("Serial", (), {}))  # fmt: skip
+    monkeypatch.setattr(reframe_internals.session, "options", one)
     with pytest.raises(ConfigError, match=f"has no SimpleNamespace.{name}, which fabricheck needs"):
         LACKING[name](one)
 
@@ -146,24 +126,23 @@ MAIN = next(
 )
 
 
-@pytest.mark.parametrize("name", [*seams.FRONT_END, "node_map"])
-def test_the_front_end_keeps_what_it_knows_in_local_variables(name):
-    names = [one for one in ast.walk(MAIN) if isinstance(one, ast.Name)]
-    stored = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-    assert name in stored, f"main of reframe.frontend.cli has no variable {name}"
-
-
 @pytest.mark.parametrize(
-    "call", [*seams.LISTS, "getallnodes", "ci.emit_pipeline", "errors.is_warning", "runner.runall"]
-)
+    "call",
+    ["generate_testcases", "getallnodes", "ci.emit_pipeline", "runner.runall",
+     "options.update_config"],
+)  # fmt: skip
 def test_the_front_end_calls_it_by_its_name(call):
     called = {ast.unparse(one.func) for one in ast.walk(MAIN) if isinstance(one, ast.Call)}
     assert call in called, f"main of reframe.frontend.cli does not call {call}"
 
 
-def test_what_is_called_outside_of_a_session_finds_no_front_end():
-    with pytest.raises(ConfigError, match="has no front end with options, loader, checks_found"):
-        seams.front_end()
+def test_the_settings_are_read_before_the_options_are_complete():
+    """The guard is installed by the settings, and the options are updated after them."""
+    calls = {ast.unparse(one.func): one.lineno for one in ast.walk(MAIN)
+             if isinstance(one, ast.Call)}  # fmt: skip
+    last = max(one.lineno for one in ast.walk(MAIN) if isinstance(one, ast.Call)
+               and ast.unparse(one.func) == "options.update_config")  # fmt: skip
+    assert calls["config.load_config"] < last < calls["generate_testcases"]
 
 
 @pytest.mark.parametrize(
@@ -184,22 +163,8 @@ def test_what_is_handed_to_us_has_what_we_read(path, names):
     assert [one for one in names if one not in known] == []
 
 
-def test_the_files_that_reframe_writes_can_be_placed():
-    log, performance = seams.default_handlers()
-    assert [one["type"] for one in log] == ["file"]
-    assert [one["type"] for one in performance] == ["filelog"]
-    log[0]["name"] = "changed"
-    assert "name" not in seams.default_handlers()[0][0]
-
-
-def test_a_warning_of_settings_is_an_error(context):
-    seams.refuse_doubtful_settings()
-    with pytest.raises(Exception, match="doubtful"):
-        logging.getlogger().warning("doubtful")
-
-
 def test_a_dry_run_leaves_no_result(context):
-    seams.leave_no_result()
+    reframe_internals.suppress_reports()
     assert context.get_option("general/0/generate_file_reports") is False
     assert logging.getperflogger(None).logger.handlers == []
 
@@ -208,28 +173,13 @@ def policy(name):
     return getattr(importlib.import_module("reframe.frontend.executors.policies"), name)()
 
 
-def test_a_runner_becomes_serial_and_keeps_what_it_was_told(context):
-    runner = owner_of("reframe.frontend.executors:Runner")[0].Runner(
-        policy("AsynchronousExecutionPolicy"), max_failures=3
-    )
-    runner.policy.sched_options = ["-p"]
-    before = runner.policy
-    assert seams.run_serially(runner)
-    serial = runner.policy
-    assert type(serial).__name__ == "SerialExecutionPolicy"
-    assert (serial.sched_options, serial.max_failures) == (["-p"], 3)
-    assert serial.stats is before.stats and serial.printer is before.printer
-    # It is told of its own tasks, and by itself.
-    assert serial.task_listeners == [serial]
-    assert not seams.run_serially(runner) and runner.policy is serial
+QUEUED = SimpleNamespace(fullname="a:x", scheduler=SimpleNamespace(registered_name="slurm"))
 
 
 def task(node=None, tags=()):
-    check = SimpleNamespace(
-        local=False, current_partition=SimpleNamespace(fullname="a:x"), tags=set(tags)
-    )
+    check = SimpleNamespace(local=False, current_partition=QUEUED, tags=set(tags))
     if node:
-        setattr(check, seams.NODE, [node])
+        setattr(check, reframe_internals.NODE, [node])
     return SimpleNamespace(check=check)
 
 
@@ -252,13 +202,7 @@ def test_a_job_is_held_back_while_another_has_its_node(context, monkeypatch):
 
 def test_the_parameter_of_a_distributed_check_is_its_node():
     source = inspect.getsource(owner_of("reframe.frontend.testgenerators:distribute_tests")[0])
-    assert f"'{seams.NODE}': builtins.parameter(" in source
-
-
-def test_the_jobs_of_a_partition_are_limited(context):
-    (partition,) = context.system.partitions
-    seams.limit_jobs(partition, 3)
-    assert partition.max_jobs == 3
+    assert f"'{reframe_internals.NODE}': builtins.parameter(" in source
 
 
 @pytest.fixture
@@ -271,14 +215,14 @@ def test_a_job_is_told_how_it_ended(job, tmp_path, monkeypatch):
     (tmp_path / "scontrol").write_text("#!/bin/sh\necho $3 is asked for\n")
     (tmp_path / "scontrol").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    seams.set_ended(job, "FAILED", 5, "nid[001-002]")
+    reframe_internals.set_ended(job, "FAILED", 5, "nid[001-002]")
     assert (job.state, job.exitcode) == ("FAILED", 5)
     assert job.nodelist == ["nid[001-002] is asked for"]
 
 
 def test_a_job_fails_with_an_error_of_ours(job):
     error = ValueError("why")
-    seams.set_failed(job, error)
+    reframe_internals.set_failed(job, error)
     assert job.exception is error
 
 
@@ -287,14 +231,14 @@ def test_a_job_that_squeue_lost_is_asked_for(job, monkeypatch):
     monkeypatch.setattr(kind, name, ignore)
     monkeypatch.setattr(kind, "finished", lambda self, one: one is not None)
     asked = []
-    seams.after_squeue(asked.append)
+    reframe_internals.after_squeue(asked.append)
     job.scheduler.poll(job, None)
     assert asked == [job]
 
 
 @pytest.mark.parametrize(("state", "pending"), [("PENDING", True), ("RUNNING", False)])
 def test_a_job_that_waits_is_known(state, pending):
-    assert seams.is_pending(SimpleNamespace(state=state)) is pending
+    assert reframe_internals.is_pending(SimpleNamespace(state=state)) is pending
 
 
 def test_checks_that_were_skipped_or_stopped_did_not_end(context):
@@ -307,35 +251,8 @@ def test_checks_that_were_skipped_or_stopped_did_not_end(context):
     }.items():
         state = {"skipped": False, "failed_deps": False, "aborted": False} | ended
         stats.add_task(SimpleNamespace(testcase=name, **state))
-    ended, skipped = seams.ended_and_skipped(SimpleNamespace(stats=stats))
-    assert (ended, skipped) == (["passed", "after a failure"], ["skipped"])
-
-
-@pytest.fixture
-def warned(monkeypatch):
-    """Collect what would search for whom to warn."""
-    found = []
-    for module in ("fields", "variables"):
-        path = f"reframe.core.{module}:user_deprecation_warning"
-        monkeypatch.setattr(*owner_of(path), lambda *said: found.append(said))
-    seams.leave_out_ignored_warnings()
-    return found
-
-
-@pytest.mark.parametrize("module", ["fields", "variables"])
-def test_a_deprecation_that_is_ignored_searches_for_nobody(warned, module):
-    with suppress_deprecations():
-        importlib.import_module(f"reframe.core.{module}").user_deprecation_warning("old", "4.0.0")
-    assert warned == []
-
-
-def test_any_other_deprecation_is_said(warned):
-    warn = importlib.import_module("reframe.core.fields").user_deprecation_warning
-    warn("old", "4.0.0")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", reframe.core.warnings.ReframeDeprecationWarning)
-        warn("older")
-    assert warned == [("old", "4.0.0"), ("older",)]
+    tasks = reframe_internals.ended_tasks(SimpleNamespace(stats=stats))
+    assert [one.testcase for one in tasks] == ["passed", "skipped", "after a failure"]
 
 
 def test_the_page_on_reframe_has_an_entry_for_each_function():
@@ -344,8 +261,10 @@ def test_the_page_on_reframe_has_an_entry_for_each_function():
     named = re.findall(r"`(\w+)`", " ".join(entries))
     assert sorted(named) == sorted(
         name
-        for name, one in vars(seams).items()
-        if inspect.isfunction(one) and one.__module__ == seams.__name__ and name[0] != "_"
+        for name, one in vars(reframe_internals).items()
+        if inspect.isfunction(one)
+        and one.__module__ == reframe_internals.__name__
+        and name[0] != "_"
     )
 
 
@@ -358,9 +277,9 @@ def test_no_other_file_uses_what_reframe_does_not_document():
     found = {
         (str(file.relative_to(ROOT)), name)
         for file in files
-        if file != Path(seams.__file__)
+        if file != Path(reframe_internals.__file__)
         for name in re.findall(r"\breframe\.[\w.]+", _code(file))
-        if not name.startswith(seams.PUBLIC[1:])
+        if not name.startswith(reframe_internals.PUBLIC[1:])
     }
     assert found == set()
 

@@ -1,0 +1,247 @@
+"""All uses of ReFrame beyond its public interface: what each needs, and why a session needs it.
+
+Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
+and the modules of PUBLIC. Each function here keeps a wrong result from passing silently, or says
+what else is lost without it. It refuses a ReFrame that lacks what it needs, with one sentence
+(ConfigError). docs/reframe.md has the change in ReFrame that would end each.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import reframe
+from reframe.core import runtime
+from reframe.core.exceptions import ConfigError
+
+#: The modules that ReFrame's manual documents; other files import only these.
+PUBLIC = (
+    "reframe",
+    "reframe.core.backends",
+    "reframe.core.builtins",
+    "reframe.core.exceptions",
+    "reframe.core.launchers",
+    "reframe.core.runtime",
+    "reframe.utility.sanity",
+    "reframe.utility.typecheck",
+)
+
+#: The parameter of a check that ``--distribute`` made: its node, in a list.
+NODE = ".nid"
+
+#: Marks functions that are wrapped already.
+_MARK = "_fabricheck"
+
+#: The session that is being started: its options, all test cases before any selection, and the
+#: nodes of ``--distribute`` (None without it).
+session = SimpleNamespace(options=None, testcases=None, node_map=None)
+
+
+def _refuse(lacking: str, purpose: str) -> NoReturn:
+    raise ConfigError(
+        f"ReFrame {reframe.VERSION} has no {lacking}, which fabricheck needs to {purpose}: use the "
+        "version that pyproject.toml names."
+    )
+
+
+def _needed(module: str, names: str, purpose: str) -> Any:
+    """Return what a module of ReFrame has under a dotted name, or refuse this ReFrame."""
+    try:
+        return functools.reduce(getattr, names.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError):
+        _refuse(f"{module}.{names}", purpose)
+
+
+def _attribute(owner: Any, name: str, purpose: str) -> Any:
+    """Return an attribute of an object of ReFrame, or refuse this ReFrame."""
+    if not hasattr(owner, name):
+        _refuse(f"{type(owner).__name__}.{name}", purpose)
+    return getattr(owner, name)
+
+
+def _set(owner: Any, purpose: str, **values: Any) -> None:
+    """Set existing attributes of an object of ReFrame, or refuse this ReFrame."""
+    for name, value in values.items():
+        _attribute(owner, name, purpose)
+        setattr(owner, name, value)
+
+
+def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> None:
+    """Wrap a function of ReFrame, once; the wrapper gets it as its first argument."""
+    original = _needed(module, names, purpose)
+    if hasattr(original, _MARK):
+        return
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return around(original, *args, **kwargs)
+
+    setattr(wrapped, _MARK, True)
+    *owners, name = names.split(".")
+    setattr(functools.reduce(getattr, owners, importlib.import_module(module)), name, wrapped)
+
+
+# A session: without these one that ran nothing, or less than it should, passes.
+
+
+def watch_session() -> None:
+    """Keep the options of a session, and its test cases before any selection, in `session`."""
+    purpose = "know what a session was asked for"
+
+    def options(update: Any, options: Any, *settings: Any) -> Any:
+        session.__dict__.update(options=options, testcases=None, node_map=None)
+        return update(options, *settings)
+
+    def testcases(generate: Any, *checks: Any, **more: Any) -> Any:
+        session.testcases = generate(*checks, **more)
+        return session.testcases
+
+    _wrap("reframe.frontend.argparse", "_Namespace.update_config", purpose, options)
+    _wrap("reframe.frontend.cli", "generate_testcases", purpose, testcases)
+
+
+def option(name: str) -> Any:
+    """Return an option of the command line, by its name in the front end."""
+    return _attribute(session.options, name, "read the options of a session")
+
+
+def around_run(around: Callable[..., Any]) -> None:
+    """Call ``around(run, runner, testcases)`` where a session runs its final test cases.
+
+    A case has ``check``, ``partition``, ``environ`` and ``deps``.
+    """
+    _wrap("reframe.frontend.executors", "Runner.runall", "guard a session", around)
+
+
+def around_pipeline(around: Callable[..., Any]) -> None:
+    """Call ``around(emit, file, testcases, options)`` where ``--ci-generate`` writes.
+
+    ReFrame writes a job of GitLab for each check, whose script is one ReFrame command.
+    """
+    _wrap("reframe.frontend.ci", "emit_pipeline", "complete a pipeline for GitLab", around)
+
+
+def around_nodes(around: Callable[..., Any]) -> None:
+    """Call ``around(find, state, job_options)`` where ``--distribute`` asks for nodes.
+
+    Without it a node that is down is not missing from the result.
+    """
+
+    def nodes(find: Any, *args: Any, **kwargs: Any) -> Any:
+        session.node_map = around(find, *args, **kwargs)
+        return session.node_map
+
+    _wrap("reframe.frontend.cli", "getallnodes", "record the nodes of --distribute", nodes)
+
+
+def nodes_of(partition: Any) -> dict[str, str]:
+    """Return Slurm's description of each node of a partition's scheduler, by name."""
+    purpose = "record the nodes of --distribute"
+    nodes = _attribute(partition.scheduler, "allnodes", purpose)()
+    return {one.name: _attribute(one, "descr", purpose) for one in nodes}
+
+
+def suppress_reports() -> None:
+    """Prevent a dry run from leaving a report and performance logs in which every check passed."""
+    purpose = "keep dry runs out of the results"
+    config = _attribute(runtime.runtime(), "site_config", purpose)
+    _attribute(config, "add_sticky_option", purpose)("general/generate_file_reports", False)
+    _needed("reframe.core.logging", "getperflogger", purpose)(None).logger.handlers.clear()
+
+
+def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
+    """Return the test cases that ``-n`` selects by a pattern."""
+    chosen = _needed("reframe.frontend.filters", "have_any_name", "refuse an unknown name")
+    return list(filter(chosen([pattern]), testcases))
+
+
+def ended_tasks(runner: Any) -> list[Any]:
+    """Return the tasks of a session that passed, failed or skipped.
+
+    Cases stopped at the end of --duration are aborted, which ReFrame does not count as a failure.
+    """
+    tasks = _attribute(runner.stats, "tasks", "notice checks that were skipped")(None)
+    return [task for task in tasks if not task.aborted]
+
+
+# Jobs.
+
+
+def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
+    """Start no job for which ``waits(check, running)`` is true.
+
+    ``running`` are the running checks of all partitions. ReFrame limits the jobs of a partition,
+    but not those of a node: two checks that measure it at once would slow each other.
+    """
+
+    def start(original: Any, policy: Any, task: Any) -> int:
+        tasks = _attribute(policy, "_partition_tasks", purpose)
+        running = [one.check for group in tasks.values() for one in group]
+        return 0 if waits(task.check, running) else int(original(policy, task))
+
+    purpose = "start one job a node"
+    names = "AsynchronousExecutionPolicy._advance_ready_run"
+    _wrap("reframe.frontend.executors.policies", names, purpose, start)
+
+
+def node_of(check: Any) -> str | None:
+    """Return the node that ``--distribute`` made a check for; None for any other check."""
+    (node,) = getattr(check, NODE, (None,))
+    return node
+
+
+def set_nodes(job: Any, nodes: Sequence[str]) -> None:
+    """Set the nodes of a job of the local scheduler, which names only its own machine.
+
+    Without it a step's result is that of the machine that the session runs on.
+    """
+    _set(job, "name the nodes of a step", _nodelist=list(nodes))
+
+
+def after_squeue(then: Callable[[Any], None]) -> None:
+    """Call ``then(job)`` for each job that ``squeue`` considers completed, without an exit code.
+
+    Without it a job that failed, or was cancelled, may pass.
+    """
+
+    def poll(original: Any, scheduler: Any, *jobs: Any) -> None:
+        original(scheduler, *jobs)
+        for job in jobs:
+            if job is not None and job.exitcode is None and scheduler.finished(job):
+                then(job)
+
+    purpose = "know how a job without accounting ended"
+    _wrap("reframe.core.schedulers.slurm", "SqueueJobScheduler.poll", purpose, poll)
+
+
+def set_ended(job: Any, state: str, exit_code: int, nodes: str) -> None:
+    """Set the end of a Slurm job, which ReFrame reads only from Slurm's accounting."""
+    purpose = "know how a job without accounting ended"
+    _set(job, purpose, _state=state, _exitcode=exit_code, _nodespec=nodes)
+
+
+def set_failed(job: Any, error: Exception) -> None:
+    """Let a job fail with an error of this suite."""
+    _set(job, "say why a job failed", _exception=error)
+
+
+def around_blocked(around: Callable[..., Any]) -> None:
+    """Call ``around(cancel, scheduler, jobs)`` where blocked jobs are cancelled.
+
+    Nothing passes silently without it; but ReFrame cancels each job whose node another job waits
+    for, so that a second session would cost the first its jobs.
+    """
+    purpose = "cancel no job that only waits for another"
+    names = "SlurmJobScheduler._cancel_if_blocked"
+    _wrap("reframe.core.schedulers.slurm", names, purpose, around)
+
+
+def is_pending(job: Any) -> bool:
+    """Return whether a job of Slurm is pending, by ReFrame's list of states."""
+    purpose = "cancel no job that only waits for another"
+    pending = _needed("reframe.core.schedulers.slurm", "slurm_state_pending", purpose)
+    return bool(pending(job.state))
