@@ -23,7 +23,8 @@ catalogue (`tests/faults/catalogue.py` says how), runs the checks that concern i
 not, and writes the result here. It fails where a row is not caught without a reason, or caught with
 one; the quick rows run with all other tests.
 
-- **S**: on the simulated node `local:sim-mi250x`, by [an overlay](../node-models.md#overlays).
+- **S**: on the simulated node `local:sim-mi250x`, by
+  [an overlay](../reference/node-model.md#overlays).
   **P**: injected by a program (`--inject-fault`). **L**: a substitute for a program, a launcher or
   a tool. **F**: in files, such as documents with counters of a driver that no machine at hand has.
   **H**: recorded on two H200.

@@ -93,13 +93,11 @@ class ResultsFolder:
         return NotFoundError(f"{sentence}.")
 
     def session(self, name: str) -> Session:
-        """Return a session by ``latest``, its id (``run-3`` or ``3``), or a part of its UUID.
+        """Return a session by its id (``run-3`` or ``3``), or a part of its UUID.
 
         :raises NotFoundError: when no session, or more than one, has that name.
         :raises InvalidInputError: when its report cannot be read.
         """
-        if name == "latest":
-            return self.latest()
         found = [
             session
             for session in self.sessions

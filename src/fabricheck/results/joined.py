@@ -47,7 +47,15 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
     lacking = []
     for one in folders:
         try:
-            sessions.append((one, ResultsFolder(one).latest()))
+            results = ResultsFolder(one)
+            session = results.latest()
+            for killed in results.unreported()[0][:1]:
+                if killed.start > session.start:
+                    raise NotFoundError(
+                        f"session {killed.name} began after {session.id} and has no report: it was "
+                        "killed, or is still running."
+                    )
+            sessions.append((one, session))
         except (NotFoundError, InvalidInputError) as error:
             lacking.append(f"{one} has no usable session: {error}")
     if not sessions:
