@@ -134,7 +134,7 @@ def test_slow_nodes_widen_no_tolerance():
     steady = {node: [100.0, 100.2] for node in "ABCD"}
     assert judge(steady).entry == (100.1, -0.02, None, "GB/s")
     slow = judge(steady | {"E": [91.0, 91.0]})
-    assert (slow.entry, slow.aside) == ((100.1, -0.02, None, "GB/s"), ("E",))
+    assert (slow.entry, slow.excluded) == ((100.1, -0.02, None, "GB/s"), ("E",))
 
 
 def test_a_majority_of_slow_nodes_is_refused_with_both_groups():
@@ -182,7 +182,7 @@ def test_healthy_nodes_with_a_normal_spread_give_a_reference(count):
     tolerances = [-one.entry[1] for one in found if one.reason == "rule"]
     assert statistics.median(tolerances) <= 0.03 and max(tolerances) <= 0.08
     # No healthy node alone is called slow in more than a few of them.
-    assert sum(bool(one.aside) for one in found) <= 0.1 * len(found)
+    assert sum(bool(one.excluded) for one in found) <= 0.1 * len(found)
 
 
 @pytest.mark.parametrize("count", [5, 8, 30, 300])
@@ -193,7 +193,7 @@ def test_no_slow_node_is_within_the_reference_that_it_made(count, part):
     for seed in range(20 if count < 300 else 5):
         by_node = partition(seed, count, slow, 0.1)
         found = judge(by_node)
-        if slow > count * rule.MOST_ASIDE:
+        if slow > count * rule.MOST_EXCLUDED:
             assert found.entry[1] is None
         elif found.entry[1] is not None:
             least = found.entry[0] * (1 + found.entry[1])
@@ -206,7 +206,7 @@ def test_a_loss_of_five_deviations_is_not_told_from_spread():
     for seed in range(20):
         by_node = partition(seed, 30, 6, 0.05, between=1.0, within=0.5)
         found = judge(by_node)
-        if found.reason == "rule" and not found.aside:
+        if found.reason == "rule" and not found.excluded:
             least = found.entry[0] * (1 + found.entry[1])
             unseen += all(statistics.median(by_node[str(node)]) > least for node in range(6))
     assert unseen > 10

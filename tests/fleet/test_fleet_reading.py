@@ -142,7 +142,7 @@ def test_networks_are_a_partition_of_their_own(rows, tmp_path):
     assert "n[01-02]" not in nodes.nodes
     assert (networks.title, networks.size) == (f"{nodes.where} (networks)", "1 network")
     # Metrics of nodes are not missing of it.
-    assert findings.findings(fleet).fewer == {}
+    assert findings.findings(fleet).missing_metrics == {}
 
 
 def test_sessions_and_documents_are_read_as_everywhere():

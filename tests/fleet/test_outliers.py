@@ -116,7 +116,9 @@ def test_a_missing_value_is_no_bad_value():
     columns[0][9] = None
     judged = outliers.judge(partition(columns))
     assert names(judged) == []
-    assert {node: [one.name for one in own] for node, own in judged.fewer.items()} == {"n9": ["m0"]}
+    assert {node: [one.name for one in own] for node, own in judged.missing_metrics.items()} == {
+        "n9": ["m0"]
+    }
 
 
 @pytest.mark.parametrize(

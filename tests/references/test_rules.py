@@ -162,7 +162,7 @@ def test_both_directions_and_pairs_at_once_have_a_limit_each(tmp_path, monkeypat
     (tmp_path / rules.FILE).write_text(text)
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     assert rules.both_ways().entry == (100, pytest.approx(-0.4), None, "%")
-    assert rules.together().entry == (100, pytest.approx(-0.3), None, "%")
+    assert rules.at_once().entry == (100, pytest.approx(-0.3), None, "%")
 
 
 RECORDS = {

@@ -104,7 +104,7 @@ def test_pairs_at_once_share_the_busiest_link_of_their_way(others, shared_by):
         Metric(role, COPY | {"role": role}, ("ranks",), among=one_each([(0, 1)]))
         for role in ("share", "single")
     )
-    figure = relative.together(at_once, alone, node).figure({"series": series}, {})
+    figure = relative.at_once(at_once, alone, node).figure({"series": series}, {})
     assert figure.value == pytest.approx(100 * 15 * shared_by / 60)
 
 

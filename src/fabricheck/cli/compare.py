@@ -17,7 +17,7 @@ from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
 from fabricheck.judge.comparison import pairing
 from fabricheck.judge.comparison.compare import Compared, Comparison
 from fabricheck.judge.comparison.compare import compare as compare_nodes
-from fabricheck.judge.comparison.pairing import Named
+from fabricheck.judge.comparison.pairing import Side
 
 
 @commands.command("compare")
@@ -56,7 +56,7 @@ def compare(
     """
     if as_json and as_markdown:
         raise UsageError("--json and --markdown cannot be combined.")
-    one, other = pairing.named(a), pairing.named(b)
+    one, other = pairing.side(a), pairing.side(b)
     least = None if floor is None else floor / 100
     pairs = pairing.pair_up(one, other)
     found = [compare_nodes(mine, theirs, least) for mine, theirs in pairs]
@@ -116,7 +116,7 @@ def _write_markdown(block: str | Table) -> None:
         typer.echo(f"{show.literal(block.strip())}\n")
 
 
-def _json(a: Named, b: Named, found: Sequence[Comparison], code: int) -> dict[str, Any]:
+def _json(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[str, Any]:
     return {
         "a": {"name": a.name, "title": a.title, "software": list(a.says)},
         "b": {"name": b.name, "title": b.title, "software": list(b.says)},

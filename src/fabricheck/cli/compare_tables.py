@@ -10,7 +10,7 @@ from fabricheck.core import amounts
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison
-from fabricheck.judge.comparison.pairing import Named
+from fabricheck.judge.comparison.pairing import Side
 from fabricheck.judge.comparison.values import Key
 from fabricheck.results.table import Series
 
@@ -39,9 +39,7 @@ class Table(NamedTuple):
     right: Sequence[str] = ()
 
 
-def blocks(
-    a: Named, b: Named, found: Sequence[Comparison], show_all: bool
-) -> Iterator[str | Table]:
+def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Iterator[str | Table]:
     """Yield the lines and the tables; an empty line is before each table of its own.
 
     With many nodes those without anything worse, better or missing are named only.

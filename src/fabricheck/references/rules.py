@@ -187,7 +187,7 @@ def both_ways() -> Rule:
     return Rule((100, part - 1, None, "%"), "both directions run at the same time")
 
 
-def together() -> Rule:
+def at_once() -> Rule:
     """Return what a pair must reach beside others: a part of its fair share of its solo value."""
     part = _stated().together.least_percent / 100
     return Rule((100, part - 1, None, "%"), "pairs at once share links as the node model states")

@@ -110,7 +110,7 @@ def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def _maps(found: Findings) -> Iterator[Map]:
-    states: dict[str, str] = dict.fromkeys(found.fewer, "fewer")
+    states: dict[str, str] = dict.fromkeys(found.missing_metrics, "fewer")
     for groups in found.groups:
         if groups.counts and groups.kind != "slow majority":
             states |= dict.fromkeys(groups.slow, "group")

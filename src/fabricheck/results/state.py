@@ -52,7 +52,7 @@ _COVERS = 0.5
 
 
 @dataclass(frozen=True, order=True)
-class Named:
+class NamedDevice:
     """A device by its index and, where it is known, its PCI address."""
 
     index: int
@@ -150,7 +150,7 @@ class Use:
     pid: int
     user: str | None
     command: str | None
-    devices: tuple[Named, ...]
+    devices: tuple[NamedDevice, ...]
     when: When
 
     @property
@@ -245,7 +245,7 @@ class Throttled:
     None where only the counters did. clock_max_mhz: its highest.
     """
 
-    device: Named
+    device: NamedDevice
     reasons: tuple[Throttle, ...]
     seconds: float | None
     of_seconds: float
@@ -302,7 +302,7 @@ class Errors:
     links: the links that had them.
     """
 
-    device: Named | Controller
+    device: NamedDevice | Controller
     what: str
     number: int
     links: tuple[int, ...] = ()
@@ -332,7 +332,7 @@ class NarrowPcie:
     whether both are known, and the link was read after the load of a run.
     """
 
-    device: Named
+    device: NamedDevice
     width: int
     most: int
     both_ends: bool = False
@@ -355,7 +355,7 @@ class NarrowPcie:
 class LinksDown:
     """Links of a device that went down during the run."""
 
-    device: Named
+    device: NamedDevice
     links: tuple[int, ...]
 
     @property
@@ -477,7 +477,7 @@ def memory_errors(
     document: ResultDocument, kind: Literal["corrected", "uncorrected"], devices: Devices = None
 ) -> list[Errors]:
     """Return the memory errors of a kind that were counted during the run."""
-    counted: list[tuple[Named | Controller, Any, Any]] = [
+    counted: list[tuple[NamedDevice | Controller, Any, Any]] = [
         (_named(document, index), before, after)
         for index, before, after in _changed(document, devices, "memory_errors")
     ]
@@ -722,9 +722,9 @@ def _snapshots(document: ResultDocument) -> Iterator[tuple[Snapshot, When]]:
             yield state["after"], When(after=True)
 
 
-def _named(document: ResultDocument, index: int) -> Named:
+def _named(document: ResultDocument, index: int) -> NamedDevice:
     addresses = {one["index"]: one["pci_address"] for one in document["devices"]}
-    return Named(index, addresses.get(index))
+    return NamedDevice(index, addresses.get(index))
 
 
 def _pairs(

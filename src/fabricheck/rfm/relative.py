@@ -222,16 +222,16 @@ def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
     return _of_single(metric, singles, rules.both_ways(), None)
 
 
-def together(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
+def at_once(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
     """Return the metric of simultaneous pairs relative to each alone."""
-    return _of_single(metric, (single,), rules.together(), node)
+    return _of_single(metric, (single,), rules.at_once(), node)
 
 
 def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
     """Return the metric of the sum of pairs relative to the rate that their links leave them."""
     return OfLinks(
         metric.name.replace("_sum", "_of_links"), metric.where, metric.over, unit="%",
-        rule=rules.together(), among=metric.among, of=metric, alone=single, node=node,
+        rule=rules.at_once(), among=metric.among, of=metric, alone=single, node=node,
     )  # fmt: skip
 
 

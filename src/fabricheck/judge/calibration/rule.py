@@ -38,7 +38,7 @@ MANY_IN_A_MODE = 5
 LEAST_NODES = 3
 #: The largest fraction of nodes that is excluded as slow. With more slow nodes, it is unknown which
 #: nodes are healthy.
-MOST_ASIDE = 0.25
+MOST_EXCLUDED = 0.25
 
 
 def slow_nodes(
@@ -50,7 +50,7 @@ def slow_nodes(
     forms a group: it shows what all nodes could reach.
     """
     kept = {node: statistics.median(own) for node, own in by_node.items()}
-    aside: list[str] = []
+    excluded: list[str] = []
     while len(kept) >= LEAST_NODES:
         found = split(list(kept.values()), unit, 1)
         if found is None:
@@ -58,11 +58,11 @@ def slow_nodes(
         lower = {node: value for node, value in kept.items() if value <= max(found[0])}
         upper = {node: value for node, value in kept.items() if node not in lower}
         slow = upper if unit in SMALLER_IS_BETTER else lower
-        if len(aside) + len(slow) > MOST_ASIDE * len(by_node):
+        if len(excluded) + len(slow) > MOST_EXCLUDED * len(by_node):
             return (), (lower, upper)
-        aside += slow
+        excluded += slow
         kept = {node: value for node, value in kept.items() if node not in slow}
-    return tuple(sorted(aside)), None
+    return tuple(sorted(excluded)), None
 
 
 def modes(values: Sequence[float], unit: str) -> tuple[list[float], list[float]] | None:
@@ -134,7 +134,7 @@ TEXT = (
     f"the median, and {WORST_TIMES} times the largest relative deviation of a session in the worse "
     f"direction, rounded up to the next half percent; from {LEAST_NODES} nodes on the median is "
     "that of the nodes' medians, and the robust variance is that between nodes plus the median of "
-    f"those within a node; up to {MOST_ASIDE:.0%} of the nodes are set aside where a gap splits "
+    f"those within a node; up to {MOST_EXCLUDED:.0%} of the nodes are set aside where a gap splits "
     "them off as slow; report only with fewer than "
     f"{LEAST_SESSIONS} sessions or {LEAST_CAMPAIGNS} campaigns, with two sessions on less than "
     f"{LEAST_REPEATED:.0%} of the nodes, with two groups of nodes of which no such minority is the "
@@ -150,14 +150,14 @@ TEXT = (
 class Outcome:
     """The entry of a metric, its tolerance where one could be computed, and the reason.
 
-    reason: ``rule`` for an entry that requires something, else why it requires nothing. aside: the
-    slow nodes, whose values are not in the entry.
+    reason: ``rule`` for an entry that requires something, else why it requires nothing. excluded:
+    the slow nodes, whose values are not in the entry.
     """
 
     entry: Entry
     tolerance: Tolerance | None
     reason: str
-    aside: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
 
 def judge(
@@ -185,7 +185,7 @@ def judge(
     said = few(of, campaigns)
     if said is not None:
         return _refused(unit, said, tolerance)
-    aside, groups = slow_nodes(by_node, unit)
+    excluded, groups = slow_nodes(by_node, unit)
     if groups is not None:
         low, high = (
             f"{len(one)} ({named(list(one))}) about {statistics.median(list(one.values())):.5g}"
@@ -194,10 +194,10 @@ def judge(
         return _refused(
             unit,
             f"two groups of nodes: {low} and {high} {unit}; the slower one exceeds a minority of "
-            f"{MOST_ASIDE:.0%}",
+            f"{MOST_EXCLUDED:.0%}",
             tolerance,
         )
-    kept = {node: own for node, own in by_node.items() if node not in aside}
+    kept = {node: own for node, own in by_node.items() if node not in excluded}
     tolerance = tolerance_of(kept, unit, floor)
     counted = [value for own in kept.values() for value in own]
     two = modes(counted, unit)
@@ -205,23 +205,23 @@ def judge(
         low, high = (
             f"{len(one)} sessions about {statistics.median(one):.5g}{_on(one, kept)}" for one in two
         )
-        return _refused(unit, f"two modes: {low} and {high} {unit}", tolerance, aside)
+        return _refused(unit, f"two modes: {low} and {high} {unit}", tolerance, excluded)
     if tolerance.taken > CEILINGS[unit]:
         said = (
             f"noisy: {min(counted):.5g} to {max(counted):.5g} {unit} need a tolerance of "
             f"{tolerance.taken:.1%}; at most {CEILINGS[unit]:.0%} is allowed"
         )
-        return _refused(unit, said, tolerance, aside)
+        return _refused(unit, said, tolerance, excluded)
     value = float(f"{middle_of(kept):.{DIGITS}g}")
     part = round(tolerance.taken, 6)
     bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
-    return Outcome((value, *bounds, unit), tolerance, "rule", aside)
+    return Outcome((value, *bounds, unit), tolerance, "rule", excluded)
 
 
 def _refused(
-    unit: str, reason: str, tolerance: Tolerance | None, aside: tuple[str, ...] = ()
+    unit: str, reason: str, tolerance: Tolerance | None, excluded: tuple[str, ...] = ()
 ) -> Outcome:
-    return Outcome(report_only(unit), tolerance, reason, aside)
+    return Outcome(report_only(unit), tolerance, reason, excluded)
 
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:

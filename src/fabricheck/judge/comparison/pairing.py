@@ -37,7 +37,7 @@ class NodeChecks:
 
 
 @dataclass(frozen=True)
-class Named:
+class Side:
     """A or B: the name as the user wrote it, and its results by partition and node.
 
     unread: sentences about what cannot be read, such as the session of one node of a job.
@@ -83,7 +83,7 @@ class Named:
         return list(dict.fromkeys(sentence for each in every for sentence in each))
 
 
-def named(name: str) -> Named:
+def side(name: str) -> Side:
     """Return the results of a name; for a job, the sessions of its nodes that have a report.
 
     :raises FabricheckError: when nothing has that name, no check ran, or a single document cannot
@@ -91,7 +91,7 @@ def named(name: str) -> Named:
     """
     results = read([name])
     unread = tuple(_unread(results))
-    found = Named(name, results, tuple(_nodes(results)), unread)
+    found = Side(name, results, tuple(_nodes(results)), unread)
     if not found.nodes:
         if found.chosen and unread:
             raise InvalidInputError(unread[0])
@@ -168,7 +168,7 @@ def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
                 yield case.where, node, replace(row, check=name)
 
 
-def pair_up(a: Named, b: Named) -> list[tuple[NodeChecks, NodeChecks]]:
+def pair_up(a: Side, b: Side) -> list[tuple[NodeChecks, NodeChecks]]:
     """Return the pairs of partitions to compare; a missing counterpart is an empty one.
 
     :raises UsageError: when the choice is ambiguous.
@@ -190,7 +190,7 @@ def pair_up(a: Named, b: Named) -> list[tuple[NodeChecks, NodeChecks]]:
     return sorted(pairs, key=lambda pair: order.index(pair[0].where))
 
 
-def _matches(a: Named, b: Named) -> Iterator[tuple[NodeChecks, NodeChecks]]:
+def _matches(a: Side, b: Side) -> Iterator[tuple[NodeChecks, NodeChecks]]:
     """Yield pairs of nodes: equal partition and node; single nodes match whatever their names.
 
     Single partitions match whatever their names, too.
@@ -216,7 +216,7 @@ def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
     return sorted({name for a, b, both in ran.values() for name in (a & b) - both})
 
 
-def _unclear(a: Named, b: Named) -> str:
+def _unclear(a: Side, b: Side) -> str:
     """Return the sentence that tells the user to name a partition or a node."""
     if a.chosen or b.chosen:
         one, other = (a, b) if a.chosen else (b, a)
@@ -231,7 +231,7 @@ def _unclear(a: Named, b: Named) -> str:
     )
 
 
-def _with_choice(side: Named) -> str:
+def _with_choice(side: Side) -> str:
     first = side.nodes[0]
     several = len({one.where for one in side.nodes}) < len(side.nodes)
     return f"{side.name}@{first.node if several and first.node else first.where}"

@@ -12,7 +12,7 @@ from fabricheck.judge.diagnosis.changes import changes
 from fabricheck.judge.diagnosis.components import RESOURCES, Candidate, Change, candidates, passes
 from fabricheck.judge.diagnosis.evidence import Explanations, Session
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Degraded, Diagnosis
-from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Named, Search
+from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Loss, Search
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import Resource, ResourceKind
@@ -111,15 +111,15 @@ class _Diagnosed:
             node_model=self.node.name if self.node is not None else None,
             misses=len(misses),
             explained=len(explained),
-            degraded=[self._degraded(best, tried, one) for one in best.named],
+            degraded=[self._degraded(best, tried, one) for one in best.losses],
             unexplained=[one.name for number, one in enumerate(misses) if number not in explained],
             lacking=[*self._lacking()],
         )
 
-    def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named) -> Degraded:
-        others = [one for one in best.named if one is not own]
-        without = self.search.with_named(others)
-        alone = self.search.with_named([own])
+    def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> Degraded:
+        others = [one for one in best.losses if one is not own]
+        without = self.search.with_losses(others)
+        alone = self.search.with_losses([own])
         explained = self.explains(alone) | (self.explains(best) - self.explains(without))
         equals = self._equals(best, tried, own)
         supporting, contradicting = self._measurements(best, alone)
@@ -135,17 +135,17 @@ class _Diagnosed:
             next=self._further([own.what.component, *equals]),
         )
 
-    def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named) -> list[Component]:
+    def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> list[Component]:
         """Return components that would explain as much in place of this one."""
-        rest = {one.what.component for one in best.named if one is not own}
+        rest = {one.what.component for one in best.losses if one is not own}
         explained = self.explains(best)
         found = []
         for one in tried:
             if one.cost > best.cost + EQUAL or not explained <= self.explains(one):
                 continue
-            every = [each.what.component for each in one.named]
+            every = [each.what.component for each in one.losses]
             other = [each for each in every if each not in rest]
-            same = len(every) == len(best.named) and len(other) == 1
+            same = len(every) == len(best.losses) and len(other) == 1
             if same and other[0] != own.what.component:
                 found.append(other[0])
         return found
@@ -207,7 +207,7 @@ def _touched(
     return found
 
 
-def _loss(own: Named) -> float | None:
+def _loss(own: Loss) -> float | None:
     if isinstance(own.what, Change):
         return None
     if own.what.component.is_latency:

@@ -217,7 +217,7 @@ class Explanations:
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            return any(miss.place in one.what.places for one in found.named
+            return any(miss.place in one.what.places for one in found.losses
                        if isinstance(one.what, Change))  # fmt: skip
         lost = [
             _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
@@ -231,7 +231,7 @@ class Explanations:
         ):
             return True
         return self._collective[number] and any(
-            set(one.what.devices) <= devices and _carries_messages(one.what) for one in found.named
+            set(one.what.devices) <= devices and _carries_messages(one.what) for one in found.losses
         )
 
 

@@ -74,7 +74,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Named:
+class Loss:
     """A component of a set, and the logarithm of its best-fitting factor; 0 for a change."""
 
     what: Candidate | Change
@@ -89,7 +89,7 @@ class Hypothesis:
     the logarithm of the remaining rate, where it is not 0.
     """
 
-    named: tuple[Named, ...] = ()
+    losses: tuple[Loss, ...] = ()
     cost: float = 0.0
     shifts: dict[int, float] = field(default_factory=dict)
 
@@ -165,16 +165,16 @@ class Search:
             if not extended:
                 break
             extended.sort(key=lambda one: one.cost)
-            if best.named:
+            if best.losses:
                 extended[:REFINED] = map(self._refined, extended[:REFINED])
                 extended.sort(key=lambda one: one.cost)
-            if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
+            if extended[0].cost > best.cost - (FURTHER_GAIN if best.losses else LEAST_GAIN):
                 break
             best, tried = extended[0], extended
-            beam = self._promising(extended, BEAM // len(best.named))
+            beam = self._promising(extended, BEAM // len(best.losses))
             if not self._left(best, explains):
                 break
-        return (best, tried) if len(best.named) < 2 else self._without_needless(best, tried)
+        return (best, tried) if len(best.losses) < 2 else self._without_needless(best, tried)
 
     def _promising(self, found: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
         """Return the sets worth extending: the likeliest, and those that nothing contradicts.
@@ -193,13 +193,13 @@ class Search:
         self, best: Hypothesis, tried: list[Hypothesis]
     ) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return a set without the components that the others make unnecessary."""
-        for one in best.named:
+        for one in best.losses:
             others = self._refined(
-                self.with_named([each for each in best.named if each is not one])
+                self.with_losses([each for each in best.losses if each is not one])
             )
             little = not isinstance(one.what, Change) and one.log > _LITTLE
             if little or others.cost < best.cost + FURTHER_GAIN:
-                return self._without_needless(others, [others]) if others.named else (best, tried)
+                return self._without_needless(others, [others]) if others.losses else (best, tried)
         return best, tried
 
     def _left(self, found: Hypothesis, explains: Explains) -> bool:
@@ -216,12 +216,12 @@ class Search:
         """
         sums = self._sums(start.shifts)
         before = explains(start)
-        known = {one.what.component for one in start.named}
+        known = {one.what.component for one in start.losses}
         for change in self.changes:
             if change.component not in known:
                 shifts = _changed(start.shifts, change)
-                named = (*start.named, Named(change, 0.0))
-                found = Hypothesis(named, self._cost(named, shifts), shifts)
+                losses = (*start.losses, Loss(change, 0.0))
+                found = Hypothesis(losses, self._cost(losses, shifts), shifts)
                 if found.cost < min(start.cost, most) and explains(found) - before:
                     yield found
         for candidate, touched in self.candidates:
@@ -235,9 +235,9 @@ class Search:
             if gain >= 0 or start.cost + gain >= most:
                 continue
             shifts = _shifted(start.shifts, touched, log)
-            found = Hypothesis((*start.named, Named(candidate, log)), start.cost + gain, shifts)
+            found = Hypothesis((*start.losses, Loss(candidate, log)), start.cost + gain, shifts)
             if explains(found) - before and (
-                not start.named or self._fresh(start, found, touched, sums)
+                not start.losses or self._fresh(start, found, touched, sums)
             ):
                 yield found
 
@@ -256,42 +256,42 @@ class Search:
         if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
             return True
         own = [one for one in touched if one[0] not in start.shifts]
-        return self._with(start.shifts, sums, own, found.named[-1].log) < -FURTHER_GAIN
+        return self._with(start.shifts, sums, own, found.losses[-1].log) < -FURTHER_GAIN
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set with each factor fitted again, given the others."""
         touched = dict(self.candidates)
-        named = list(found.named)
-        for number, one in enumerate(named):
+        losses = list(found.losses)
+        for number, one in enumerate(losses):
             if isinstance(one.what, Change):
                 continue
-            others = self.shifts_of([*named[:number], *named[number + 1 :]])
+            others = self.shifts_of([*losses[:number], *losses[number + 1 :]])
             sums, own = self._sums(others), touched[one.what]
             log, _ = _least(lambda log, o=others, s=sums, t=own: self._with(o, s, t, log))  # type: ignore[misc]
-            named[number] = Named(one.what, log)
-        shifts = self.shifts_of(named)
-        cost = self._cost(named, shifts)
-        return Hypothesis(tuple(named), cost, shifts) if cost < found.cost else found
+            losses[number] = Loss(one.what, log)
+        shifts = self.shifts_of(losses)
+        cost = self._cost(losses, shifts)
+        return Hypothesis(tuple(losses), cost, shifts) if cost < found.cost else found
 
-    def shifts_of(self, named: Sequence[Named]) -> dict[int, float]:
+    def shifts_of(self, losses: Sequence[Loss]) -> dict[int, float]:
         """Return the logarithm of the remaining rates under some components, by evidence."""
         touched = dict(self.candidates)
         shifts: dict[int, float] = {}
-        for one in named:
+        for one in losses:
             if isinstance(one.what, Change):
                 shifts = _changed(shifts, one.what)
             else:
                 shifts = _shifted(shifts, touched[one.what], one.log)
         return shifts
 
-    def with_named(self, named: Sequence[Named]) -> Hypothesis:
+    def with_losses(self, losses: Sequence[Loss]) -> Hypothesis:
         """Return the hypothesis of a set of components with their factors."""
-        shifts = self.shifts_of(named)
-        return Hypothesis(tuple(named), self._cost(named, shifts), shifts)
+        shifts = self.shifts_of(losses)
+        return Hypothesis(tuple(losses), self._cost(losses, shifts), shifts)
 
-    def _cost(self, named: Sequence[Named], shifts: Mapping[int, float]) -> float:
+    def _cost(self, losses: Sequence[Loss], shifts: Mapping[int, float]) -> float:
         """Return the cost of a set: that of the measurements, plus that of the tools' reports."""
-        told = sum(one.what.cost for one in named if isinstance(one.what, Change))
+        told = sum(one.what.cost for one in losses if isinstance(one.what, Change))
         return self._total(shifts) + told
 
     def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
@@ -418,7 +418,7 @@ def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
     """Return each set of components once."""
     cheapest: dict[frozenset[Component], Hypothesis] = {}
     for one in found:
-        named = frozenset(each.what.component for each in one.named)
-        if named not in cheapest or one.cost < cheapest[named].cost:
-            cheapest[named] = one
+        losses = frozenset(each.what.component for each in one.losses)
+        if losses not in cheapest or one.cost < cheapest[losses].cost:
+            cheapest[losses] = one
     return list(cheapest.values())

@@ -75,7 +75,7 @@ FEWEST_TIMES = 3
 
 
 @dataclass(frozen=True)
-class Named:
+class FaultyEndpoint:
     """A NIC or a node that is at fault.
 
     ``nic`` is ``None`` for a whole node. ``loss`` is the part of the rate that is missing compared
@@ -137,7 +137,7 @@ class Attribution:
     as parts of the rate.
     """
 
-    named: tuple[Named, ...]
+    named: tuple[FaultyEndpoint, ...]
     switches: tuple[NamedSwitch, ...] = ()
     pairs: tuple[LowPair, ...] = ()
     open: tuple[str, ...] = ()
@@ -357,7 +357,9 @@ def _switches(
     return found, taken
 
 
-def _nodes(measured: Measured, low: Mapping[End, _Low], confirmed: set[End]) -> Iterator[Named]:
+def _nodes(
+    measured: Measured, low: Mapping[End, _Low], confirmed: set[End]
+) -> Iterator[FaultyEndpoint]:
     """Yield the nodes of which all NICs are low, at least half of them by themselves."""
     for node, its in enumerate(measured.nodes):
         ends = [(node, position) for position in range(len(its.nics))]
@@ -371,7 +373,7 @@ def _nodes(measured: Measured, low: Mapping[End, _Low], confirmed: set[End]) -> 
         )
         error = max(one.error for one in effects)
         partners = min(one.partners for one in effects)
-        yield Named(
+        yield FaultyEndpoint(
             its.name, None, loss, *_interval(loss, error),
             max(low[end].score for end in sure), partners, _WORDS.get(ways, "both"),
             f"{its.name}: all of its {len(ends)} NICs are low, by {_percent(loss)} in the middle, "
@@ -379,7 +381,7 @@ def _nodes(measured: Measured, low: Mapping[End, _Low], confirmed: set[End]) -> 
         )  # fmt: skip
 
 
-def _named(measured: Measured, end: End, low: _Low) -> Named:
+def _named(measured: Measured, end: End, low: _Low) -> FaultyEndpoint:
     node, position = end
     nic = None if position == ALL else measured.nodes[node].nics[position].name
     lower, upper = _interval(low.loss, low.effect.error)
@@ -387,7 +389,7 @@ def _named(measured: Measured, end: End, low: _Low) -> Named:
     what = "than the same NIC of other nodes"
     if position == ALL:
         what = "with all its NICs at once than other nodes do, and each of its NICs apart is right"
-    return Named(
+    return FaultyEndpoint(
         measured.nodes[node].name, nic, low.loss, lower, upper, low.score, low.effect.partners,
         _WORDS.get(low.ways, "both"),
         f"{_end_name(measured, *end)} {verb} {_percent(low.loss)} ({100 * lower:.1f} to "

@@ -41,9 +41,9 @@ class Findings:
         return ((part, one) for part in self.partitions for one in part.outliers)
 
     @property
-    def fewer(self) -> dict[str, tuple[Metric, ...]]:
+    def missing_metrics(self) -> dict[str, tuple[Metric, ...]]:
         """By node the metrics that nearly all others have and it has not."""
-        return {node: own for part in self.partitions for node, own in part.fewer.items()}
+        return {node: own for part in self.partitions for node, own in part.missing_metrics.items()}
 
     @property
     def unusable(self) -> list[Distribution]:
@@ -67,7 +67,7 @@ class Findings:
             return EXIT_ODD
         gone = self.changes is not None and self.changes.missing
         lost = self.fleet.lost or self.fleet.lost_networks
-        missing = lost or self.fewer or self.unusable or gone
+        missing = lost or self.missing_metrics or self.unusable or gone
         return EXIT_MISSING if missing else EXIT_GOOD
 
 
@@ -133,7 +133,7 @@ def as_json(found: Findings) -> dict[str, Any]:
                 "metrics": [_plain(replace(each, groups=None)) for each in one.distributions],
                 "limits": _plain(one.limits),
                 "outliers": _plain(one.outliers),
-                "fewer": _plain(one.fewer),
+                "missing_metrics": _plain(one.missing_metrics),
             }
             for one in found.partitions
         ],

@@ -20,7 +20,7 @@ from fabricheck.core.statistics import NORMAL, quantile
 from fabricheck.judge.calibration.rule import (
     FLOORS,
     LEAST_PART_OF_A_MODE,
-    MOST_ASIDE,
+    MOST_EXCLUDED,
     split,
 )
 from fabricheck.judge.comparison import judging
@@ -78,9 +78,9 @@ class Groups:
     def kind(self) -> str:
         """Which group is a minority: of at most a quarter of the nodes."""
         part = len(self.slow) / (len(self.slow) + len(self.fast))
-        if part <= MOST_ASIDE:
+        if part <= MOST_EXCLUDED:
             return "slow minority"
-        return "slow majority" if part >= 1 - MOST_ASIDE else "two groups"
+        return "slow majority" if part >= 1 - MOST_EXCLUDED else "two groups"
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,14 @@ class PartitionOutliers:
     """A partition with what stands out in it.
 
     outliers: the nodes, the farthest first. limits: by number of values averaged, the limit of the
-    average. fewer: by node, the metrics that nearly all others have and it has not.
+    average. missing_metrics: by node, the metrics that nearly all others have and it has not.
     """
 
     partition: Partition
     distributions: tuple[Distribution, ...]
     outliers: tuple[Outlier, ...]
     limits: dict[int, float]
-    fewer: dict[str, tuple[Metric, ...]]
+    missing_metrics: dict[str, tuple[Metric, ...]]
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def judge(partition: Partition) -> PartitionOutliers:
         tuple(found),
         tuple(_outliers(partition, found, in_limits, behind, scores)),
         {one.count: one.limit for one in scores},
-        _fewer(partition),
+        _missing_metrics(partition),
     )
 
 
@@ -417,7 +417,7 @@ def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str | None
     return f"{found['fact'][0]} {found['value'][0]}" if len(found) else None
 
 
-def _fewer(partition: Partition) -> dict[str, tuple[Metric, ...]]:
+def _missing_metrics(partition: Partition) -> dict[str, tuple[Metric, ...]]:
     """Return by node the metrics that nine in ten nodes have and it has not."""
     found: dict[str, list[Metric]] = {}
     for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True):

@@ -42,10 +42,11 @@ def lines(found: Findings) -> Iterator[str]:
     yield f"Fleet {fleet.title}: {listed(parts, 3)}"
     yield from _outliers(found)
     yield from _groups(found)
-    if found.fewer:
+    if found.missing_metrics:
+        lacking = count(len(found.missing_metrics), "node")
         yield (
-            f"Metrics missing on {count(len(found.fewer), 'node')} that nine in ten others have: "
-            f"{shortened(found.fewer)}"
+            f"Metrics missing on {lacking} that nine in ten others have: "
+            f"{shortened(found.missing_metrics)}"
         )
     if found.unusable:
         named = listed([one.metric.title for one in found.unusable], 3)

@@ -17,7 +17,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
-from fabricheck.judge.verdict.grouping import NodeResults, Subject
+from fabricheck.judge.verdict.grouping import JudgedNode, NodeResults
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
@@ -298,7 +298,7 @@ ROUNDS = Software(("rounds",))
 
 
 def from_rounds(
-    found: Mapping[Subject, NodeResults],
+    found: Mapping[JudgedNode, NodeResults],
 ) -> tuple[Mapping[str, Sequence[Finding]], Mapping[str, Run]]:
     """Return by node the findings of the attributions of all documents with rounds, and how each
     node went in the rounds.

@@ -23,7 +23,7 @@ UNPLACED = "(no node)"
 
 
 @dataclass(frozen=True)
-class Subject:
+class JudgedNode:
     """The subject of a verdict: a node, a simulated node on it, or nodes that a check joined.
 
     node: its name, or the host list of several, whose results blame none of them.
@@ -77,18 +77,18 @@ def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, Non
     return dict(found)
 
 
-def group(sources: Sequence[Source]) -> dict[Subject, NodeResults]:
+def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
     """Return the results of sources by node."""
     clocks: dict[str, set[str]] = defaultdict(set)
     for row in (row for source in sources for row in source.checks):
         if row.case is not None and row.clock is not None:
             clocks[row.case.where].add(row.clock)
-    found: dict[Subject, NodeResults] = defaultdict(NodeResults)
+    found: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
     for source in sources:
         start = source.start
-        here: dict[Subject, list[Attempt]] = defaultdict(list)
+        here: dict[JudgedNode, list[Attempt]] = defaultdict(list)
         for row in source.checks:
-            subject = Subject(row.node or _machine(source), _simulation(row, clocks))
+            subject = JudgedNode(row.node or _machine(source), _simulation(row, clocks))
             here[subject] += attempts(row.case, row.entry, start)
         for subject, own in here.items():
             found[subject].by_source.append((source, own))
@@ -139,10 +139,10 @@ def _simulation(row: Check, clocks: Mapping[str, set[str]]) -> str | None:
 
 
 def silent(
-    there: Collection[Subject],
+    there: Collection[JudgedNode],
     results: Results,
     expected_nodes: Iterable[str],
-) -> list[Subject]:
+) -> list[JudgedNode]:
     """Return the nodes without any result.
 
     :param there: the nodes with a result.
@@ -159,4 +159,4 @@ def silent(
     missed = dict.fromkeys((*results.requested, *expected_nodes))
     if any(one.node is None for one in results.problems):
         missed[UNPLACED] = None
-    return [Subject(name, kind) for name in missed if not answered(name, names)]
+    return [JudgedNode(name, kind) for name in missed if not answered(name, names)]

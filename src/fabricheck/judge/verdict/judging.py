@@ -21,8 +21,8 @@ from fabricheck.judge.verdict import alike, caveats, checks, evidence, model
 from fabricheck.judge.verdict.checks import Attempt, Checks, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
+    JudgedNode,
     NodeResults,
-    Subject,
     group,
     ran,
     silent,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.
-_Share = tuple[list[tuple[Subject, evidence.Judged]], Mapping[str, evidence.Run]]
+_Share = tuple[list[tuple[JudgedNode, evidence.Judged]], Mapping[str, evidence.Run]]
 
 _Work = Callable[[Sequence[Source]], _Share]
 
@@ -70,7 +70,7 @@ def judge(
     ran_in = ran(results.sources)
 
     def verdict(
-        subject: Subject, own: NodeResults, named: Sequence[Finding] = ()
+        subject: JudgedNode, own: NodeResults, named: Sequence[Finding] = ()
     ) -> evidence.Judged:
         silent = silent_in[subject.node]
         node = _Node(subject, own, results, ran_in, silent, set_tag, named)
@@ -80,7 +80,7 @@ def judge(
         found = group(sources)
         named, in_rounds = evidence.from_rounds(found)
         for node in named:
-            found.setdefault(Subject(node), NodeResults(scheduled=True))
+            found.setdefault(JudgedNode(node), NodeResults(scheduled=True))
         judged = [
             (one, verdict(one, own, () if one.simulated else named.get(one.node, ())))
             for one, own in found.items()
@@ -152,7 +152,7 @@ class _Node:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: JudgedNode,
         results: NodeResults,
         of: Results,
         ran_in: Mapping[tuple[str, bool], Mapping[Key, None]],
