@@ -25,7 +25,8 @@ class ResultsFolder:
     """The results in one folder, as `make run` and ReFrame's settings store them.
 
     ``sessions`` are the readable ones, latest first; ``problems`` has one sentence for each
-    unreadable report. ``node`` is the node of all results, in a job over many nodes.
+    unreadable report, ``unreadable`` also when each was written, in s since 1970. ``node`` is the
+    node of all results, in a job over many nodes.
     """
 
     def __init__(self, path: Path, node: str | None = None) -> None:
@@ -43,15 +44,13 @@ class ResultsFolder:
         self.node = node or _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
-        self._newest_unreadable: tuple[float, InvalidInputError] | None = None
+        self.unreadable: list[tuple[float, InvalidInputError]] = []
         for report in sorted(path.glob("reports/run-*.json")):
             try:
                 self.sessions.append(read_report(report, path, self.node))
             except InvalidInputError as problem:
                 self.problems.append(problem)
-                written = report.lstat().st_mtime
-                if self._newest_unreadable is None or written > self._newest_unreadable[0]:
-                    self._newest_unreadable = (written, problem)
+                self.unreadable.append((report.lstat().st_mtime, problem))
         self.sessions.sort(key=lambda session: session.start, reverse=True)
 
     @classmethod
@@ -69,17 +68,13 @@ class ResultsFolder:
             is then that one.
         :raises NotFoundError: when there is no session.
         """
-        if self._newest_unreadable is not None:
-            written, problem = self._newest_unreadable
+        if self.unreadable:
+            written, problem = max(self.unreadable, key=lambda one: one[0])
             if not self.sessions or written > self.sessions[0].report.stat().st_mtime:
                 raise problem
         if not self.sessions:
             raise self.no_session()
         return self.sessions[0]
-
-    def unreadable_since(self, moment: float) -> bool:
-        """Whether a report that is not readable was written after a time in s since 1970."""
-        return self._newest_unreadable is not None and self._newest_unreadable[0] > moment
 
     def no_session(self) -> NotFoundError:
         """Return the sentence for a folder without a completed session."""

@@ -553,47 +553,27 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
 
 
 def _began_last(folder: ResultsFolder) -> Results:
-    """Return what started last: a session, with or without a report, or a job.
+    """Return what began last: a session, with or without a report, or a job.
 
-    Where the newest report cannot be read, the documents of its session are used.
-    """
-    without_report, _ = folder.unreported()
-    killed = without_report[0] if without_report else None
-    try:
-        last = _last_with_report(folder)
-    except NotFoundError:
-        if killed is None:
-            raise
-        return of_killed(folder, killed)
-    except InvalidInputError as problem:
-        # A full disk cuts off the report; what was measured before it remains.
-        if killed is None or any(one.start >= killed.start for one in folder.sessions):
-            raise
-        left = of_killed(folder, killed)
-        return replace(left, problems=(Problem(str(problem)), *left.problems))
-    if killed is not None and killed.start > last.start:
-        return of_killed(folder, killed)
-    return of_job(last) if isinstance(last, Job) else of_session(folder, last)
-
-
-def _last_with_report(folder: ResultsFolder) -> Session | Job:
-    """Return the session with a report, or the job over many nodes, that started last.
-
+    :raises InvalidInputError: when a report or a ``nodes.json`` that was written after it cannot be
+        read; but the documents of a session whose own report that may be are returned.
     :raises NotFoundError: without any.
-    :raises InvalidInputError: when a later report or ``nodes.json`` cannot be read.
     """
-    found, unreadable = jobs.all_of(folder.path)
-    last = found[0] if found else None
-    starts = [one.start for one in found] + [one.start for one in folder.sessions]
-    began = max(starts, default=0.0)
-    for written, problem in unreadable:
-        if written > began:
-            raise problem
-    if last is None or any(session.start > last.start for session in folder.sessions):
-        return folder.latest()
-    if folder.unreadable_since(last.start):
-        folder.latest()  # reports which, unless a readable one was written after it
-    return last
+    found, problems = jobs.all_of(folder.path)
+    every: list[Session | Killed | Job] = [*found, *folder.sessions, *folder.unreported()[0]]
+    last = max(every, key=lambda one: one.start, default=None)
+    written = last.report.stat().st_mtime if isinstance(last, Session) else 0.0
+    began = max(written, last.start) if last is not None else 0.0
+    unread = [one for one in (*problems, *folder.unreadable) if last is None or one[0] > began]
+    if isinstance(last, Killed):
+        # A full disk cuts off the report; what was measured before it remains.
+        left = of_killed(folder, last)
+        return replace(left, problems=(*(Problem(str(one)) for _, one in unread), *left.problems))
+    if unread:
+        raise max(unread, key=lambda one: one[0])[1]
+    if last is None:
+        raise folder.no_session()
+    return of_job(last) if isinstance(last, Job) else of_session(folder, last)
 
 
 def of_session(folder: ResultsFolder, session: Session) -> Results:
