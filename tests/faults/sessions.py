@@ -68,7 +68,6 @@ class Site:
                 '"node": "mi250x",',
                 f'"node": "mi250x", "references": "{self.references}",',
             ),
-            ("local.checks.yaml", "local:sim-mi250x", f"local:{named}"),
         ):
             path = config / "sites" / file
             text = path.read_text()
