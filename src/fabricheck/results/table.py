@@ -422,15 +422,14 @@ def metrics(row: Check) -> Iterator[Metric]:
     records = row.entry.metrics if row.entry is not None else {}
     for name, recorded in row.case.metrics.items() if row.case is not None else ():
         record = records.get(name)
-        unit = recorded.unit if recorded.value is not None else ""
         yield Metric(
             of=row,
             recorded=recorded,
             record=record,
             metric=name,
             value=recorded.value,
-            unit=unit,
-            better=BETTER.get(unit),
+            unit=recorded.unit,
+            better=BETTER.get(recorded.unit),
             reference=recorded.reference,
             least=recorded.least,
             most=recorded.most,
