@@ -33,9 +33,9 @@ Crew::Crew(RankGroup& group, Mail& mail, Meter& meter, Places places, std::strin
       node_(std::move(node)),
       limit_(limit) {}
 
-mpi::Patience Crew::patience(double more) const {
+std::optional<double> Crew::deadline(double more) const {
   // In a simulation nothing hangs by itself, and real time means nothing.
-  return kSimulated ? mpi::Patience() : mpi::Patience(wall_seconds() + limit_ + more);
+  return kSimulated ? std::nullopt : std::optional(wall_seconds() + limit_ + more);
 }
 
 json Crew::execute(const json& command) {
@@ -46,9 +46,9 @@ json Crew::execute(const json& command) {
     const std::vector<int> peers = command["peers"];
     const int sequence = command["sequence"];
     if (kind == Command::Kind::prove) {
-      result = meter_.prove(peers, sequence, node_, places_, patience(0));
+      result = meter_.prove(peers, sequence, node_, places_, mpi::Patience(deadline(0)));
     } else if (kind == Command::Kind::round) {
-      result = meter_.round(peers, sequence, command["first"], patience(0));
+      result = meter_.round(peers, sequence, command["first"], mpi::Patience(deadline(0)));
     }
   } catch (const Failure& failure) {
     result["failed"] = failure.what();
@@ -63,11 +63,11 @@ json Crew::lead(const json& command) {
   for (std::size_t i = 1; i < here.size(); ++i) {
     mail_.send(here[i], kCommand, text);
   }
-  const auto until = patience(kLeaderLater);
+  const auto until = deadline(kLeaderLater);
   json reply = {{"leader", group_.rank()}, {"ranks", json::array()}};
   reply["ranks"].push_back(execute(command));
   for (std::size_t i = 1; i < here.size(); ++i) {
-    const auto told = mail_.receive(here[i], tag, until);
+    const auto told = mail_.receive_until(here[i], tag, until);
     reply["ranks"].push_back(told ? json::parse(*told) : json(nullptr));
   }
   const auto kind = static_cast<Command::Kind>(command["kind"].get<int>());
@@ -83,7 +83,7 @@ void Crew::follow() {
   const int leader = group_.ranks_here().front();
   const bool leads = leader == group_.rank();
   for (;;) {
-    const auto command = json::parse(*mail_.receive(leads ? 0 : leader, kCommand));
+    const auto command = json::parse(mail_.receive(leads ? 0 : leader, kCommand));
     const int sequence = command["sequence"];
     if (command.contains("lost")) {
       if (command["lost"].get<bool>()) {
@@ -127,13 +127,14 @@ std::vector<json> Crew::order(const std::string& what, const std::vector<int>& l
       waiting[leaders[i]] = i;
     }
   }
-  const auto until = patience(kRootLater);
+  const auto until = deadline(kRootLater);
   std::vector<json> replies(leaders.size());
   if (!own.is_null()) {
     replies[own_index] = lead(own);
   }
   while (!waiting.empty()) {
-    const auto told = mail_.receive(MPI_ANY_SOURCE, kReplyOfNode + sequence_ % kSequences, until);
+    const auto told =
+        mail_.receive_until(MPI_ANY_SOURCE, kReplyOfNode + sequence_ % kSequences, until);
     if (!told) {
       break;
     }

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "fabric/mail.hpp"
 #include "fabric/meter.hpp"
+#include "ranks/mail.hpp"
 #include "ranks/rank_group.hpp"
 
 namespace fabricheck::fabric {
@@ -45,7 +46,7 @@ class Crew {
  private:
   nlohmann::json execute(const nlohmann::json& command);
   nlohmann::json lead(const nlohmann::json& command);
-  [[nodiscard]] mpi::Patience patience(double more) const;
+  [[nodiscard]] std::optional<double> deadline(double more) const;
 
   RankGroup& group_;
   Mail& mail_;

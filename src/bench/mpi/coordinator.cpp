@@ -28,13 +28,9 @@ void add_rank(Verification& sum, const Verification& part) {
 
 Coordinator::Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places,
                          int single_messages)
-    : worker_(worker), places_(std::move(places)), single_messages_(single_messages) {
-  FABRICHECK_MPI(MPI_Comm_dup(world, &control_));
-  FABRICHECK_MPI(MPI_Comm_set_errhandler(control_, MPI_ERRORS_RETURN));
-  FABRICHECK_MPI(MPI_Comm_rank(control_, &rank_));
+    : mail_(world), worker_(worker), places_(std::move(places)), single_messages_(single_messages) {
+  FABRICHECK_MPI(MPI_Comm_rank(world, &rank_));
 }
-
-Coordinator::~Coordinator() { (void)MPI_Comm_free(&control_); }
 
 std::vector<Series> Coordinator::measure(const MpiJob& job, const SamplingRules& rules,
                                          const std::vector<Fault>& faults) {
@@ -52,10 +48,8 @@ std::vector<Series> Coordinator::measure(const MpiJob& job, const SamplingRules&
 
 void Coordinator::follow(const MpiJob& job, const std::vector<Fault>& faults) {
   for (;;) {
-    int batch = 0;
-    receive_quietly(&batch, sizeof batch, 0, kCommand, control_);
-    const auto reply = execute(job, batch, faults);
-    FABRICHECK_MPI(MPI_Send(&reply, sizeof reply, MPI_BYTE, 0, kReply, control_));
+    const int batch = std::stoi(mail_.receive(0, kCommand));
+    mail_.send(0, kReply, nlohmann::json(execute(job, batch, faults)).dump());
     if (batch == kVerify) {
       return;
     }
@@ -104,7 +98,7 @@ Verification Coordinator::verification_of(const MpiJob& job, int rank, const Rep
 void Coordinator::send_command(const MpiJob& job, int batch) {
   for (const int member : job.members()) {
     if (member != 0) {
-      FABRICHECK_MPI(MPI_Send(&batch, sizeof batch, MPI_BYTE, member, kCommand, control_));
+      mail_.send(member, kCommand, std::to_string(batch));
     }
   }
 }
@@ -112,10 +106,9 @@ void Coordinator::send_command(const MpiJob& job, int batch) {
 std::vector<Coordinator::Reply> Coordinator::gather_replies(const MpiJob& job, const Reply& own) {
   std::vector<Reply> result;
   for (const int member : job.members()) {
-    result.push_back(own);
-    if (member != 0) {
-      receive_quietly(&result.back(), sizeof own, member, kReply, control_);
-    }
+    const bool told = member != 0;
+    result.push_back(told ? nlohmann::json::parse(mail_.receive(member, kReply)).get<Reply>()
+                          : own);
   }
   return result;
 }

@@ -14,6 +14,7 @@
 #include "mpi/network.hpp"
 #include "mpi/plan.hpp"
 #include "mpi/worker.hpp"
+#include "ranks/mail.hpp"
 
 namespace fabricheck::mpi {
 
@@ -31,9 +32,6 @@ class Coordinator {
  public:
   /// Collective. `places` by rank. `single_messages` of a latency are also timed one by one.
   Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places, int single_messages);
-  Coordinator(const Coordinator&) = delete;
-  Coordinator& operator=(const Coordinator&) = delete;
-  ~Coordinator();
 
   /// Collective: all ranks measure the same jobs in the same order; a rank that is not in a job
   /// returns at once. Only rank 0 returns series. `faults` are those of the calling rank.
@@ -47,6 +45,8 @@ class Coordinator {
     double start = 0, end = 0;  // by the machine's clock
     std::uint64_t bytes_checked = 0, errors = 0;
     std::uint64_t offset = 0, expected = 0, found = 0;  // the first mismatch, with errors
+    NLOHMANN_DEFINE_TYPE_INTRUSIVE(Reply, seconds, start, end, bytes_checked, errors, offset,
+                                   expected, found)
   };
 
   void follow(const MpiJob& job, const std::vector<Fault>& faults);
@@ -61,7 +61,7 @@ class Coordinator {
   [[nodiscard]] Series describe(const MpiJob& job, const std::vector<int>& ranks) const;
   [[nodiscard]] std::vector<Series> describe_parts(const MpiJob& job) const;
 
-  MPI_Comm control_ = MPI_COMM_NULL;  // so that no command is taken for data
+  Mail mail_;
   Worker& worker_;
   std::vector<RankPlace> places_;
   int single_messages_;

@@ -83,7 +83,7 @@ void Patience::wait_quietly(std::vector<MPI_Request>& requests, std::size_t rece
 
 void Patience::wait(std::vector<MPI_Request>& requests, std::size_t receives, bool quietly) const {
   const int count = static_cast<int>(requests.size());
-  if (!ends_) {
+  if (!until_) {
     if (quietly) {
       for (auto& request : requests) {
         fabricheck::wait_quietly(&request);
@@ -100,7 +100,7 @@ void Patience::wait(std::vector<MPI_Request>& requests, std::size_t receives, bo
     if (done != 0) {
       return;
     }
-    if (wall_seconds() > until_) {
+    if (wall_seconds() > *until_) {
       break;
     }
     if (quietly) {

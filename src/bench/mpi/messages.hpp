@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <optional>
 #include <vector>
 
 #include "ranks/mpi_call.hpp"
@@ -19,10 +20,9 @@ class NoAnswer : public Failure {
 class Patience {
  public:
   Patience() = default;
-  explicit Patience(double until) : until_(until), ends_(true) {}
+  explicit Patience(std::optional<double> until) : until_(until) {}
 
-  [[nodiscard]] bool ends() const { return ends_; }
-  [[nodiscard]] double until() const { return until_; }
+  [[nodiscard]] bool ends() const { return until_.has_value(); }
 
   /// Waits for all of the requests, of which the first `receives` are of receiving. Throws NoAnswer
   /// when the time is over: receives are cancelled then, and sends left alone.
@@ -33,8 +33,7 @@ class Patience {
  private:
   void wait(std::vector<MPI_Request>& requests, std::size_t receives, bool quietly) const;
 
-  double until_ = 0;
-  bool ends_ = false;
+  std::optional<double> until_;
 };
 
 /// The messages of this rank with another one, which has the same count, type and tag.

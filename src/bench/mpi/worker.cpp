@@ -43,12 +43,6 @@ MPI_Datatype mpi_type(DataType type) {
   return MPI_BYTE;
 }
 
-void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  FABRICHECK_MPI(MPI_Irecv(data, bytes, MPI_BYTE, from, tag, comm, &request));
-  wait_quietly(&request);
-}
-
 Worker::Worker(MPI_Comm world, Accessor accessor, int window, bool armed)
     : world_(world), accessor_(accessor), window_(window), armed_(armed) {
   FABRICHECK_MPI(MPI_Comm_rank(world_, &rank_));

@@ -19,9 +19,6 @@ namespace fabricheck::mpi {
 /// The datatype of MPI.
 MPI_Datatype mpi_type(DataType type);
 
-/// Waits for a message without occupying the processor.
-void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm);
-
 /// The work of a rank in the jobs of a launch. Every rank runs the same jobs in the same order.
 class Worker {
  public:

@@ -1,4 +1,4 @@
-#include "fabric/mail.hpp"
+#include "ranks/mail.hpp"
 
 #include <unistd.h>
 
@@ -6,8 +6,9 @@
 
 #include "harness/sampling.hpp"
 #include "harness/simulation.hpp"
+#include "ranks/mpi_call.hpp"
 
-namespace fabricheck::fabric {
+namespace fabricheck {
 
 Mail::Mail(MPI_Comm world) {
   FABRICHECK_MPI(MPI_Comm_dup(world, &comm_));
@@ -26,7 +27,9 @@ void Mail::send(int to, int tag, const std::string& text) {
                            &one.request));
 }
 
-std::optional<std::string> Mail::receive(int from, int tag, const mpi::Patience& patience) {
+std::string Mail::receive(int from, int tag) { return *receive_until(from, tag, std::nullopt); }
+
+std::optional<std::string> Mail::receive_until(int from, int tag, std::optional<double> until) {
   constexpr useconds_t longest_nap = 1000;
   MPI_Status status;
   if (kSimulated) {
@@ -35,7 +38,7 @@ std::optional<std::string> Mail::receive(int from, int tag, const mpi::Patience&
   int there = kSimulated ? 1 : 0;
   for (useconds_t nap = 0; there == 0; nap = std::min(longest_nap, nap + nap / 8 + 1)) {
     FABRICHECK_MPI(MPI_Iprobe(from, tag, comm_, &there, &status));
-    if (there == 0 && patience.ends() && wall_seconds() > patience.until()) {
+    if (there == 0 && until && wall_seconds() > *until) {
       return std::nullopt;
     }
     if (there == 0) {
@@ -50,4 +53,4 @@ std::optional<std::string> Mail::receive(int from, int tag, const mpi::Patience&
   return text;
 }
 
-}  // namespace fabricheck::fabric
+}  // namespace fabricheck

@@ -1,4 +1,4 @@
-// Texts from one rank to another, which wait for no rank that does not answer.
+// Texts from one rank to another: what rank 0 commands, and what it is answered.
 #pragma once
 
 #include <mpi.h>
@@ -7,9 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "mpi/messages.hpp"
-
-namespace fabricheck::fabric {
+namespace fabricheck {
 
 class Mail {
  public:
@@ -21,9 +19,11 @@ class Mail {
   /// Sends a text, and does not wait until it is there.
   void send(int to, int tag, const std::string& text);
 
-  /// The next text of a rank (MPI_ANY_SOURCE: of any) with a tag; nothing when the time is over.
-  /// Does not occupy the processor meanwhile.
-  std::optional<std::string> receive(int from, int tag, const mpi::Patience& patience = {});
+  /// The next text of a rank with a tag. Does not occupy the processor meanwhile.
+  std::string receive(int from, int tag);
+
+  /// The same; nothing when the time of wall_seconds() is over. `from` may be MPI_ANY_SOURCE.
+  std::optional<std::string> receive_until(int from, int tag, std::optional<double> until);
 
  private:
   struct Sent {
@@ -34,4 +34,4 @@ class Mail {
   std::list<Sent> sent_;
 };
 
-}  // namespace fabricheck::fabric
+}  // namespace fabricheck
