@@ -62,8 +62,12 @@ def targets() -> tuple[partitions.Target, ...]:
 @functools.cache
 def own_systems() -> dict[str, str | None]:
     """Whose own measurements the data set has, by set; other machines' values say whose."""
-    return {target.partition["extras"]["references"]: MACHINES.get(target.name)
-            for target in targets() if "references" in target.partition["extras"]}  # fmt: skip
+    found: dict[str, str | None] = {}
+    for target in targets():
+        if name := target.partition["extras"].get("references"):
+            # Of the sites that use a set, one at most is the measured machine.
+            found[name] = found.get(name) or MACHINES.get(target.name)
+    return found
 
 
 @functools.cache

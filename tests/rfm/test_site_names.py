@@ -106,19 +106,19 @@ def write(folder, name, *hostnames):
 
 def test_a_site_of_the_user_comes_before_those_of_the_suite(tmp_path, monkeypatch):
     monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
-    write(tmp_path, "north", r"nid002\d{3}$")
+    write(tmp_path, "of_the_user", r"nid002\d{3}$")
     where = sites.folders()
     # The first is a node of Dardel by its name alone.
     for machine in ("nid002756", "nid002056"):
-        assert sites.system_of(machine, *where) == "north"
+        assert sites.system_of(machine, *where) == "of_the_user"
     systems = sites.gather(*where)["systems"]
-    assert systems[0]["name"] == "north"
+    assert systems[0]["name"] == "of_the_user"
     assert systems[-1]["name"] == "local"
     assert sites.system_of("nid002756 dardel", *where) == "dardel"
     # One for every machine is chosen only where no other site is.
-    write(tmp_path, "north", ".*")
+    write(tmp_path, "of_the_user", ".*")
     assert sites.system_of("nid002756", *where) == "dardel"
-    assert sites.system_of("laptop", *where) == "north"
+    assert sites.system_of("laptop", *where) == "of_the_user"
 
 
 @pytest.mark.parametrize("of_the_user", [True, False])

@@ -103,8 +103,9 @@ def lacking(spec: str, node: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_every_site_has_an_environment():
-    assert {p.parent.name for p in SPACK_ENV.glob("*/spack.lock")} - {"local"} == set(STAND_INS)
+def test_every_stand_in_is_of_an_environment_with_a_lock():
+    """A site that has none is locked on its own machine, and not made again here."""
+    assert set(STAND_INS) <= {p.parent.name for p in SPACK_ENV.glob("*/spack.lock")}
 
 
 def test_each_spec_is_a_root_of_the_lock_as_it_is_pinned(environment):
