@@ -128,11 +128,9 @@ def test_like(folder):
     assert entries(folder, partition="local:large") == entries(folder)
 
 
-def test_noise_goes_into_a_page(folder):
-    page = folder.parent / "page.md"
-    page.write_text(f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n")
-    run(folder, several(folder.parent, STEADY), "--page", page, command="noise")
-    assert "| stream_local | GB/s | 1 |" in page.read_text()
+def test_noise_is_a_table_in_markdown(folder):
+    done = run(folder, several(folder.parent, STEADY), command="noise")
+    assert "| stream_local | GB/s | 1 |" in done.stdout
 
 
 def test_a_full_disk_changes_nothing(folder):
@@ -140,17 +138,11 @@ def test_a_full_disk_changes_nothing(folder):
     run(folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
-    page = folder.parent / "page.md"
-    marked = f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n{text}"
-    page.write_text(marked)
     with files_of_at_most(len(text) // 2):
         refused = run(folder, sessions, "--write", code=3)
-        of_page = run(folder, sessions, "--page", page, code=3, command="noise")
     assert f"{record} cannot be written (File too large)." in refused.stderr
-    assert f"{page} cannot be written (File too large)." in of_page.stderr
-    assert record.read_text() == text and page.read_text() == marked
+    assert record.read_text() == text
     assert sorted(path.name for path in folder.rglob("*.*")) == ["local-host.yaml", "stream.yaml"]
-    assert sorted(path.name for path in folder.parent.glob("page*")) == ["page.md"]
 
 
 def test_a_record_of_another_partition(folder):

@@ -104,7 +104,10 @@ def parse(words: list[str]) -> str:
     return context.command_path
 
 
-SPANS = sorted({(page, span) for page, text in HANDBOOK.items() for span in INLINE.findall(text)})
+#: Evidence, and the pages that the reference is made from, name commands in their sentences.
+OTHER_PAGES = [*(ROOT / "docs").glob("evidence/*.md"), *(ROOT / "docs").glob("reference/*.md")]
+TEXTS = {**HANDBOOK, **{str(page.relative_to(ROOT)): page.read_text() for page in OTHER_PAGES}}
+SPANS = sorted({(page, span) for page, text in TEXTS.items() for span in INLINE.findall(text)})
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from fabricheck.core import checkout
+from fabricheck.core import checkout, yaml_files
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.site import sites
+from fabricheck.site import site_schema, sites
 from fabricheck.site.software import spack_yaml
 
 #: The Spack environments of a site that is of another date with another one.
@@ -98,6 +98,7 @@ FAULTS = [
     (("systems", 0, "hostnames"), [], "systems[lumi].hostnames: list should have at least 1 item"),
     (("systems", 0, "partitions"), [], "systems[lumi].partitions: list should have at least 1"),
     (("systems", 0), "lumi", "systems[0]: input should be a valid dictionary"),
+    ((*P, "scheduler"), "pbs", f"{PLACE}: shares its nodes with other jobs: access needs -l pl"),
     ((*P, "devices"), ..., f"{PLACE}.devices: this key is missing."),
     ((*P, "devices"), [], f"{PLACE}.devices: list should have at least 1 item"),
     ((*P, "devices", 0, "num_devices"), 0, f"{PLACE}.devices[0].num_devices: input should be gr"),
@@ -141,6 +142,29 @@ def test_a_site_that_would_switch_a_protection_off(tmp_path, path, value, senten
     assert str(error.value).startswith(f"Site file {tmp_path}/lumi.py: {sentence}")
     assert str(error.value).endswith(".")
     assert "\n" not in str(error.value)
+
+
+def test_pbs_may_give_a_job_its_nodes_alone(tmp_path):
+    of_pbs = changed(changed(SITE, (*P, "scheduler"), "pbs"), (*P, "access"), ["-l place=excl"])
+    write(tmp_path, "lumi.py", of_pbs)
+    assert sites.gather(tmp_path)
+
+
+def test_the_words_of_a_site_file_are_those_of_its_schema_and_of_the_checks():
+    words = yaml_files.read(checkout.ROOT / "src" / "fabricheck" / "site" / "words.yaml")
+    assert words["a physical bound"].keys() == site_schema._Bound.model_fields.keys()
+    of_partition = words["extras of a partition"].keys()
+    assert of_partition - {"concurrent_bytes"} == site_schema._PartitionExtras.model_fields.keys()
+    of_environment = words["extras of an environment"].keys()
+    assert of_environment - {"loopback"} == site_schema._EnvironmentExtras.model_fields.keys()
+    required = {
+        word.lstrip("+-")
+        for file in (checkout.ROOT / "reframe_checks").glob("*/*.py")
+        for line in re.findall(r"valid_(?:systems|prog_environs) = \[(.*)\]", file.read_text())
+        for word in re.findall(r"[+-]([\w-]+)", line)
+    }
+    known = {*words["features of a partition"], *words["features of an environment"]}
+    assert {"several_domains", "rccl-tests"} <= required <= known | of_partition
 
 
 def test_a_node_model_bounds_instead_of_the_site(tmp_path):

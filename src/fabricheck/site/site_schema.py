@@ -102,6 +102,15 @@ class _Partition(_Section):
     environs: Names
     devices: Annotated[list[_Devices], Field(min_length=1)]
     extras: _PartitionExtras
+    scheduler: str = ""
+    access: list[str] = []
+
+    @model_validator(mode="after")
+    def _has_its_nodes_alone(self) -> _Partition:
+        # ReFrame requests nodes of PBS by number, and PBS then places other jobs on them.
+        if self.scheduler in ("pbs", "torque") and not any("excl" in one for one in self.access):
+            raise ValueError("shares its nodes with other jobs: access needs -l place=excl")
+        return self
 
 
 class _System(_Section):

@@ -21,7 +21,7 @@ def page(found: Fidelity) -> str:
     out = [
         f"# Fidelity of the simulated node {name}",
         "",
-        f"Written by `fabricheck papers fidelity {name} --output`, not by hand;",
+        f"Written by `fabricheck papers fidelity {name} --output PAGE`, not by hand;",
         f"`fabricheck papers fidelity {name}` prints each record.",
         "",
         f"[The simulated node](simulated-node.md) {name} beside published values. **Published**",
