@@ -309,7 +309,7 @@ def fleet(
             "metric": name, "unit": unit, "better": "lower" if unit == "us" else "higher",
             "noise": base.row["noise"],
         }  # fmt: skip
-        columns = [pl.lit(cell).alias(column) for column, cell in told.items()]
+        columns = [pl.lit(cell, dtype=pl.String).alias(column) for column, cell in told.items()]
         parts.append(pl.DataFrame([own, value.alias("value")]).with_columns(columns))
     return pl.concat(parts)
 
