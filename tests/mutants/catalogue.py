@@ -51,8 +51,8 @@ METRICS = (
            "link = min(node.peer_peak_gbs(*pair)", "link = max(node.peer_peak_gbs(*pair)",
            _LIMITS),
     Mutant("a rule replaces the reference that a file states", "rfm/base.py",
-           "if metric.rule is not None and not entries.required("
-           "stated_entries.get(metric.name))", "if metric.rule is not None", _LIMITS),
+           "if rule is not None and not entries.required(stated_entries.get(name))",
+           "if rule is not None", _LIMITS),
     Mutant("a metric without a value is met", "rfm/base.py",
            "        if lost:\n", "        if lost and not judged:\n",
            _session("test_a_declared_metric_without_a_value")),

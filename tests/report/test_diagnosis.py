@@ -53,16 +53,16 @@ def titles(svg):
     ("component", "expected"),
     [
         (part("link", 0, 6), [("link", (0, 6))]),
-        (part("link", 6, 0, direction="one_way"), [("link", (0, 6))]),
+        (part("link", 6, 0, direction="one-way"), [("link", (0, 6))]),
         (part("link_gone", 0, 6), [("link", (0, 6))]),
         (part("link_turns", 0, 6), [("link", (0, 6))]),
         (part("link", 3), [("link", pair) for pair in MI250X.links if 3 in pair]),
         (part("link"), [("link", pair) for pair in MI250X.links]),
         (part("pageable_copies", 5, direction="to"), [("host", 5)]),
-        (part("numa_connection", 0, 3, direction="one_way"), [("domain", 0), ("domain", 3)]),
+        (part("numa_connection", 0, 3, direction="one-way"), [("domain", 0), ("domain", 3)]),
         (part("numa_rotated", 1, 2, 3, 0), [("domain", index) for index in range(4)]),
         (part("cables_exchanged", 0, 1, 4, 5), [("device", i) for i in (0, 1, 4, 5)]),
-        (part("copies", 0, 5, direction="one_way"), [("device", 0), ("device", 5)]),
+        (part("copies", 0, 5, direction="one-way"), [("device", 0), ("device", 5)]),
         (part("hbm"), [("device", index) for index in range(8)]),
         (part("mpi", operation="all_reduce"), []),
     ],
@@ -83,7 +83,7 @@ def test_every_component_of_a_node_is_at_its_devices(model):
 
 
 def test_a_degraded_link_is_outlined_in_words_and_colour():
-    found = drawn(one(part("link", 6, 0, direction="one_way")))
+    found = drawn(one(part("link", 6, 0, direction="one-way")))
     shown = texts(found.svg)
     assert shown.count("degraded") == 1 and "6 to 0" in shown and "outlined: degraded" in shown
     assert titles(found.svg) == ["degraded: link 6-0, one direction"]
@@ -106,7 +106,7 @@ def test_equals_are_all_marked_with_a_dash_and_a_question():
 
 def test_of_several_components_at_a_device_each_is_named():
     found = degraded.marks(of(
-        one(part("hbm", 3)), one(part("rank", 3), part("copies", 3, 4, direction="one_way")),
+        one(part("hbm", 3)), one(part("rank", 3), part("copies", 3, 4, direction="one-way")),
     ), MI250X)  # fmt: skip
     assert found["device", 3].label == ("degraded", "HBM", "rank", "copy engine")
     assert not found["device", 3].outline.dashed and found["device", 4].outline.dashed

@@ -43,7 +43,7 @@ def test_a_healthy_node_passes(simulated):
     scripts = {file.parent.name: file.read_text() for file in folder.rglob("rfm_job.sh")}
     assert "export HSA_XNACK=0" in scripts["managed_zero_copy"]
     assert "export HSA_XNACK=1" in scripts["managed_migration"]
-    assert "--time-limit 300" in scripts["managed_migration"]
+    assert "--time-limit 600" in scripts["managed_migration"]
     assert "--devices 0,2,4,6 --domains each --memory pinned " in scripts["memcpy_numa"]
     pageable = "--devices each --domains each --memory pageable --operations h2d,d2h --series-time"
     assert pageable in scripts["memcpy_numa_pageable"]

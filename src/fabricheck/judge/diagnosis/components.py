@@ -137,7 +137,7 @@ def passes(component: Component, resource: Resource) -> bool:
     if component.direction == "to":
         return resource.destination == ends[0]
     own = (resource.source, resource.destination)
-    if component.direction == "one_way":
+    if component.direction == "one-way":
         return own == ends
     if kind in ("compute_units", "copy_engines", "package"):
         return resource.owner in ends
@@ -167,8 +167,8 @@ def _of_devices(node: NodeModel) -> Iterator[Candidate]:
 def _of_pairs(node: NodeModel) -> Iterator[Candidate]:
     if node.switch is None:
         for a, b in node.links:
-            yield _of("link", a, b, direction="one_way")
-            yield _of("link", b, a, direction="one_way")
+            yield _of("link", a, b, direction="one-way")
+            yield _of("link", b, a, direction="one-way")
             yield _of("link", a, b)
             yield _of("latency_of_link", a, b)
     else:
@@ -177,7 +177,7 @@ def _of_pairs(node: NodeModel) -> Iterator[Candidate]:
             yield _of("link", device, direction="to")
     for a, b in permutations(range(len(node.devices)), 2):
         for kind in _OF_PAIR:
-            yield _of(kind, a, b, direction="one_way")
+            yield _of(kind, a, b, direction="one-way")
         if a < b:
             yield _of("copies", a, b)
             yield _of("messages", a, b)
@@ -189,7 +189,7 @@ def _of_domains(node: NodeModel) -> Iterator[Candidate]:
         for other in node.domains:
             if other is not domain:
                 ids = (domain.index, other.index)
-                yield Candidate(Component(kind="numa_connection", ids=ids, direction="one_way"))
+                yield Candidate(Component(kind="numa_connection", ids=ids, direction="one-way"))
 
 
 def _of_all(node: NodeModel) -> Iterator[Candidate]:

@@ -42,7 +42,7 @@ ComponentKind = Literal[
     "numa_rotated",
 ]
 
-Direction = Literal["from", "to", "one_way"]
+Direction = Literal["from", "to", "one-way"]
 
 #: The label of each kind by its direction, else by the number of its ids; a and b are the first and
 #: the second half of its ids.
@@ -58,7 +58,7 @@ _LABELS: Mapping[ComponentKind, Mapping[str | int | None, str]] = {
     "copies": {
         1: "copies {way} device {a}",
         2: "copy engines between {a} and {b}",
-        "one_way": "copy engine {a}-{b}",
+        "one-way": "copy engine {a}-{b}",
     },
     "host_link": {0: "host links of all devices", 1: "host link {way} device {a}"},
     "pageable_copies": {
@@ -70,14 +70,14 @@ _LABELS: Mapping[ComponentKind, Mapping[str | int | None, str]] = {
         0: "messages of all devices",
         1: "messages {way} device {a}",
         2: "messages between {a} and {b}",
-        "one_way": "messages {a}-{b}",
+        "one-way": "messages {a}-{b}",
     },
     "rank": {1: "rank on device {a}"},
     "link": {
         0: "links of all devices",
         1: "links of device {a}",
         2: "link {a}-{b}",
-        "one_way": "link {a}-{b}, one direction",
+        "one-way": "link {a}-{b}, one direction",
         "from": "links from device {a} to the switch",
         "to": "links from the switch to device {a}",
     },

@@ -112,6 +112,6 @@ def places(component: Component, node: NodeModel) -> Iterator[Place]:
 
 def _short(component: Component) -> str:
     """Return the part of its place that a component is; empty for a whole link."""
-    if component.kind == "link" and component.direction == "one_way":
+    if component.kind == "link" and component.direction == "one-way":
         return "{} to {}".format(*component.ids)
     return _DRAWN[component.kind][1]
