@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.vocabulary import ENV_METRICS
-from fabricheck.references.dry_run import Told
+from fabricheck.references.dry_run import CheckMetrics
 from reframe_suite import Outcome, Suite
 
 #: What a user of a machine with Slurm states; no metric depends on it.
@@ -32,10 +32,10 @@ class DryRun:
     """How a dry run ended, what its checks told of themselves, and the folder of its results."""
 
     outcome: Outcome
-    told: list[Told]
+    told: list[CheckMetrics]
     results: Path
 
-    def of(self, partition: str) -> list[Told]:
+    def of(self, partition: str) -> list[CheckMetrics]:
         """Return what the checks of a partition told."""
         return [one for one in self.told if one.partition == partition]
 
@@ -67,7 +67,7 @@ class DryRuns:
             )
             lines = (folder / "told").read_text().splitlines()
             outcome = Outcome(0, (folder / "said").read_text())
-            told = [Told(**json.loads(line)) for line in lines]
+            told = [CheckMetrics(**json.loads(line)) for line in lines]
             self._read[name] = DryRun(outcome, told, folder / "results")
         return self._read[name]
 

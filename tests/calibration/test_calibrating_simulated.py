@@ -105,10 +105,10 @@ def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
 
 def told(folder):
     """Return what `fabricheck limits show` says of the metric."""
-    from fabricheck.references.dry_run import Told
+    from fabricheck.references.dry_run import CheckMetrics
 
     metrics = {METRIC: {"unit": "GB/s", "entry": entry(folder)}}
-    (row,) = rows([Told(CHECK, SIM, "sim", metrics)], References(folder), {SIM: None}, {})
+    (row,) = rows([CheckMetrics(CHECK, SIM, "sim", metrics)], References(folder), {SIM: None}, {})
     return row
 
 

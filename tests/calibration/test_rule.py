@@ -15,7 +15,7 @@ def judge(values, unit="GB/s", campaigns=TWO):
 @pytest.mark.parametrize(
     ("values", "unit", "entry"),
     [
-        # Alike: the floor.
+        # PeerRatio: the floor.
         ((100, 100, 100, 100.2, 99.9), "GB/s", (100.0, -0.02, None, "GB/s")),
         ((10, 10, 10, 10, 10), "us", (10.0, None, 0.1, "us")),
         ((99.5, 99.5, 99.6, 99.4, 99.5), "%", (99.5, -0.02, None, "%")),

@@ -168,7 +168,7 @@ class _Stated:
     def limits(self, value: float, node: NodeModel) -> Limits:
         """Return the limits, of a healthy value where the metric does not compare the node."""
         reference, lower, upper, unit = self.entry
-        if isinstance(self.metric, (relative.Alike, relative.OfLinks, relative.OfSingle)):
+        if isinstance(self.metric, (relative.PeerRatio, relative.OfLinks, relative.OfSingle)):
             value = reference
         else:
             smaller = unit in SMALLER_IS_BETTER

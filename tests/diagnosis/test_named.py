@@ -179,7 +179,7 @@ def test_two_slow_devices_of_four_are_not_taken_for_all_of_them():
 def test_a_measurement_has_the_spread_of_the_limit_that_judges_it(mi250x):
     """What healthy members differ by is one fact for limits and for the diagnosis."""
     kinds = {id(one.series): one.kind for one in mi250x.passes.values()}
-    compared = [one for one in mi250x.session.judged if isinstance(one.metric, relative.Alike)]
+    compared = [one for one in mi250x.session.judged if isinstance(one.metric, relative.PeerRatio)]
     told = {
         (relative.kind(one.metric.of, mi250x.node), kinds[id(series)])
         for one in compared

@@ -56,7 +56,7 @@ def see(partition: str, nodes: int, days: int, seed: int) -> Seen:
     rng, seen = random.Random(seed), Seen()
     with drawn.chosen_once():
         session = drawn.session(partition)
-        compared = [one for one in session.judged if isinstance(one.metric, relative.Alike)]
+        compared = [one for one in session.judged if isinstance(one.metric, relative.PeerRatio)]
         for _ in range(nodes):
             factors = drawn.factors(rng, session.documents)
             for _ in range(days):

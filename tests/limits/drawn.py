@@ -107,7 +107,7 @@ class Judged:
 
         Below 0 of one that misses it already.
         """
-        assert isinstance(self.metric, relative.Alike) and self.limits[0] is not None
+        assert isinstance(self.metric, relative.PeerRatio) and self.limits[0] is not None
         parts = self.metric.percents(document, self.population)
         return [100 * (1 - self.limits[0] / part) for part in parts]
 

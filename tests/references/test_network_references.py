@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from fabricheck.references import listing
-from fabricheck.references.dry_run import Told
+from fabricheck.references.dry_run import CheckMetrics
 from fabricheck.references.entries import requires
 from fabricheck.references.published import OWN_FOLDER
 from fabricheck.references.stated import References
@@ -29,7 +29,7 @@ def rows(key: str, partition: str | None = None) -> list[listing.Row]:
     """Return what `fabricheck limits show` prints of the network checks of a partition or set."""
     on = partition or key
     told = [
-        Told(check, on, "", {metric: {"entry": entry, "unit": entry[3]}
+        CheckMetrics(check, on, "", {metric: {"entry": entry, "unit": entry[3]}
                              for metric, entry in stated().entries(check, on, key).items()})
         for check in CHECKS
     ]  # fmt: skip

@@ -20,10 +20,15 @@ from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
 from fabricheck.node.loading import available
-from fabricheck.references import marks
 from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import requires
-from fabricheck.references.listing import version_at_hand
+from fabricheck.references.listing import (
+    ANOTHER_VERSION,
+    MAXIMUM,
+    ONE_SESSION,
+    marks_of,
+    version_at_hand,
+)
 from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.published import ACCEPTANCE, FILE, MACHINES, THRESHOLD, Record
 from fabricheck.references.published import OWN_FOLDER as FOLDER
@@ -291,7 +296,7 @@ def words(origin: Origin, key: str) -> set[str]:
     """Return the words with which a limit of a set is marked, by the lock that is committed."""
     versions = [one for name in record_names(origin)
                 for one in stated().data.versions(name).items()]  # fmt: skip
-    return {one.word for one in marks.of(records_of(origin), versions, versions_at_hand()[key])}
+    return {one.word for one in marks_of(records_of(origin), versions, versions_at_hand()[key])}
 
 
 def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
@@ -307,7 +312,7 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     ):
         lower, upper = published_tolerances()[records[0].id]
         return max(upper if unit == "us" else -lower, LEAST_OF_A_SITE)
-    if marks.ONE_SESSION in marked and any("pageable" in one.experiment for one in records):
+    if ONE_SESSION in marked and any("pageable" in one.experiment for one in records):
         return 0.4
     if any(one.kind == "theoretical" for one in records):
         return 0.25
@@ -315,9 +320,9 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     if of_mpi and origin.system != own_systems()[key] and check.startswith(("mpi_", "osu_")):
         return 0.2
     if unit == "us":
-        return 0.5 if marks.ANOTHER_VERSION in marked else 0.2
+        return 0.5 if ANOTHER_VERSION in marked else 0.2
     approx = any(one.qualifier == "approx" for one in records)
-    return 0.15 if approx or {marks.ANOTHER_VERSION, marks.MAXIMUM} & marked else 0.1
+    return 0.15 if approx or {ANOTHER_VERSION, MAXIMUM} & marked else 0.1
 
 
 def outside_of_the_rule(found: References) -> dict[tuple[str, str, str], str]:
@@ -358,22 +363,22 @@ def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
     ("check", "key", "metric", "expected"),
     [
         ("memcpy_near", "lumi", "h2d_pinned_near_worst",
-         {marks.ANOTHER_VERSION, marks.MAXIMUM, marks.ONE_SESSION}),
-        ("memcpy_near", "dardel", "h2d_pinned_near_worst", {marks.MAXIMUM, marks.ONE_SESSION}),
-        ("p2p_engine", "lumi", "latency_links4_worst", {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
-        ("p2p_engine", "dardel", "latency_links4_worst", {marks.ONE_SESSION}),
+         {ANOTHER_VERSION, MAXIMUM, ONE_SESSION}),
+        ("memcpy_near", "dardel", "h2d_pinned_near_worst", {MAXIMUM, ONE_SESSION}),
+        ("p2p_engine", "lumi", "latency_links4_worst", {ANOTHER_VERSION, ONE_SESSION}),
+        ("p2p_engine", "dardel", "latency_links4_worst", {ONE_SESSION}),
         ("p2p_engine_off", "jureca-mi250", "engine_links4_worst",
-         {marks.MAXIMUM, marks.ONE_SESSION}),
-        ("p2p_engine", "amd-mi300x", "engine_links1_worst", {marks.MAXIMUM, marks.ONE_SESSION}),
+         {MAXIMUM, ONE_SESSION}),
+        ("p2p_engine", "amd-mi300x", "engine_links1_worst", {MAXIMUM, ONE_SESSION}),
         ("p2p_engine", "amd-mi250", "engine_links4_worst",
-         {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
-        ("memcpy_near", "amd-mi300a", "h2d_pinned_near_worst", {marks.ONE_SESSION}),
-        ("stream_local", "jureca-a100", "copy_worst", {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
-        ("pingpong_right", "leonardo", "both_pageable_worst", {marks.ONE_SESSION}),
-        ("rccl_scan", "dardel", "allreduce_8_devices_busbw", {marks.ANOTHER_VERSION}),
+         {ANOTHER_VERSION, ONE_SESSION}),
+        ("memcpy_near", "amd-mi300a", "h2d_pinned_near_worst", {ONE_SESSION}),
+        ("stream_local", "jureca-a100", "copy_worst", {ANOTHER_VERSION, ONE_SESSION}),
+        ("pingpong_right", "leonardo", "both_pageable_worst", {ONE_SESSION}),
+        ("rccl_scan", "dardel", "allreduce_8_devices_busbw", {ANOTHER_VERSION}),
         ("rccl_scan", "lumi", "allreduce_8_devices_busbw", set()),  # by it LUMI accepts its nodes
         ("osu_nodes", "lumi", "bw", set()),
-        ("mpi_nodes", "lumi", "bandwidth_other_group_worst", {marks.ONE_SESSION}),
+        ("mpi_nodes", "lumi", "bandwidth_other_group_worst", {ONE_SESSION}),
         ("nic_loopback", "lumi", "loopback_worst", set()),  # a vendor's threshold
         ("memcpy_near", "lumi", "both_pinned_near_worst", set()),  # a peak, and no measurement
     ],
@@ -386,8 +391,8 @@ def test_values_of_two_documents_are_of_no_single_session():
     records = [one for one in stated().data.records.values()
                if one.kind == "measured" and one.role is None and not one.is_maximum]  # fmt: skip
     one, other = records[0], next(each for each in records if each.title != records[0].title)
-    assert [mark.word for mark in marks.of([one], [], {})] == [marks.ONE_SESSION]
-    assert list(marks.of([one, other], [], {})) == []
+    assert [mark.word for mark in marks_of([one], [], {})] == [ONE_SESSION]
+    assert list(marks_of([one, other], [], {})) == []
 
 
 def test_the_wider_parts_are_those_of_the_reasons():

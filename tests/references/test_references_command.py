@@ -34,14 +34,14 @@ PEERS = {"read_switch18_worst": {"unit": "GB/s", "entry": [360, -0.1, None, "GB/
 COUNT = {"misplaced": {"unit": "count", "entry": [0, 0, 0, "count"]}}
 
 
-def told(check: str, metrics: dict, partition: str = GPU) -> dry_run.Told:
-    return dry_run.Told(check, partition, "rocm", metrics)
+def told(check: str, metrics: dict, partition: str = GPU) -> dry_run.CheckMetrics:
+    return dry_run.CheckMetrics(check, partition, "rocm", metrics)
 
 
 @pytest.fixture
 def checks(monkeypatch):
     """Let the dry run tell what a test says."""
-    found: list[dry_run.Told] = []
+    found: list[dry_run.CheckMetrics] = []
 
     def asked(system, folders):
         return list(found)
@@ -388,7 +388,7 @@ def test_a_file_that_changed_is_read_again(tmp_path):
     for number in (5, 6):
         file.write_text(f"copies:\n  here:gpu: {{worst: [{number}, -0.1, null, GB/s]}}\n")
         os.utime(file, (number, number))
-        assert stated.of(tmp_path).entries("copies", "here:gpu")["worst"][0] == number
+        assert stated.references_in(tmp_path).entries("copies", "here:gpu")["worst"][0] == number
 
 
 def test_a_metric_s_own_source_comes_before_the_reason_of_the_partition(tmp_path):

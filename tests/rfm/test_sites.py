@@ -9,7 +9,7 @@ import pytest
 
 from fabricheck.core import checkout, yaml_files
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.site import site_schema, sites
+from fabricheck.site import sites
 from fabricheck.site.software import spack_yaml
 
 #: The Spack environments of a site that is of another date with another one.
@@ -152,11 +152,11 @@ def test_pbs_may_give_a_job_its_nodes_alone(tmp_path):
 
 def test_the_words_of_a_site_file_are_those_of_its_schema_and_of_the_checks():
     words = yaml_files.read(checkout.ROOT / "src" / "fabricheck" / "site" / "words.yaml")
-    assert words["a physical bound"].keys() == site_schema._Bound.model_fields.keys()
+    assert words["a physical bound"].keys() == sites._Bound.model_fields.keys()
     of_partition = words["extras of a partition"].keys()
-    assert of_partition - {"concurrent_bytes"} == site_schema._PartitionExtras.model_fields.keys()
+    assert of_partition - {"concurrent_bytes"} == sites._PartitionExtras.model_fields.keys()
     of_environment = words["extras of an environment"].keys()
-    assert of_environment - {"loopback"} == site_schema._EnvironmentExtras.model_fields.keys()
+    assert of_environment - {"loopback"} == sites._EnvironmentExtras.model_fields.keys()
     required = {
         word.lstrip("+-")
         for file in (checkout.ROOT / "reframe_checks").glob("*/*.py")

@@ -22,7 +22,8 @@ def three_checks(monkeypatch):
         dry_run,
         "ask",
         lambda system, folders: [
-            dry_run.Told(name, HERE, "sim", {}, ["E1", *tags], 120) for name, tags in CHECKS.items()
+            dry_run.CheckMetrics(name, HERE, "sim", {}, ["E1", *tags], 120)
+            for name, tags in CHECKS.items()
         ],
     )
 

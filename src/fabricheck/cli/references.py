@@ -29,7 +29,7 @@ from fabricheck.references.listing import (
 )
 from fabricheck.references.origin import REPORT_ONLY
 from fabricheck.references.published import folder
-from fabricheck.references.stated import REDUCED, of
+from fabricheck.references.stated import REDUCED, references_in
 from fabricheck.site import partitions
 
 
@@ -51,7 +51,7 @@ def references(
     are those that ReFrame will use. Exit status 9 if a metric has no reference.
     """
     chosen = partitions.choose(system)
-    found = of(folder())
+    found = references_in(folder())
     told = dry_run.ask(system, checks_folders())
     sets = {one.name: one.partition["extras"].get("references") for one in chosen}
     versions = _at_hand(chosen)
@@ -84,7 +84,7 @@ def check() -> None:
 
     Needs no ReFrame and no system. Exit status 4 if a limit is wrong, with a sentence for each.
     """
-    found = of(folder())
+    found = references_in(folder())
     faults = list(found.faults())
     for one in faults:
         typer.echo(one)

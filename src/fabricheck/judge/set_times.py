@@ -12,7 +12,7 @@ from fabricheck.results.session import PASSED, SKIPPED, Case, Session
 from fabricheck.site import sets
 
 if TYPE_CHECKING:
-    from fabricheck.references.dry_run import Told
+    from fabricheck.references.dry_run import CheckMetrics
 
 #: Results of a case that finished.
 _ENDED = PASSED | SKIPPED | {"fail", "xpass"}
@@ -67,9 +67,9 @@ class Took:
         )
 
 
-def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
+def listed(told: Iterable[CheckMetrics]) -> dict[str, list[Listed]]:
     """Return the sets of each partition, from the attributes of the checks."""
-    by_partition: dict[str, list[Told]] = {}
+    by_partition: dict[str, list[CheckMetrics]] = {}
     for one in told:
         by_partition.setdefault(one.partition, []).append(one)
     return {
@@ -82,7 +82,7 @@ def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
     }
 
 
-def _listed(name: str, told: Sequence[Told]) -> Listed:
+def _listed(name: str, told: Sequence[CheckMetrics]) -> Listed:
     own = sorted((one for one in told if name in one.tags), key=lambda one: one.check)
     checks = dict.fromkeys(one.check for one in own)
     return Listed(name, sum(one.limit_s for one in own), tuple(checks))

@@ -29,7 +29,7 @@ _COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 @dataclass(frozen=True)
-class Told:
+class CheckMetrics:
     """What a check reported about itself; for each metric its ``unit``, ``entry`` (None without
     one), ``rule`` and ``independent``, whether it means the same on any number of devices. metrics:
     empty if the check failed before it listed any.
@@ -45,7 +45,7 @@ class Told:
     limit_s: float = 0
 
 
-def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> list[Told]:
+def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> list[CheckMetrics]:
     """Return what the checks report, in ReFrame's order.
 
     :param system: as ReFrame's option: a system, or ``system:partition``; empty for this machine's.
@@ -80,7 +80,7 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
                 f"ReFrame's dry run on {named} took more than {LIMIT_S} s."
             ) from None
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    told = [Told(**json.loads(line)) for line in lines]
+    told = [CheckMetrics(**json.loads(line)) for line in lines]
     if not any(one.metrics for one in told):
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
         said = reason(f"{done.stdout}\n{done.stderr}")

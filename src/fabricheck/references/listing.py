@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from typing import Any
 from fabricheck.core.checkout import ORIGIN
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.models import read_model
-from fabricheck.references import calibrated, marks
-from fabricheck.references.dry_run import Told
+from fabricheck.core.vocabulary import RUNTIME_LABELS
+from fabricheck.references import calibrated
+from fabricheck.references.dry_run import CheckMetrics
 from fabricheck.references.entries import plain, requires
-from fabricheck.references.marks import Mark
 from fabricheck.references.origin import REPORT_ONLY, Origin, peak_fact, peak_gbs, record_names
-from fabricheck.references.published import LIMITS, MACHINES
+from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, Record
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site.software import spack_yaml
 from fabricheck.site.software.lock import Lock
@@ -24,6 +24,11 @@ from fabricheck.site.software.lock import Lock
 RULE = "rule"
 SIMULATED = "simulated"
 MISSING = "none"
+
+#: Why a value is a weak ground for a limit.
+ANOTHER_VERSION = "another version"
+MAXIMUM = "maximum"
+ONE_SESSION = "one session"
 
 #: Published, and measured on another machine than the partition's.
 ELSEWHERE = "published elsewhere"
@@ -33,6 +38,14 @@ SPACK_FOLDERS = tuple(ORIGIN / name for name in ("build/spack", "spack-env"))
 
 #: The package whose version is that of ROCm or CUDA.
 PACKAGES = {"rocm": "hip", "cuda": "cuda"}
+
+
+@dataclass(frozen=True, order=True)
+class Mark:
+    """A reason, as one word and in full."""
+
+    word: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,7 @@ class Row:
 
 
 def rows(
-    told: Sequence[Told],
+    told: Sequence[CheckMetrics],
     found: References,
     sets: Mapping[str, str | None],
     at_hand: Mapping[str, Mapping[str, str]],
@@ -111,9 +124,35 @@ def rows(
                 how = how or _compared(metric, one.metrics)
             records = [found.data.record(name) for name in record_names(origin)] if origin else []
             versions = [version for source in sources for version in source.versions]
-            marked = marks.of(records, versions, at_hand.get(one.partition, {}))
+            marked = marks_of(records, versions, at_hand.get(one.partition, {}))
             its = tuple(marked) if requires(entry) else ()
             yield Row(*place, tuple(entry), kind, how, tuple(sources), its)
+
+
+def marks_of(
+    records: Collection[Record],
+    versions: Iterable[tuple[str, str]],
+    at_hand: Mapping[str, str],
+) -> Iterator[Mark]:
+    """Yield the marks of a limit.
+
+    :param records: the published records of its value; none for a calibration.
+    :param versions: the runtimes, rocm or cuda, and the versions that measured it.
+    :param at_hand: by runtime the version that the partition has, where known.
+    """
+    for runtime, version in dict.fromkeys(versions):
+        here = at_hand.get(runtime)
+        if here is not None and here.split(".")[0] != version.split(".")[0]:
+            word = RUNTIME_LABELS[runtime]
+            yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, not {here}")
+    if any(one.is_maximum for one in records):
+        yield Mark(MAXIMUM, "the highest over sizes or repeats, compared with what each reaches")
+    # A site that accepts nodes by a value has measured many; no other document reports two
+    # sessions.
+    measured = [one for one in records if one.kind == "measured" and one.role != ACCEPTANCE]
+    titles = dict.fromkeys(one.title for one in measured)
+    if len(titles) == 1 and len(measured) == len(records):
+        yield Mark(ONE_SESSION, "its document reports one session")
 
 
 def _compared(metric: str, metrics: Collection[str]) -> str:
@@ -130,7 +169,7 @@ def _compared(metric: str, metrics: Collection[str]) -> str:
 
 
 def _of(
-    found: References, origin: Origin | None, told: Told, metric: str, entry: Sequence[Any]
+    found: References, origin: Origin | None, told: CheckMetrics, metric: str, entry: Sequence[Any]
 ) -> tuple[str, str, list[Source]]:
     if origin is not None and origin.kind == "calibration":
         return _of_a_calibration(found, origin, told, metric, entry)
@@ -177,7 +216,7 @@ def _document(found: References, name: str) -> Source:
 
 
 def _of_a_calibration(
-    found: References, origin: Origin, told: Told, metric: str, entry: Sequence[Any]
+    found: References, origin: Origin, told: CheckMetrics, metric: str, entry: Sequence[Any]
 ) -> tuple[str, str, list[Source]]:
     assert origin.record is not None
     on = origin.measured_on or told.partition

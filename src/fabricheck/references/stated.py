@@ -37,7 +37,7 @@ OTHERS = (FILE, rules.FILE, "fidelity-*.yaml")
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 
 
-def of(folder: Path) -> References:
+def references_in(folder: Path) -> References:
     """Return the references of a folder, read again only when a file changed."""
     files = sorted(folder.rglob("*.yaml"))
     return _read(folder, tuple((file, file.stat().st_mtime_ns) for file in files))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.references import stated
-from fabricheck.references.dry_run import Told
+from fabricheck.references.dry_run import CheckMetrics
 from fabricheck.references.listing import RULE, Row, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.results.observed import Observed
@@ -68,13 +68,13 @@ def _origin(where: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
     """Return kind, explanation and sources from today's reference files."""
     recorded = metric.recorded
     try:
-        found = stated.of(folder())
+        found = stated.references_in(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
         name = metric.of.title.split()[0]
         entry = [recorded.reference, recorded.lower, recorded.upper, metric.unit]
         named = extras(where).get("references")
         about = {"unit": metric.unit, "entry": entry}
-        told = Told(name, where, metric.of.environment or "", {metric.metric: about})
+        told = CheckMetrics(name, where, metric.of.environment or "", {metric.metric: about})
         row: Row = next(rows([told], found, {where: named}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()

@@ -128,7 +128,7 @@ def options(template: Sequence[str], node: NodeModel) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _DocumentDevice:
     """A device of a document: its name in sentences, and its number in the node model, if known."""
 
     name: str
@@ -163,7 +163,7 @@ def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]
             yield f"Device {device['index']} reports no PCI address, so its place is unknown."
 
 
-def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Seen]:
+def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _DocumentDevice]:
     stated = {one.pci_address: one.index for one in node.devices if one.pci_address}
     addresses = sorted(one["pci_address"] for one in document["devices"] if one["pci_address"])
     whole = len(set(addresses)) == len(node.devices)
@@ -174,11 +174,13 @@ def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Seen]:
         if number is None and address and whole:
             number = addresses.index(address)
         named = f"device {number}" if number is not None else "a device"
-        seen[device["index"]] = _Seen(f"{named} ({address or 'no PCI address'})", number)
+        seen[device["index"]] = _DocumentDevice(f"{named} ({address or 'no PCI address'})", number)
     return seen
 
 
-def _of_its_device(rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen]) -> Iterator[str]:
+def _of_its_device(
+    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _DocumentDevice]
+) -> Iterator[str]:
     visible = rank["visible_devices"]
     if len(visible) != 1:
         yield f"Rank {rank['rank']} sees {len(visible)} devices; one of its own is required."
@@ -189,7 +191,7 @@ def _of_its_device(rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen
 
 
 def _of_its_cores(
-    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen], node: NodeModel
+    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _DocumentDevice], node: NodeModel
 ) -> Iterator[str]:
     cores = set(rank["cores"])
     if not cores:

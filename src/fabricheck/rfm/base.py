@@ -226,7 +226,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         check, partition = type(self).__name__, self.current_partition
         try:
-            found = stated.of(published.folder())
+            found = stated.references_in(published.folder())
             if check not in found.file_of:
                 raise NotFoundError(f"No file in {found.folder} has references of {check}.")
             named = partition.extras.get("references")

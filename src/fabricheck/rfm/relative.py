@@ -40,7 +40,7 @@ class _Member:
 
 
 @dataclass(frozen=True)
-class Alike(Metric):
+class PeerRatio(Metric):
     """The worst of similar members in percent of the median of the others.
 
     of: the metric whose series the members have. groups: by the values of its `over`, the member
@@ -210,11 +210,11 @@ def of_members(
     metric: Metric,
     node: NodeModel | None,
     groups: Mapping[tuple[Any, ...], Hashable] | None = None,
-) -> Alike:
+) -> PeerRatio:
     """Return the metric that compares the members of another one."""
     name = f"{metric.name.removesuffix('_worst')}_alike"
     rule = rules.alike(kind(metric, node))
-    return Alike(name, metric.where, metric.over, unit="%", rule=rule, of=metric, groups=groups)
+    return PeerRatio(name, metric.where, metric.over, unit="%", rule=rule, of=metric, groups=groups)
 
 
 def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
