@@ -19,7 +19,7 @@ from fabricheck.judge.calibration import rule
 from fabricheck.judge.comparison import judging
 from fabricheck.judge.comparison.compare import compare
 from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
-from fabricheck.judge.comparison.pairing import NodeChecks, named, pair_up
+from fabricheck.judge.comparison.pairing import NodeChecks, pair_up, side
 from fabricheck.judge.comparison.values import estimates
 from fabricheck.references.calibrated import rounded_up
 from fabricheck.results import table
@@ -49,7 +49,7 @@ def value(samples, **changes):
 
 
 def compared(a, b):
-    [(one, other)] = pair_up(named(str(a)), named(str(b)))
+    [(one, other)] = pair_up(side(str(a)), side(str(b)))
     return compare(one, other)
 
 
