@@ -16,8 +16,8 @@ from fabricheck.core.checkout import ROOT
 
 #: What the examples change, or stand beside.
 COPIED = (
-    "CMakeLists.txt", "cmake", "config", "reference_values", "reframe_checks", "src",
-    "tests/papers", "tests/factories.py", "tests/figure_runs.py",
+    "CMakeLists.txt", "ci/vocabulary.py", "cmake", "config", "reference_values", "reframe_checks",
+    "src", "tests/papers", "tests/factories.py", "tests/figure_runs.py",
 )  # fmt: skip
 
 #: The sites whose lists are looked at; making those of all takes three times as long.
