@@ -206,3 +206,12 @@ def test_messages_of_rocm_6_3_are_by_as_many_engines_as_copies_are(launch):
     assert 1.4 * single[0, 2] < shared[0, 2] < 1.6 * single[0, 2]
     assert shared[0, 3] == pytest.approx(single[0, 3])
     assert any("an MPI's copies too" in note for note in ran.document["notes"])
+
+
+def test_the_simulated_clock_counts_messages_and_not_how_ranks_wait_for_commands(launch):
+    options = ("--operations", "bandwidth", "--pairs", "0-1", "--sizes", "1MiB")
+    ran = launch(*options, *ONLY_PAIRS, hosts=["device0", "device1"])
+    (one,) = ran.series
+    moved = one["batch"] * one["bytes"] / (one["median"] * 1e9)
+    # One sample, and the messages that warm up; each look at MPI would cost 0.1 ms.
+    assert ran.document["simulated_s"] == pytest.approx(2 * moved, abs=2e-4)
