@@ -71,6 +71,8 @@ def install() -> None:
 
     :raises ConfigError: when this ReFrame lacks a function that the guard needs.
     """
+    reframe_internals.refuse_doubtful_settings()
+    reframe_internals.end_without_warning()
     reframe_internals.watch_session()
     reframe_internals.around_run(_guard_run)
     reframe_internals.around_pipeline(_guard_pipeline)

@@ -85,6 +85,25 @@ def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> 
     setattr(functools.reduce(getattr, owners, importlib.import_module(module)), name, wrapped)
 
 
+# What a user reads: without these a setting that ReFrame does not understand is ignored, and Ctrl-C
+# prints a traceback.
+
+
+def refuse_doubtful_settings() -> None:
+    """Turn ReFrame's warnings about the settings into errors.
+
+    RFM_WARN_AS_ERROR, which does that afterwards, is read after them.
+    """
+    purpose = "refuse settings of which ReFrame warns"
+    _set(_needed("reframe.core.logging", "getlogger", purpose)(), purpose, warn_as_error=True)
+
+
+def end_without_warning() -> None:
+    """Let ReFrame report the end of a session as an error; a warning would print a traceback."""
+    purpose = "end an interrupted session in one sentence"
+    _wrap("reframe.core.exceptions", "is_warning", purpose, lambda original, *error: False)
+
+
 # A session: without these one that ran nothing, or less than it should, passes.
 
 
