@@ -73,6 +73,7 @@ def install() -> None:
     """
     reframe_internals.refuse_doubtful_settings()
     reframe_internals.end_without_warning()
+    reframe_internals.skip_ignored_warnings()
     reframe_internals.watch_session()
     reframe_internals.around_run(_guard_run)
     reframe_internals.around_pipeline(_guard_pipeline)
