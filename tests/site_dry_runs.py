@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,12 +56,9 @@ class DryRuns:
 
     def __call__(self, system: str, **variables: str) -> DryRun:
         """Return a dry run, which passed."""
-        name = "-".join(
-            [
-                system.replace(":", "."),
-                *(v.strip("/").replace("/", ".") for v in variables.values()),
-            ]
-        )
+        # Variables have paths of the checkout, which are longer than a name of a file may be.
+        digest = hashlib.sha256(json.dumps(variables, sort_keys=True).encode()).hexdigest()[:12]
+        name = f"{system.replace(':', '.')}-{digest}"
         if name not in self._read:
             folder = self._made_once(
                 f"dry-run-{name}", lambda folder: _make(folder, system, ASKED | variables)
