@@ -70,11 +70,21 @@ if command -v dpkg-query > /dev/null; then
       || missing+=("$package")
   done < <(cat "${lists[@]}")
   if [ ${#missing[@]} -gt 0 ]; then
-    command="install -y --no-install-recommends ${missing[*]}"
-    [ "$(id -u)" -eq 0 ] || fail "Debian packages are missing; run as root: apt-get $command"
-    echo "setup: installing Debian packages: ${missing[*]}"
-    get update -o Acquire::Retries=5 || fail "this command failed: apt-get update"
-    get $command -o Acquire::Retries=5 || fail "this command failed: apt-get $command"
+    packages="install -y --no-install-recommends ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ]; then
+      lacking="Debian packages are missing; run as root: apt-get $packages"
+    else
+      echo "setup: installing Debian packages: ${missing[*]}"
+      lacking=
+      for command in update "$packages"; do
+        get $command -o Acquire::Retries=5 || { lacking="this command failed: apt-get $command" && break; }
+      done
+    fi
+    # What a compiler needs may come from elsewhere, as a module or of pip: CMake says what it lacks.
+    if [ -n "$lacking" ]; then
+      [ "$kind" = gpu ] && type -P cmake > /dev/null && type -P ninja > /dev/null || fail "$lacking"
+      echo "setup: going on with the cmake and ninja that are on the PATH. $lacking"
+    fi
   fi
 else
   # Elsewhere CMake says what it does not find; only what setup itself needs is asked for here.

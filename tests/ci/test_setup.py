@@ -228,3 +228,14 @@ def test_for_gpus_no_simgrid_and_no_mpich_is_installed(setup, checkout):
         call for call in setup("run", busy=0).calls if " install " in call
     )
     assert setup("needs").stdout.startswith("apt-get install cmake ")
+
+
+def test_a_compiler_from_elsewhere_is_taken_where_nothing_can_be_installed(setup, tmp_path):
+    """As on a node without a network whose cmake and ninja are of a module or of pip."""
+    for name in ("cmake", "ninja"):
+        (tmp_path / "tools" / name).touch(mode=0o755)
+    ended = setup("gpu", busy=9, says="E: no network")
+    assert ended.returncode == 0, ended.stderr
+    assert "going on with the cmake and ninja that are on the PATH. this command" in ended.stdout
+    ended = setup("build", busy=9, says="E: no network")
+    assert ended.returncode == 3 and "this command failed: apt-get update" in ended.stderr
