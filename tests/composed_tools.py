@@ -224,9 +224,9 @@ def hip_stream(arguments):
 def ours(program, arguments, fault):
     """Write the document that a program of ours would."""
     parser = argparse.ArgumentParser()
-    for name in ("devices", "kernels", "sizes", "source", "destination", "memory", "operations",
-                 "pairs", "together", "chase-size", "series-time", "max-samples", "batch-time",
-                 "noise-limit"):  # fmt: skip
+    for name in ("devices", "kernels", "block-sizes", "sizes", "source", "destination", "memory",
+                 "operations", "pairs", "together", "chase-size", "series-time", "max-samples",
+                 "batch-time", "noise-limit"):  # fmt: skip
         parser.add_argument(f"--{name}")
     parser.add_argument("--output", type=Path, required=True)
     asked = parser.parse_args(arguments)
