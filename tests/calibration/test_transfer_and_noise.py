@@ -195,16 +195,18 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
                 for number, value in enumerate(values)]  # fmt: skip
     runs = gather(sessions, PARTITION)
     assert [run.campaign for run in runs] == [1, 1, 1, 2, 2, 2]
-    text = noise.table(record.build(runs, PARTITION))
+    (found,) = noise.noises(record.build(runs, PARTITION))
     # MAD 1 of 100 and 2 of 110: 1.4826 % and 2.6956 %; medians 100 and 110, of all 104.5.
-    assert "| stream_local | GB/s | 1 | 0.00 % | 2.09 % | 9.57 % |\n" in text
-    assert "local:host: 6 sessions in 2 campaigns." in text
+    assert (found.check, found.unit, found.metrics) == ("stream_local", "GB/s", 1)
+    assert found.within_run == 0
+    assert found.between_sessions == pytest.approx(0.0209, abs=5e-5)
+    assert found.between_campaigns == pytest.approx(0.0957, abs=5e-5)
 
 
 def test_two_sessions_have_no_spread(tmp_path):
     runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], PARTITION)
-    text = noise.table(record.build(runs, PARTITION))
-    assert "| stream_local | GB/s | 1 | 0.00 % | - | - |\n" in text
+    expected = noise.Noise("stream_local", "GB/s", 1, 0.0, None, None)
+    assert list(noise.noises(record.build(runs, PARTITION))) == [expected]
 
 
 def test_a_page_is_changed_between_its_markers_only(tmp_path):

@@ -453,7 +453,7 @@ def test_an_error_of_the_operating_system_is_a_sentence(one_session, monkeypatch
     def refuse(*_arguments):
         raise PermissionError(13, "Permission denied", "some file")
 
-    monkeypatch.setattr("fabricheck.cli.series_tables.show_checks", refuse)
+    monkeypatch.setattr("fabricheck.cli.series_tables.blocks", refuse)
     result = run("results", "show", code=INVALID)
     assert result.stderr == (
         "fabricheck: The operating system refused some file: Permission denied.\n"
@@ -464,7 +464,7 @@ def test_a_defect_keeps_its_traceback(one_session, monkeypatch):
     def defect(*_arguments):
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("fabricheck.cli.series_tables.show_checks", defect)
+    monkeypatch.setattr("fabricheck.cli.series_tables.blocks", defect)
     result = CliRunner().invoke(app, ["results", "show"])
     assert isinstance(result.exception, RuntimeError) and result.exit_code == 1
 

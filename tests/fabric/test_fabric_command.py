@@ -61,7 +61,7 @@ def test_much_that_is_low_fits_on_a_screen_and_json_has_all(run):
     code, out = run(faults, nodes=48)
     assert code == 12
     assert len(out.splitlines()) < 40
-    assert "And 8 more." in out
+    assert "and 8 more: --json" in out
     code, out = run(faults, "--json", nodes=48)
     (found,) = json.loads(out)
     assert len(found["named"]) == 24

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import say
+from fabricheck.cli.output import AsJson, say
 from fabricheck.cli.proposal import (
     REFERENCES,
     Folder,
@@ -23,6 +24,7 @@ from fabricheck.cli.proposal import (
 )
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.core.show import listed
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, missing
 from fabricheck.node import load
@@ -49,6 +51,7 @@ def calibrate(
         ),
     ] = False,
     pause: Pause = PAUSE_MINUTES,
+    as_json: AsJson = False,
 ) -> None:
     """Calibrate references of a partition from its own repeated sessions (docs/limits.md).
 
@@ -62,9 +65,8 @@ def calibrate(
     _refuse_few(runs, system, report_only)
     found = record.build(runs, system, record.published(output, system))
     _refuse_other_machines(found, system)
-    _show_sessions(found, runs)
     proposal = changes.propose(found, output, partitions.extras(system).get("references"))
-    end(proposal, write, accept_looser, accept_slow)
+    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(found, runs))
 
 
 def _refuse_other_machines(found: Record, system: str) -> None:
@@ -72,7 +74,7 @@ def _refuse_other_machines(found: Record, system: str) -> None:
     named = this_machine.node() if system == this_machine.NAME else None
     if named is not None and found.device_names != [load(named).device_model]:
         raise UsageError(
-            f"The sessions are of {', '.join(found.device_names)}, and the node model {named} is "
+            f"The sessions are of {listed(found.device_names)}, and the node model {named} is "
             f"of {load(named).device_model}: calibrate each kind of machine by itself."
         )
 
@@ -105,23 +107,23 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         )
     lacking: dict[tuple[str, str], list[str]] = {}
     for (check, metric), numbers in missing(runs).items():
-        lacking.setdefault((check, ", ".join(map(str, numbers))), []).append(metric)
+        lacking.setdefault((check, listed(numbers)), []).append(metric)
     for (check, sessions), metrics in lacking.items():
         what = metrics[0] if len(metrics) == 1 else f"({len(metrics)} metrics)"
         say(f"{check} {what} is missing in session(s) {sessions}.")
 
 
-def _show_sessions(found: Record, runs: list[Run]) -> None:
-    """Show sessions with the names of their nodes, which no record contains, and their contents."""
+def _sessions(found: Record, runs: list[Run]) -> Iterator[str | show.Table]:
+    """Yield sessions with their nodes' names, which no record contains, and their contents."""
     names = {run.number: run.named for run in runs}
     if found.clock == "simulated":
-        typer.echo(
+        yield (
             f"All values of {found.partition} are simulated: this is a rehearsal, not a "
             "calibration of a machine."
         )
     for session in found.sessions:
-        ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
-        typer.echo(
+        ids = listed(found.device_sets[session.devices]) or "devices without ids"
+        yield (
             f"session {session.number}: {session.date}, campaign {session.campaign}, "
             f"devices {session.devices} ({ids}), node {names[session.number]}"
         )
@@ -141,5 +143,5 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
                 *(f"{one.median:.5g}", one.unit, str(one.n), nodes),
                 *("-" if part is None else f"{part:.0%}" for part in parts),
             ))  # fmt: skip
-    show.table(("Metric", "Link class", "Engine", *right), rows, right)
-    typer.echo("")
+    yield show.Table(("Metric", "Link class", "Engine", *right), rows, right)
+    yield ""

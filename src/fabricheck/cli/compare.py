@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.compare_tables import Table, blocks
+from fabricheck.cli.compare_tables import blocks
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
@@ -63,17 +63,13 @@ def compare(
     unread = [f"{letter}: {why}" for letter, side in (("A", one), ("B", other))
               for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
-    if as_json:
-        show.write_json(_json(one, other, found, code))
-    else:
-        write = _write_markdown if as_markdown else _write
-        for block in blocks(one, other, found, show_all):
-            write(block)
+    text = blocks(one, other, found, show_all)
+    show.result(_compared(one, other, found, code), text, as_json, as_markdown)
     elsewhere = pairing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
         output.say(
-            f"{', '.join(elsewhere)}: {each} ran on other nodes in B than in A, so nothing of it "
+            f"{show.listed(elsewhere)}: {each} ran on other nodes in B than in A, so nothing of it "
             "is compared. Add @NODE to A and B to compare two nodes."
         )
     for sentence in (*unread, *(each for comparison in found for each in comparison.unread)):
@@ -101,25 +97,10 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     return EXIT_GOOD
 
 
-def _write(block: str | Table) -> None:
-    if isinstance(block, str):
-        show.line(block)
-    else:
-        show.table(*block)
-
-
-def _write_markdown(block: str | Table) -> None:
-    if isinstance(block, Table):
-        rows = (map(show.literal, row) for row in block.rows)
-        typer.echo("\n".join([*show.markdown(block.columns, rows, block.right), ""]))
-    elif block:
-        typer.echo(f"{show.literal(block.strip())}\n")
-
-
-def _json(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[str, Any]:
+def _compared(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[str, Any]:
     return {
-        "a": {"name": a.name, "title": a.title, "software": list(a.says)},
-        "b": {"name": b.name, "title": b.title, "software": list(b.says)},
+        "a": {"name": a.name, "title": a.title, "software": a.says},
+        "b": {"name": b.name, "title": b.title, "software": b.says},
         "exit_code": code,
         "partitions": [_comparison(one) for one in found],
     }
@@ -131,8 +112,8 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "b": {"partition": one.b.where, "node": one.b.node, "clock": one.b.clock},
         "informs_only": one.informs,
         "differs": one.differs,
-        "causes_in_a": list(one.causes_in_a),
-        "causes_in_b": list(one.causes_in_b),
+        "causes_in_a": one.causes_in_a,
+        "causes_in_b": one.causes_in_b,
         "outcomes": one.outcomes,
         **{
             judgement: [_value(value) for value in one.judged(judgement)]
@@ -141,10 +122,10 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "by_chance_at_most": one.by_chance,
         "missing_in_b": [key.columns for key in one.in_a],
         "missing_in_a": [key.columns for key in one.in_b],
-        "checks_missing_in_b": list(one.checks_in_a),
-        "checks_missing_in_a": list(one.checks_in_b),
+        "checks_missing_in_b": one.checks_in_a,
+        "checks_missing_in_a": one.checks_in_b,
         "not_comparable": [item.key.columns | {"why": item.why} for item in one.not_comparable],
-        "unread": list(one.unread),
+        "unread": one.unread,
     }
 
 

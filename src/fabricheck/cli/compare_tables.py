@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from fabricheck.core import amounts
 from fabricheck.core.nodelists import folded
-from fabricheck.core.show import cut, listed
+from fabricheck.core.show import Table, cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison
 from fabricheck.judge.comparison.pairing import Side
 from fabricheck.judge.comparison.values import Key
@@ -29,14 +29,6 @@ LONGEST_REASON = 163
 
 #: The heading of a comparison whose two sides have different clocks.
 INFORMS = "measured against simulated: informs only, judges nothing"
-
-
-class Table(NamedTuple):
-    """A table; right: the columns that are right-aligned."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    right: Sequence[str] = ()
 
 
 def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Iterator[str | Table]:
@@ -66,7 +58,7 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
             (item.what, _values(item.a, show_all), _values(item.b, show_all))
             for item in one.differs
         ]
-        yield from _some(Table(("Differs", "A", "B"), rows), show_all)
+        yield _some(("Differs", "A", "B"), rows, show_all)
     for letter, causes in (("A", one.causes_in_a), ("B", one.causes_in_b)):
         yield from (f"In {letter}: {cause}" for cause in causes)
     if one.outcomes:
@@ -83,7 +75,7 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
         ("A", one.in_b, one.checks_in_b),
     ):
         if checks:
-            yield from ("", f"Checks missing in {side}: {', '.join(checks)}")
+            yield from ("", f"Checks missing in {side}: {listed(checks)}")
         yield from _missing(one, side, keys, checks, show_all)
     yield from _not_comparable(one, show_all)
     yield from _judged(one, "undetermined", "Undetermined", show_all)
@@ -95,18 +87,21 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
         )
 
 
-def _some(table: Table, show_all: bool) -> Iterator[str | Table]:
-    """Yield the first rows of a table, and how many more there are."""
-    more = 0 if show_all else len(table.rows) - MOST_ROWS
-    yield table._replace(rows=table.rows[:MOST_ROWS]) if more > 0 else table
-    if more > 0:
-        yield f"and {more} more: --all"
+def _some(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    show_all: bool,
+    right: Sequence[str] = (),
+) -> Table:
+    """Return a table that shows the first rows, or all."""
+    most = None if show_all else MOST_ROWS
+    return Table(columns, rows, right, most=most, rest="--all")
 
 
 def _values(values: Sequence[str], show_all: bool) -> str:
-    if show_all or not values:
-        return ", ".join(values) or "none"
-    return listed([cut(one, LONGEST) for one in values], MOST_VALUES)
+    if show_all:
+        return listed(values) or "none"
+    return listed([cut(one, LONGEST) for one in values], MOST_VALUES) or "none"
 
 
 def _groups(
@@ -143,7 +138,7 @@ def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> It
     last = "Why" if is_open else "B/A, at least 95 %"
     columns = ("Check", title, "n", "First of them", "A", "B", "Unit", last)
     if rows:
-        yield from ("", *_some(Table(columns, rows, ("n", "A", "B")), show_all))
+        yield from ("", _some(columns, rows, show_all, ("n", "A", "B")))
 
 
 def _noisy(items: Sequence[Compared]) -> str:
@@ -165,7 +160,7 @@ def _missing(
     ]
     if rows:
         columns = ("Check", f"Missing in {side}", "n", "First of them")
-        yield from ("", *_some(Table(columns, rows), show_all))
+        yield from ("", _some(columns, rows, show_all))
 
 
 def _not_comparable(found: Comparison, show_all: bool) -> Iterator[str | Table]:
@@ -179,7 +174,7 @@ def _not_comparable(found: Comparison, show_all: bool) -> Iterator[str | Table]:
     ]
     if rows:
         columns = ("Check", "Not comparable", "n", "First of them", "A and B")
-        yield from ("", *_some(Table(columns, rows), show_all))
+        yield from ("", _some(columns, rows, show_all))
 
 
 def _ratio(one: Compared) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -31,20 +32,24 @@ def coverage(
     name = results.merged.id if results is not None and results.merged is not None else None
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
-    if as_json:
-        show.write_json({"session": name, "experiments": [_json(row) for row in rows]})
-        return
-    show.line(f"Coverage of session {name}" if name else "Coverage: no session yet")
-    if sites is None:
-        show.line("The sites were not found: change to the root of the repository.")
-    show.table(
+    found = {"session": name, "experiments": [_experiment(row) for row in rows]}
+    show.result(found, _text(name, rows, sites is not None), as_json)
+
+
+def _text(
+    name: str | None, rows: Sequence[rules.Coverage], has_sites: bool
+) -> Iterator[str | show.Table]:
+    yield f"Coverage of session {name}" if name else "Coverage: no session yet"
+    if not has_sites:
+        yield "The sites were not found: change to the root of the repository."
+    yield show.Table(
         ("", "Experiment", "Ran in this session, or why not and how to run it"),
         [(row.experiment.id, row.experiment.title, row.sentence) for row in rows],
     )
     ran = sum(row.measured_anything for row in rows)
     simulated = sum(row.only_simulated for row in rows)
     of_those = f", {simulated} of those only simulated" if simulated else ""
-    show.line(f"{ran} of {len(rows)} experiments have results in this session{of_those}.")
+    yield f"{ran} of {len(rows)} experiments have results in this session{of_those}."
 
 
 def _read(name: str) -> Results | None:
@@ -60,7 +65,7 @@ def _read(name: str) -> Results | None:
     return found
 
 
-def _json(row: rules.Coverage) -> dict[str, Any]:
+def _experiment(row: rules.Coverage) -> dict[str, Any]:
     return {
         "experiment": row.experiment.id,
         "title": row.experiment.title,
@@ -69,7 +74,7 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
         "get": row.experiment.get,
         "missing_tool": row.missing_tool.name if row.missing_tool else None,
         "why_not": row.why_not,
-        "not_testable": {where: list(reasons) for where, reasons in row.not_testable.items()},
-        "partitions": list(row.partitions) if row.partitions is not None else None,
+        "not_testable": row.not_testable,
+        "partitions": row.partitions,
         "ran": row.ran,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from fabricheck.core import nodelists, show
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
-from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.results import reading
@@ -62,56 +62,54 @@ def diagnose(
         verdicts = judging.judge(results)
         if before == _sessions(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")
-    if as_json:
-        show.write_json([_json(one) for one in verdicts])
-        return
-    for problem in results.problems:
-        show.echo(str(problem.sentence))
+    problems = [one.sentence for one in results.problems]
+    show.result([_node(one) for one in verdicts], _text(problems, verdicts), as_json, wrapped=False)
+
+
+def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[str | show.Table]:
+    yield from problems
     for one in verdicts:
         if one.diagnosis is not None:
-            _show(one, one.diagnosis)
+            yield from _explained(one, one.diagnosis)
     for label in dict.fromkeys(one.label for one in verdicts):
         well = [one.node for one in verdicts if one.label == label and one.diagnosis is None]
         if well:
-            show.echo(f"{nodelists.folded(well)}: {label}")
-            show.echo("  No limit was missed: there is nothing to explain.")
+            yield f"{nodelists.folded(well)}: {label}"
+            yield "  No limit was missed: there is nothing to explain."
 
 
-def _json(one: NodeVerdict) -> dict[str, object]:
-    told = one.diagnosis.model_dump(mode="json") if one.diagnosis is not None else None
-    sentence = one.diagnosis.sentence if one.diagnosis is not None else None
+def _node(one: NodeVerdict) -> dict[str, object]:
     return {
-        "node": one.node, "simulated": one.simulated, "status": one.status,
-        "sentence": sentence, "diagnosis": told,
-    }  # fmt: skip
+        "node": one.node,
+        "simulated": one.simulated,
+        "status": one.status,
+        "sentence": one.diagnosis and one.diagnosis.sentence,
+        "diagnosis": one.diagnosis,
+    }
 
 
-def _show(one: NodeVerdict, told: Diagnosis) -> None:
+def _explained(one: NodeVerdict, told: Diagnosis) -> Iterator[str | show.Table]:
     by = f", simulated by {one.simulated}" if one.simulated else ""
-    show.echo(f"{one.node}{by}: {one.label}")
-    show.echo(f"  {told.sentence}")
-    if told.degraded:
-        rows = [_cells(degraded, told) for degraded in told.degraded]
-        show.table(COLUMNS, rows, ("Loss", "Explains", "Odds"))
+    yield f"{one.node}{by}: {one.label}"
+    yield f"  {told.sentence}"
+    rows = [
+        (each.component.label, each.loss or "-", f"{each.explains}/{told.misses}", each.said_odds,
+         listed(equal.label for equal in each.equals))
+        for each in told.degraded
+    ]  # fmt: skip
+    yield show.Table(COLUMNS, rows, ("Loss", "Explains", "Odds"))
     for degraded in told.degraded:
-        _listed(f"For {degraded.component.label}", degraded.supporting)
-        _listed(f"Against {degraded.component.label}", degraded.contradicting)
+        yield from _names(f"For {degraded.component.label}", degraded.supporting)
+        yield from _names(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
-            show.echo(f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}")
-    _listed("Not explained", told.unexplained)
-    for sentence in told.lacking:
-        show.echo(f"  {sentence}")
+            yield f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}"
+    yield from _names("Not explained", told.unexplained)
+    yield from (f"  {sentence}" for sentence in told.lacking)
 
 
-def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
-    misses = f"{one.explains}/{told.misses}"
-    equals = ", ".join(each.label for each in one.equals)
-    return one.component.label, one.loss or "-", misses, one.said_odds, equals
-
-
-def _listed(label: str, names: Sequence[str]) -> None:
+def _names(label: str, names: Sequence[str]) -> Iterator[str]:
     if names:
-        show.echo(f"  {label}: {listed(names, MOST)}")
+        yield f"  {label}: {listed(names, MOST)}"
 
 
 def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:

@@ -60,11 +60,9 @@ def fabric(
     if not found:
         raise NotFoundError(_no_rounds(what, entries))
     said = [(str(entry.path), attribute(measured_of(document))) for entry, document in found]
-    if as_json:
-        show.write_json([{"document": path, **asdict(one)} for path, one in said])
-    else:
-        for path, one in said:
-            _show(path, one)
+    rounds = [{"document": path, **asdict(one)} for path, one in said]
+    text = (block for path, one in said for block in _text(path, one))
+    show.result(rounds, text, as_json, wrapped=False)
     if any(one.named or one.switches for _, one in said):
         raise typer.Exit(EXIT_NODE_FAILED)
     if invalid:
@@ -93,11 +91,13 @@ def _entries(what: str | None) -> Iterator[Entry]:
         yield from source.entries
 
 
-def _show(path: str, found: Attribution) -> None:
-    show.echo(f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
-         f"{count(found.rounds, 'round')}")  # fmt: skip
+def _text(path: str, found: Attribution) -> Iterator[str | show.Table]:
+    yield (
+        f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
+        f"{count(found.rounds, 'round')}"
+    )
     if found.spread is not None and found.least is not None:
-        show.echo(
+        yield (
             f"  Healthy NICs differ by {100 * found.spread:.1f} % (standard deviation); a NIC is "
             f"named from {100 * found.least:.1f} % below the others on."
         )
@@ -107,21 +107,15 @@ def _show(path: str, found: Attribution) -> None:
         *((one.name, f"{100 * one.loss:.1f} %", f"{100 * one.low:.1f} to {100 * one.high:.1f} %",
            one.direction, str(one.partners), f"{one.score:.1f}") for one in found.named),
     ]  # fmt: skip
-    if rows:
-        show.table(COLUMNS, rows[:MOST_ROWS], ("Loss", "Score"))
-        if len(rows) > MOST_ROWS:
-            show.echo(f"  And {len(rows) - MOST_ROWS} more.")
-        nodes = sorted({one.node for one in found.named})
-        if nodes:
-            show.echo(f"  Nodes: {folded(nodes)}")
-    elif found.spread is not None:
-        show.echo("  No NIC, node or switch is slow.")
-    _listed("Without one at fault, or missing", found.open)
-    _listed("Notes", found.notes)
-
-
-def _listed(title: str, sentences: Sequence[str]) -> None:
-    if sentences:
-        show.echo(f"  {title}:")
-        for sentence in first_of(sentences, MOST_SENTENCES):
-            show.echo(f"    {sentence}")
+    yield show.Table(COLUMNS, rows, ("Loss", "Score"), most=MOST_ROWS)
+    if found.named:
+        yield f"  Nodes: {folded(sorted({one.node for one in found.named}))}"
+    if not rows and found.spread is not None:
+        yield "  No NIC, node or switch is slow."
+    for title, sentences in (
+        ("Without one at fault, or missing", found.open),
+        ("Notes", found.notes),
+    ):
+        if sentences:
+            yield f"  {title}:"
+            yield from (f"    {each}" for each in first_of(sentences, MOST_SENTENCES))

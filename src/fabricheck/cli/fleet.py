@@ -60,11 +60,7 @@ def fleet(
     except reading.UNREADABLE:
         # A column that only some questions need is damaged, or differs between tables.
         found = _found(what or [], after or [], every, each=True)
-    if as_json:
-        show.write_json(findings.as_json(found))
-    else:
-        for line in text.lines(found):
-            show.echo(line)
+    show.result(findings.as_json(found), text.lines(found), as_json, wrapped=False)
     earlier = found.changes.before.problems if found.changes is not None else ()
     for sentence in dict.fromkeys((*found.fleet.problems, *earlier)):
         output.say(sentence)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
+from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
 from fabricheck.node import load
@@ -59,26 +59,20 @@ def check_command(
     own = [nic for nic in nics if nic.name in {one.name for one in expected.nics}]
     there = libraries(node, own, None if network is None else network.file.provider, SYSTEM)
     differences = [one.sentence for one in found.differences]
-    lines = [*differences, *there.settings]
-    if as_json:
-        content = {
-            "node": node,
-            "model": expected.name,
-            "fabric": None if network is None else network.name,
-            "differences": differences,
-            "settings": list(there.settings),
-            "unread": list(found.unread),
-            "notes": [*found.notes, *there.notes],
-            "versions": dict(there.versions),
-            "nics": [described(node, nic, network, {}) for nic in nics],
-        }
-        typer.echo(json.dumps(content, indent=1))
-    else:
-        for line in [*lines, *found.unread]:
-            typer.echo(line)
-        if not lines and not found.unread:
-            names = ", ".join(nic.name for nic in own)
-            typer.echo(f"{node}: {names} are as in {expected.name}.")
+    result = {
+        "node": node,
+        "model": expected.name,
+        "fabric": None if network is None else network.name,
+        "differences": differences,
+        "settings": there.settings,
+        "unread": found.unread,
+        "notes": [*found.notes, *there.notes],
+        "versions": there.versions,
+        "nics": [described(node, nic, network, {}) for nic in nics],
+    }
+    good = f"{node}: {show.listed(nic.name for nic in own)} are as in {expected.name}."
+    show.result(result, [*differences, *there.settings, *found.unread] or [good], as_json,
+                wrapped=False)  # fmt: skip
     if differences:
         raise typer.Exit(EXIT_DIFFERENT)
     if there.settings:

@@ -11,8 +11,9 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
-from fabricheck.core import ending_signals
+from fabricheck.core import ending_signals, show
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
@@ -68,7 +69,7 @@ def _report(files: list[Path] | None, programs: Path | None) -> Reported:
 
 
 @commands.command("node show")
-def show(
+def show_command(
     node: Node,
     overlay: Overlay = None,
     devices: Part = None,
@@ -76,15 +77,17 @@ def show(
 ) -> None:
     """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
     model = _load(node, overlay, devices)
-    typer.echo(model_json(model) if as_json else model_text(model))
+    show.result(model_json(model), model_text(model), as_json, wrapped=False)
 
 
 @commands.command("node parse")
 def parse(
     files: Annotated[list[Path], typer.Argument(help="Output files of one node.")],
+    as_json: AsJson = False,
 ) -> None:
     """Show the topology in outputs of inventory, rocm-smi, amd-smi or nvidia-smi."""
-    typer.echo(report_text(parse_files(files)))
+    found = parse_files(files)
+    show.result(found, report_text(found), as_json, wrapped=False)
 
 
 @commands.command("node compare")
@@ -94,6 +97,7 @@ def compare_command(
     programs: Programs = None,
     overlay: Overlay = None,
     devices: Part = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a node model with the drivers of this machine, or with files.
 
@@ -102,14 +106,13 @@ def compare_command(
     model = _load(node, overlay, devices)
     report = _report(files, programs)
     outcome = compare(model, report)
-    for difference in outcome.differences:
-        typer.echo(difference.sentence)
+    good = f"{report.origin} agrees with {model.name} ({listed(outcome.compared)})."
+    text = [one.sentence for one in outcome.differences] or [good]
+    show.result(outcome, text, as_json, wrapped=False)
     for note in outcome.notes:
         typer.echo(f"note: {note}", err=True)
-    compared = ", ".join(outcome.compared)
     if outcome.differences:
         raise typer.Exit(EXIT_DIFFERENT)
-    typer.echo(f"{report.origin} agrees with {model.name} ({compared}).")
 
 
 @commands.command("node record")
@@ -239,13 +242,13 @@ def best_gpus(
     if command == []:
         raise UsageError('A command is required after "--".')
     chosen, vendor = _choose(k, node, files, programs, devices)
-    listed = ",".join(map(str, chosen))
+    numbers = ",".join(map(str, chosen))
     if command is None:
-        typer.echo(listed)
+        typer.echo(numbers)
         return
-    environment = {**os.environ, "HIP_VISIBLE_DEVICES": listed}
+    environment = {**os.environ, "HIP_VISIBLE_DEVICES": numbers}
     if vendor == "nvidia":
-        environment["CUDA_VISIBLE_DEVICES"] = listed
+        environment["CUDA_VISIBLE_DEVICES"] = numbers
     try:
         code = subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import typer
+from collections.abc import Iterator, Sequence
 
 from fabricheck.cli import commands
+from fabricheck.cli.output import AsJson
 from fabricheck.cli.proposal import (
     REFERENCES,
     Folder,
@@ -15,9 +16,11 @@ from fabricheck.cli.proposal import (
     require_partition,
     runs_of,
 )
+from fabricheck.core import show
+from fabricheck.core.statistics import NORMAL
 from fabricheck.judge.calibration import noise, record
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES
-from fabricheck.references.calibrated import read_of
+from fabricheck.references.calibrated import Record, read_of
 
 
 @commands.command("limits noise")
@@ -27,8 +30,9 @@ def noise_command(
     output: Folder = REFERENCES,
     without: Without = "",
     pause: Pause = PAUSE_MINUTES,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the noise of each metric between sessions, nodes and campaigns, as Markdown.
+    """Show the noise of each check within a run, between sessions and between campaigns.
 
     Of the partition's record, or of the sessions that are named.
     """
@@ -37,4 +41,23 @@ def noise_command(
         found = record.build(runs_of(sessions, system, pause, without), system)
     else:
         found = read_of(output, system)
-    typer.echo(noise.table(found), nl=False)
+    rows = list(noise.noises(found))
+    show.result({"partition": found.partition, "noise": rows}, _text(found, rows), as_json)
+
+
+def _text(found: Record, rows: Sequence[noise.Noise]) -> Iterator[str | show.Table]:
+    cells = [
+        (one.check, one.unit, str(one.metrics),
+         *("-" if part is None else f"{100 * part:.2f} %"
+           for part in (one.within_run, one.between_sessions, one.between_campaigns)))
+        for one in rows
+    ]  # fmt: skip
+    right = ("Metrics", "Within a run", "Between sessions", "Between campaigns")
+    yield show.Table(("Check", "Unit", *right), cells, right)
+    number = len({one.campaign for one in found.sessions})
+    yield (
+        f"{found.partition}: {len(found.sessions)} sessions in {number} campaigns. Within a run: "
+        "half of the 95 % interval over the median; between sessions of one campaign: "
+        f"{NORMAL} MAD over the median; both the median over the metrics. Between campaigns: the "
+        "largest difference of medians over the median of all sessions, the most of any metric."
+    )

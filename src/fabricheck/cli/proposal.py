@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -77,10 +79,28 @@ def runs_of(sessions: Sequence[Path], system: str, pause: float, without: str) -
 
 
 def end(
-    proposal: changes.Proposal, write: bool, accept_looser: bool, accept_slow: bool = False
+    proposal: changes.Proposal,
+    write: bool,
+    accept_looser: bool,
+    accept_slow: bool = False,
+    as_json: bool = False,
+    above: Iterable[str | show.Table] = (),
 ) -> None:
-    """Show a proposal and what speaks against it, and write it if that is asked."""
-    _show(proposal)
+    """Show a proposal and what speaks against it, and write it if that is asked.
+
+    :param above: what the text shows before the changes.
+    """
+    result = {
+        "record": proposal.record,
+        "changes": [
+            asdict(one) | {"effect": one.effect, "value_change": one.value_change}
+            for one in proposal.changes
+        ],
+        "notes": proposal.notes,
+        "looser": list(changes.looser(proposal)),
+        "far_from_published": proposal.slow,
+    }
+    show.result(result, itertools.chain(above, _text(proposal)), as_json, wrapped=False)
     for note in proposal.notes:
         say(note)
     if isinstance(proposal.record, Record):
@@ -113,7 +133,7 @@ def _say_slow_nodes(found: Record) -> None:
                 )
 
 
-def _show(proposal: changes.Proposal) -> None:
+def _text(proposal: changes.Proposal) -> Iterator[str | show.Table]:
     found = proposal.record
     columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
     rows = []
@@ -121,22 +141,22 @@ def _show(proposal: changes.Proposal) -> None:
         present = "-" if one.present is None else said(one.present)
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
         rows.append((one.check, one.metric, present, said(one.entry), by, one.effect))
-    show.table(columns, rows, ("Value",))
+    yield show.Table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)
         and not found.same_devices
         and len(found.device_sets) <= MOST_BESIDE
     ):
-        _show_devices(found)
+        yield from _devices(found)
 
 
-def _show_devices(found: Record) -> None:
+def _devices(found: Record) -> Iterator[str | show.Table]:
     names = list(found.device_sets)
-    typer.echo("\nMedians by node (devices):")
+    yield "\nMedians by node (devices):"
     rows = []
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():
             groups = one.by_devices or {}
             medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
             rows.append((check, metric, one.unit, *medians))
-    show.table(("Check", "Metric", "Unit", *names), rows, names)
+    yield show.Table(("Check", "Metric", "Unit", *names), rows, names)

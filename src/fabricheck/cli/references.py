@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
@@ -31,6 +32,20 @@ from fabricheck.references.origin import REPORT_ONLY
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED, references_in
 from fabricheck.site import partitions
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: How the kinds of limits are counted.
+_KINDS = {
+    "published": "published",
+    ELSEWHERE: ELSEWHERE,
+    "derived": "derived",
+    "calibration": "calibrated",
+    RULE: "by a rule",
+    SIMULATED: "simulated",
+    "site": "stated by the site",
+}
 
 
 @commands.command("limits show")
@@ -60,37 +75,31 @@ def references(
     ]
     shown = list(rows(told, found, sets, versions))
     silent = [f"{one.check} on {one.partition}" for one in told if not one.metrics]
-    if as_json:
-        show.write_json(
-            {
-                "system": system,
-                "references": shown,
-                "told_nothing": silent,
-                "at_hand": versions,
-                "disagreements": differ,
-            }
-        )
-    else:
-        _print(shown, silent, versions)
-        for one in differ:
-            show.line(one)
+    result = {
+        "system": system,
+        "references": shown,
+        "told_nothing": silent,
+        "at_hand": versions,
+        "disagreements": differ,
+    }
+    show.result(result, (*_text(shown, silent, versions), *differ), as_json)
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
 
 @commands.command("limits check")
-def check() -> None:
+def check(as_json: AsJson = False) -> None:
     """Check the reference files: each limit has value, bounds and unit, and a source that gives it.
 
     Needs no ReFrame and no system. Exit status 4 if a limit is wrong, with a sentence for each.
     """
     found = references_in(folder())
     faults = list(found.faults())
-    for one in faults:
-        typer.echo(one)
     limits = sum(required(entry) for *_, entry in found.all_entries())
     outcome = count(len(faults), "fault") if faults else "each has a source that gives it"
-    typer.echo(f"{found.folder}: {count(limits, 'limit')}; {outcome}.")
+    total = f"{found.folder}: {count(limits, 'limit')}; {outcome}."
+    result = {"folder": found.folder, "limits": limits, "faults": faults}
+    show.result(result, (*faults, total), as_json, wrapped=False)
     if faults:
         raise typer.Exit(InvalidInputError.exit_code)
 
@@ -106,11 +115,13 @@ def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]) -> None:
+def _text(
+    shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]
+) -> Iterator[str | Text | show.Table]:
     documents = dict.fromkeys(_document(one) for row in shown for one in row.sources)
     numbers = {one: number for number, one in enumerate(documents, 1)}
     for (partition, check), own in _by_check(shown).items():
-        show.line(f"{check} on {partition}", "bold")
+        yield show.plain(f"{check} on {partition}", "bold")
         table: list[tuple[str, ...]] = []
         in_a_line: dict[str, list[str]] = {}
         for name, row in _together(own):
@@ -119,20 +130,26 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
                 continue
             cited = dict.fromkeys(numbers[_document(one)] for one in row.sources)
             rests = " ".join([row.how, *(f"[{number}]" for number in cited)]).strip()
-            words = dict.fromkeys(one.word for one in row.marks)
+            words = listed(dict.fromkeys(one.word for one in row.marks))
             entry = "-" if row.entry is None else said(row.entry)
-            marked = "; ".join(filter(None, [rests, ", ".join(words)]))
+            marked = "; ".join(filter(None, [rests, words]))
             table.append((f"  {name}", entry, row.kind, marked))
-        if table:
-            show.table(("  Metric", "Reference", "Kind", "Source"), table)
+        yield show.Table(("  Metric", "Reference", "Kind", "Source"), table)
         for ground, names in in_a_line.items():
-            show.line(f"  {ground}: {', '.join(names)}")
-    show.line("* means worst and median, or the best and the worst block.")
-    _print_sources(numbers, shown)
+            yield f"  {ground}: {listed(names)}"
+    yield "* means worst and median, or the best and the worst block."
+    yield from _sources(numbers, shown)
     for name in dict.fromkeys(row.partition for row in shown):
-        _print_versions(name, versions.get(name))
-        _print_marks([row for row in shown if row.partition == name])
-    _print_end(shown, silent)
+        if name not in versions:
+            yield f"{name}: the version of ROCm or CUDA is unknown here."
+        for runtime, version in versions.get(name, {}).items():
+            yield f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment."
+        marks = Counter(one for row in shown if row.partition == name for one in row.marks)
+        for mark, number in sorted(marks.items()):
+            yield f"{mark.word}, {count(number, 'limit')}: {mark.why}."
+    yield from _totals(shown)
+    for one in silent:
+        yield f"{one} reported nothing: a dry run shows why (reframe --dry-run)."
 
 
 def _ground(row: Row) -> str:
@@ -160,17 +177,17 @@ def _together(own: Sequence[Row]) -> list[tuple[str, Row]]:
     ]
 
 
-def _print_sources(numbers: Mapping[Any, int], shown: Sequence[Row]) -> None:
+def _sources(numbers: Mapping[Any, int], shown: Sequence[Row]) -> Iterator[str]:
     for key, number in numbers.items():
         here = [one for row in shown for one in row.sources if _document(one) == key]
         first = here[0]
-        versions = ", ".join(f"{RUNTIME_LABELS[name]} {one}" for name, one in first.versions)
+        versions = listed(f"{RUNTIME_LABELS[name]} {one}" for name, one in first.versions)
         known = f", measured with {versions}" if versions else ", versions not stated"
         inferred = " (inferred)" if first.inferred else ""
         whose = "acceptance limit of" if first.limit else "of"
         of = f" ({whose} {first.system}{inferred}{known})" if first.system else ""
         places = "; ".join(dict.fromkeys(one.where for one in here))
-        show.line(f"[{number}] {first.title}{of}: {places}")
+        yield f"[{number}] {first.title}{of}: {places}"
 
 
 def _document(source: Source) -> tuple[Any, ...]:
@@ -178,36 +195,17 @@ def _document(source: Source) -> tuple[Any, ...]:
     return (source.title, source.system, source.versions, source.inferred, source.limit)
 
 
-def _print_versions(name: str, known: Mapping[str, str] | None) -> None:
-    if not known:
-        show.line(f"{name}: the version of ROCm or CUDA is unknown here.")
-    for runtime, version in (known or {}).items():
-        show.line(f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment.")
-
-
-def _print_marks(own: Sequence[Row]) -> None:
-    """Explain the words beside limits, with the number of limits of each."""
-    for mark, number in sorted(Counter(one for row in own for one in row.marks).items()):
-        show.line(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
-
-
-def _print_end(shown: Sequence[Row], silent: Sequence[str]) -> None:
+def _totals(shown: Sequence[Row]) -> Iterator[str]:
     kinds = Counter(row.kind for row in shown)
     gating = sum(number for kind, number in kinds.items() if kind not in (REPORT_ONLY, MISSING))
-    each = ", ".join(f"{kinds[kind]} {word}" for kind, word in (
-        ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
-        ("calibration", "calibrated"), (RULE, "by a rule"),
-    ))  # fmt: skip
     # Of a rehearsal, and of a site with limits of its own only: docs/limits.md.
-    each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
-    each += f", {kinds['site']} stated by the site" if kinds["site"] else ""
+    rare = {kind for kind in (SIMULATED, "site") if not kinds[kind]}
+    each = listed(f"{kinds[kind]} {word}" for kind, word in _KINDS.items() if kind not in rare)
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
-    show.line(
+    yield (
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
         f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
     )
     for row in shown:
         if row.kind == MISSING:
-            show.line(f"{row.check} {row.metric} on {row.partition} has no reference.")
-    for one in silent:
-        show.line(f"{one} reported nothing: a dry run shows why (reframe --dry-run).")
+            yield f"{row.check} {row.metric} on {row.partition} has no reference."

@@ -14,6 +14,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts, show
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import unfolded
+from fabricheck.core.show import listed
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, joined, osu_comparison
@@ -68,7 +69,7 @@ def _in_archive(found: Results) -> str:
         f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
     )
     alone = count(sum(len(one.paths) for one in found.sources), "document")
-    return f"{', '.join(sessions) or 'no session'}, {alone} outside any session"
+    return f"{listed(sessions) or 'no session'}, {alone} outside any session"
 
 
 def entries_of(found: Results) -> list[Entry]:
@@ -110,10 +111,8 @@ def show_results(
     """Show what was measured."""
     found = choose(what, on)
     entries = entries_of(found)
-    if as_json:
-        show.write_json([_entry_json(entry) for entry in entries])
-    else:
-        series_tables.show_checks(heading(found), found.checks, show_all)
+    text = series_tables.blocks(heading(found), found.checks, show_all)
+    show.result([_entry(entry) for entry in entries], text, as_json)
     code = say_problems(found, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -125,11 +124,11 @@ def _no_documents(found: Results) -> str:
     if found.session is None:
         return f"There is no result document in {found.title}."
     cases = found.session.cases
-    ran = ", ".join(f"{case.name} @{case.place} ({case.outcome})" for case in cases)
+    ran = listed(f"{case.name} @{case.place} ({case.outcome})" for case in cases)
     return f"Session {found.session.id} has no result document: it ran {ran or 'no check'}."
 
 
-def _entry_json(entry: Entry) -> dict[str, Any]:
+def _entry(entry: Entry) -> dict[str, Any]:
     return {
         "case": entry.case.name if entry.case else None,
         "where": entry.case.where if entry.case else None,
@@ -153,10 +152,7 @@ def mpi_beside_osu(
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
     found = choose(what, on)
     rows = osu_comparison.compare(found.series)
-    if as_json:
-        show.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
-        return
-    if not rows:
+    if not rows and not as_json:
         code = say_problems(found, entries_of(found))
         if code != EXIT_GOOD:
             raise typer.Exit(code)
@@ -180,7 +176,8 @@ def mpi_beside_osu(
         )
         for row in rows
     ]
-    show.table(columns, cells, right)
+    compared = [asdict(row) | {"ratio": row.ratio} for row in rows]
+    show.result(compared, [show.Table(columns, cells, right)], as_json)
 
 
 @commands.command("results validate")
@@ -204,16 +201,11 @@ def validate(
     else:
         entries = entries_of(read())
     verdicts = [_verdict(entry) for entry in entries]
-    if as_json:
-        show.write_json(
-            [
-                {"path": str(entry.path) if entry.path else None, "exit_code": code, "says": says}
-                for entry, (code, says) in zip(entries, verdicts, strict=True)
-            ]
-        )
-    else:
-        for _, says in verdicts:
-            show.echo(says)
+    rows = [
+        {"path": entry.path, "exit_code": code, "says": says}
+        for entry, (code, says) in zip(entries, verdicts, strict=True)
+    ]
+    show.result(rows, (says for _, says in verdicts), as_json, wrapped=False)
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
     code = max(code for code, _ in verdicts)
@@ -248,7 +240,7 @@ def _verdict(entry: Entry) -> tuple[int, str]:
         f"{document['program']['name']}, {found}, {document['clock']}, outcome {outcome['status']}"
     )
     if document["faults_injected"]:
-        text += f", with injected faults ({', '.join(document['faults_injected'])})"
+        text += f", with injected faults ({listed(document['faults_injected'])})"
     if document["complete"]:
         return EXIT_GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."

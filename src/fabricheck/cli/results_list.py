@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -35,23 +35,19 @@ def list_sessions(
     every.sort(key=lambda one: one.start, reverse=True)
     rows = [_row(folder, one) for one in every[:limit]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
-    if as_json:
-        show.write_json({
-            "sessions": rows,
-            "jobs": [job.name for job in found],
-            "documents_outside": list(map(str, outside)),
-            "problems": problems,
-        })  # fmt: skip
-    else:
-        if rows:
-            _show(rows)
-        if len(every) > limit:
-            show.line(f"{len(every) - limit} older sessions: use --limit to list more.")
-        for job in found[:limit]:
-            show.line(
-                f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
-                f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
-            )
+    result = {
+        "sessions": rows,
+        "jobs": [job.name for job in found],
+        "documents_outside": outside,
+        "problems": problems,
+    }
+    older = [f"{len(every) - limit} older sessions: use --limit to list more."]
+    of_jobs = (
+        f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
+        f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
+        for job in found[:limit]
+    )
+    show.result(result, [*_text(rows), *older * (len(every) > limit), *of_jobs], as_json)
     for problem in problems:
         output.say(problem)
     if outside:
@@ -84,17 +80,15 @@ def _row(folder: ResultsFolder, one: Session | Killed) -> dict[str, Any]:
     }
 
 
-def _show(rows: Sequence[Mapping[str, Any]]) -> None:
+def _text(rows: Sequence[Mapping[str, Any]]) -> Iterator[str | show.Table]:
     on = ("Nodes",) if any(row["nodes"] for row in rows) else ()
     columns = ("Session", "Date", "Partitions", *on, *RIGHT, "Clock")
     cells = [[_cell(name, row[name.lower()]) for name in columns] for row in rows]
-    show.table(columns, cells, RIGHT, whole=("Session", "Date"))
+    yield show.Table(columns, cells, RIGHT, whole=("Session", "Date"))
     if any(row["retried"] for row in rows):
-        show.line(
-            "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
-        )
+        yield "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
     if any(row["passed"] is None for row in rows):
-        show.line("Sessions without a number of passed checks were killed, or are still running.")
+        yield "Sessions without a number of passed checks were killed, or are still running."
 
 
 def _cell(name: str, value: Any) -> str:
@@ -102,4 +96,4 @@ def _cell(name: str, value: Any) -> str:
         return "-"
     if name == "Nodes":
         return folded(value) or "-"
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return show.listed(value) if isinstance(value, list) else str(value)

@@ -31,17 +31,16 @@ MOST_COLUMNS = 10
 _NUMERIC = ("Size", "Block", "Median", "95 % interval", "n")
 
 
-def show_checks(heading: str, checks: Iterable[Check], show_all: bool) -> None:
-    """Write the tables of all checks that have a document to standard output."""
-    show.line(heading)
+def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[str | show.Table]:
+    """Yield the lines and tables of all checks that have a document."""
+    yield heading
     hidden = 0
     in_matrices = joined = False
     for check in checks:
         if check.document is None:
             continue
-        show.line()
-        for line in _about(check, check.document):
-            show.line(line)
+        yield ""
+        yield from _about(check, check.document)
         every = table.series(check, None)
         for (experiment, unit, counted, movement), series in _by_unit(every).items():
             matrices, others = ([], series) if show_all else matrices_of(series)
@@ -50,29 +49,29 @@ def show_checks(heading: str, checks: Iterable[Check], show_all: bool) -> None:
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
             in_matrices = in_matrices or bool(matrices)
             joined = joined or any(len(row) > 1 for row in rows)
-            show.line(
+            yield (
                 f"{experiment}, {check.clock}, in {_UNITS[unit]}; bytes counted "
                 f"{counted}{f'; by {movement}' if movement else ''}"
             )
             for matrix in matrices:
-                _show_matrix(matrix)
+                yield from _matrix_blocks(matrix)
             if chosen:
-                _show_rows(rows, show_all)
+                yield _row_table(rows, show_all)
             domains = [one for row in chosen for one in _domains(row) if one is not None]
             if domains:
-                show.line(f"N{domains[0]}: host memory that was proved to lie in that NUMA domain")
+                yield (f"N{domains[0]}: host memory that was proved to lie in that NUMA domain")
     if joined:
-        show.line()
-        show.line("Devices share a row where their intervals have a value in common.")
+        yield ""
+        yield ("Devices share a row where their intervals have a value in common.")
     if in_matrices:
-        show.line()
-        show.line(
+        yield ""
+        yield (
             "In a matrix: the medians at the largest size; ~ noisy, ! wrong data, ? not "
             "verified. Every series with its interval: --all."
         )
     if hidden:
-        show.line()
-        show.line(
+        yield ""
+        yield (
             "Of each scan the largest size is shown, with its best block size or variant, and of "
             "both directions of one device their sum; "
             f"{hidden} more series: --all."
@@ -102,7 +101,7 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
     if not document["complete"]:
         yield "  incomplete: the series are only those finished"
     if document["faults_injected"]:
-        yield f"  injected faults: {', '.join(document['faults_injected'])}"
+        yield f"  injected faults: {show.listed(document['faults_injected'])}"
     differences = document.get("differences")
     if differences is not None:
         yield f"  differences from the node model: {len(differences) or 'none'}"
@@ -222,8 +221,8 @@ def _has(series: Series, value: float) -> bool:
     return low <= value <= high
 
 
-def _show_rows(rows: Sequence[Sequence[Series]], in_full: bool) -> None:
-    """Print the table of rows of series; with all digits if `in_full`."""
+def _row_table(rows: Sequence[Sequence[Series]], in_full: bool) -> show.Table:
+    """Return the table of rows of series; with all digits if `in_full`."""
     varied = any(row[0].variant for row in rows)
     columns = ("Op", "Device", "Source -> destination", *_NUMERIC, "Data", *["Kernel"] * varied)
     shown: list[Sequence[Any]] = []
@@ -246,11 +245,11 @@ def _show_rows(rows: Sequence[Sequence[Series]], in_full: bool) -> None:
             "-" if ends is None else " - ".join(map(number, ends)),
             str(min(one.n for one in row)),
         )
-        marks = show.plain(", ".join(_marks(series)))
+        marks = show.plain(show.listed(_marks(series)))
         marks.highlight_words(["WRONG", "not verified"], "bold red")
         marks.highlight_words(["noisy", "clocks differ"], "yellow")
         shown.append((*cells, marks, *([series.variant or ""] if varied else [])))
-    show.table(columns, shown, _NUMERIC)
+    return show.Table(columns, shown, _NUMERIC)
 
 
 def _ends(series: Series, with_device: bool) -> tuple[str, str]:
@@ -448,9 +447,9 @@ def is_remarkable(series: Series) -> bool:
     return is_too_noisy(series.measured)
 
 
-def _show_matrix(matrix: Matrix) -> None:
-    """Print a matrix with its worst pair."""
-    show.line(matrix.title)
+def _matrix_blocks(matrix: Matrix) -> Iterator[str | show.Table]:
+    """Yield a matrix with its worst pair."""
+    yield matrix.title
     rows = sorted({row for row, _ in matrix.cells})
     columns = sorted({column for _, column in matrix.cells})
     if not matrix.domains:
@@ -462,8 +461,8 @@ def _show_matrix(matrix: Matrix) -> None:
              *(_cell(matrix.cells.get((row, column))) for column in columns))
             for row in rows
         ]  # fmt: skip
-        show.table(("", *names), lines, names)
-    show.line(_summary(matrix))
+        yield show.Table(("", *names), lines, names)
+    yield _summary(matrix)
 
 
 def _cell(series: Series | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
 from fabricheck.site import sets as rules
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
 
@@ -50,10 +53,7 @@ def sets(
     """
     listed = set_times.listed(dry_run.ask(system, checks_folders()))
     times = [one for session in _sessions(results) for one in set_times.took(session)]
-    if as_json:
-        show.write_json(_json(listed, times))
-    else:
-        _print(listed, times)
+    show.result(_timed(listed, times), _text(listed, times), as_json)
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
@@ -71,25 +71,25 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
             yield read_report(path, path.resolve().parent.parent)
 
 
-def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> None:
+def _text(
+    listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]
+) -> Iterator[str | Text | show.Table]:
     over = []
     for where, own in listed.items():
         measured = any(one.where == where for one in times)
-        show.line(f"{where}: {_about(where, measured)}", "bold")
+        yield show.plain(f"{where}: {_about(where, measured)}", "bold")
         rows = []
         for one in own:
             latest = next(iter(_latest_first(times, where, one.name)), None)
             rows.append(_row(one, latest))
             if latest is not None and latest.over:
                 over.append(f"{latest.sentence} ({latest.session})")
-        show.table(HEAD, rows, ("Jobs", "Their limits"))
-        for line in _checks(own):
-            show.line(line)
-        show.line()
+        yield show.Table(HEAD, rows, ("Jobs", "Their limits"))
+        yield from _checks(own)
+        yield ""
     for name, about in rules.known().items():
-        show.line(f"{name} shows {about.shows}; not {about.not_}.")
-    for sentence in over:
-        show.line(sentence)
+        yield f"{name} shows {about.shows}; not {about.not_}."
+    yield from over
 
 
 def _about(where: str, measured: bool) -> str:
@@ -138,17 +138,16 @@ def _checks(own: Sequence[Listed]) -> Iterator[str]:
         before.update(one.checks)
 
 
-def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list[dict[str, Any]]:
+def _timed(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list[dict[str, Any]]:
     return [
         {
             "partition": where,
             "set": one.name,
-            "checks": list(one.checks),
+            "checks": one.checks,
             "limits_s": one.limits_s,
             "limit_s": rules.known()[one.name].limit_s,
             "took": [
-                asdict(each) | {"date": each.date.isoformat(), "over": each.over}
-                for each in _latest_first(times, where, one.name)
+                asdict(each) | {"over": each.over} for each in _latest_first(times, where, one.name)
             ],
         }
         for where, own in listed.items()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,9 @@ from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from fabricheck.run.site_check import Finding
 
 Where = Annotated[
     bool | None,
@@ -48,25 +52,24 @@ def check(
     machine = site_check.Machine(stated=compute)
     found = {one.name: list(site_check.check(one, machine)) for one in partitions.choose(site)}
     kind = "compute" if machine.is_compute else "login"
-    if as_json:
-        show.write_json(
-            {
-                "node": platform.node(),
-                "kind": kind,
-                "because": machine.because,
-                "partitions": found,
-            }
-        )
-    else:
-        for name, findings in found.items():
-            seen = f"{name}, seen from {platform.node()}"
-            typer.echo(f"{seen}, considered a {kind} node ({machine.because})")
-            for finding in findings:
-                typer.echo(f"{finding.status:<8}  {finding.says}")
-            counts = Counter(finding.status for finding in findings)
-            typer.echo(
-                f"{name}: {counts['ok']} ok, {counts['missing']} missing, "
-                f"{counts['not seen']} not seen."
-            )
+    result = {
+        "node": platform.node(),
+        "kind": kind,
+        "because": machine.because,
+        "partitions": found,
+    }
+    seen = f"seen from {platform.node()}, considered a {kind} node ({machine.because})"
+    show.result(result, _text(seen, found), as_json, wrapped=False)
     if any(finding.status == "missing" for said in found.values() for finding in said):
         raise typer.Exit(NotFoundError.exit_code)
+
+
+def _text(seen: str, partitions: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
+    for name, findings in partitions.items():
+        yield f"{name}, {seen}"
+        yield from (f"{finding.status:<8}  {finding.says}" for finding in findings)
+        counts = Counter(finding.status for finding in findings)
+        yield (
+            f"{name}: {counts['ok']} ok, {counts['missing']} missing, "
+            f"{counts['not seen']} not seen."
+        )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabricheck.cli import commands
+from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.amounts import short
-from fabricheck.core.show import cut
+from fabricheck.core.show import Table, cut, listed
 from fabricheck.core.text import count
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
@@ -20,7 +22,7 @@ from fabricheck.results.table import Series
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from fabricheck.judge.verdict.model import NodeVerdict, Reason
+    from fabricheck.judge.verdict.model import Reason
     from fabricheck.report.experiments import Row
     from fabricheck.report.worst import Worst
 
@@ -59,6 +61,19 @@ OUTCOMES = {"missed": ("MISSED", "red"), "within": ("within", "green")}
 STATUS_COLOURS = {"PASS": "green", "UNSTABLE": "yellow", "INCOMPLETE": "yellow"}
 
 
+@dataclass(frozen=True)
+class Partition:
+    """One partition of a session: its status, a row for each experiment, and for each GPU."""
+
+    partition: str
+    kind: str
+    status: str
+    label: str
+    says: str
+    experiments: Sequence[Mapping[str, Any]]
+    devices: Sequence[Mapping[str, Any]]
+
+
 @commands.command("summary")
 def summary(
     what: Annotated[
@@ -69,6 +84,7 @@ def summary(
             "results folder, a run report or a document.",
         ),
     ] = "latest",
+    as_json: AsJson = False,
 ) -> None:
     """Show a session on one screen: status, E1 to E17, and the worst findings."""
     # These take half a second to import, and no other command needs them.
@@ -77,82 +93,115 @@ def summary(
 
     results = reading.read([what])
     verdicts = judge(results)
-    show.line(f"Summary of {results.title}")
-    findings: list[tuple[int, float, str]] = []
-    for observed in results.observed[:MOST_PARTITIONS]:
+    found = [(0, 0.0, one.sentence) for one in results.problems]
+    partitions = []
+    for observed in results.observed:
         judged = verdict.of(verdicts, observed)
-        show.line()
-        show.line(_heading(observed, judged, verdict.says(observed)))
-        _table(experiments.of(observed))
-        _devices(observed)
-        findings += _findings(observed, verdict.failures(judged), worst.of(observed))
-    left = len(results.observed) - MOST_PARTITIONS
+        rows = list(map(_experiment, experiments.of(observed)))
+        partitions.append(Partition(
+            observed.where or "no partition", observed.kind, judged.status, judged.label,
+            verdict.says(observed), rows, list(_devices(observed)),
+        ))  # fmt: skip
+        found += _findings(observed, verdict.failures(judged), worst.of(observed))
+    findings = [sentence for *_, sentence in sorted(found)]
+    result = {"of": results.title, "partitions": partitions, "findings": findings}
+    show.result(result, _text(results.title, partitions, findings), as_json)
+
+
+def _text(
+    title: str, partitions: Sequence[Partition], findings: Sequence[str]
+) -> Iterator[str | Text | Table]:
+    yield f"Summary of {title}"
+    for one in partitions[:MOST_PARTITIONS]:
+        line = show.plain(f"\n{one.partition}, {one.kind}: ")
+        line.append(one.label, f"bold {STATUS_COLOURS.get(one.status, 'red')}")
+        yield line.append(f"; {one.says}.")
+        yield from _table(one.experiments)
+        yield from _matrix(one.devices)
+    left = len(partitions) - MOST_PARTITIONS
     if left > 0:
-        show.line(f"And {count(left, 'partition')} more: fabricheck verdict")
-    show.line()
-    findings += [(0, 0.0, one.sentence) for one in results.problems]
-    shown = sorted(findings)[:MOST_FINDINGS]
+        yield f"And {count(left, 'partition')} more: fabricheck verdict"
+    shown = findings[:MOST_FINDINGS]
     of = f" of {len(findings)}" if len(findings) > len(shown) else ""
-    show.line(f"Worst findings{of}:" if shown else "No findings.")
-    for *_, sentence in shown:
-        show.line(f"- {cut(sentence, LONGEST)}")
+    yield f"\nWorst findings{of}:" if shown else "\nNo findings."
+    yield from (f"- {cut(sentence, LONGEST)}" for sentence in shown)
 
 
-def _heading(observed: Observed, judged: NodeVerdict, says: str) -> Text:
-    line = show.plain(f"{observed.where or 'no partition'}, {observed.kind}: ")
-    line.append(judged.label, f"bold {STATUS_COLOURS.get(judged.status, 'red')}")
-    return line.append(f"; {says}.")
+def _experiment(row: Row) -> dict[str, Any]:
+    return {
+        "experiment": row.id,
+        "title": row.title,
+        "outcome": row.outcome,
+        "metric": row.metric,
+        "unit": row.unit,
+        "best": row.best,
+        "worst": row.worst,
+        "limit": row.limit,
+        "reference": row.reference,
+        "kind": row.shown and row.shown.kind,
+    }
 
 
-def _table(rows: Sequence[Row]) -> None:
-    """Write a row for each experiment that has a value, and a line of the others."""
+def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
+    """Yield a row for each experiment that has a value, and a line of the others."""
     right = ("Best", "Worst", "Required")
-    shown = []
+    shown, others = [], dict[str, list[str]]()
     for row in rows:
-        if row.shown is None:
+        if row["kind"] is None:
+            others.setdefault(row["outcome"], []).append(row["experiment"])
             continue
-        word, colour = OUTCOMES.get(row.outcome, (row.outcome, ""))
-        kind = KINDS.get(row.shown.kind, row.shown.kind)
-        of = "" if row.reference is None else f"{short(row.reference)} {kind}"
-        unit = "" if row.unit == "count" else row.unit
-        metric = row.metric.split(" ", 1)[-1]
-        best = short(row.best.value) if row.best else ""
-        worst = f"{short(row.worst.value)} {unit}" if row.worst else ""
-        cells = (row.id, row.title, metric, best, worst)
-        shown.append((*cells, row.limit, of, show.plain(word, colour)))
-    if shown:
-        columns = ("", "Experiment", "Metric", *right, "Reference", "")
-        show.table(columns, shown, right, WIDTHS, cut_cells=True)
-    for outcome_of in dict.fromkeys(row.outcome for row in rows if row.shown is None):
-        names = ", ".join(row.id for row in rows if row.shown is None and row.outcome == outcome_of)
-        show.line(f"{outcome_of.capitalize()}: {names} (fabricheck results coverage)")
+        word, colour = OUTCOMES.get(row["outcome"], (row["outcome"], ""))
+        kind = KINDS.get(row["kind"], row["kind"])
+        unit = "" if row["unit"] == "count" else row["unit"]
+        shown.append((
+            row["experiment"], row["title"], row["metric"].split(" ", 1)[-1],
+            short(row["best"].value) if row["best"] else "",
+            f"{short(row['worst'].value)} {unit}" if row["worst"] else "",
+            row["limit"],
+            "" if row["reference"] is None else f"{short(row['reference'])} {kind}",
+            show.plain(word, colour),
+        ))  # fmt: skip
+    columns = ("", "Experiment", "Metric", *right, "Reference", "")
+    yield Table(columns, shown, right, WIDTHS, cut_cells=True)
+    for outcome, names in others.items():
+        yield f"{outcome.capitalize()}: {listed(names)} (fabricheck results coverage)"
 
 
-def _devices(observed: Observed) -> None:
-    """Write of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
+def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
+    """Yield of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
     if observed.simulated or observed.runtimes <= {"host"}:
         return
-    own = [
-        {one.device: one.value for one in sorted(observed.select(**fields), key=_size)}
-        for fields in OF_A_DEVICE.values()
-    ]
+    own = {
+        name: {one.device: one.value for one in sorted(observed.select(**fields), key=_size)}
+        for name, fields in OF_A_DEVICE.items()
+    }
     pairs = {
         one.pair: one.value
         for one in sorted(observed.select(**OF_PAIRS), key=_size)
         if one.pair is not None
     }
-    found = {device for column in own for device in column if device is not None}
-    devices = sorted({*found, *itertools.chain.from_iterable(pairs)})[:MOST_DEVICES]
-    peers = devices if pairs else []
+    found = {device for values in own.values() for device in values if device is not None}
+    for device in sorted({*found, *itertools.chain.from_iterable(pairs)}):
+        peers = {to: value for (source, to), value in pairs.items() if source == device}
+        yield {
+            "device": device,
+            **{name: values.get(device) for name, values in own.items()},
+            "peers": peers,
+        }
+
+
+def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
+    shown = devices[:MOST_DEVICES]
+    peers = [one["device"] for one in shown] if any(one["peers"] for one in devices) else []
     columns = ("GB/s", *OF_A_DEVICE, *(f"to {peer}" for peer in peers))
     rows = []
-    for device in devices:
-        values = [column.get(device) for column in own]
-        values += [pairs.get((device, peer)) for peer in peers]
-        rows.append([f"device {device}", *("" if one is None else short(one) for one in values)])
+    for one in shown:
+        values = [*(one[name] for name in OF_A_DEVICE), *(one["peers"].get(to) for to in peers)]
+        cells = ("" if value is None else short(value) for value in values)
+        rows.append([f"device {one['device']}", *cells])
     if rows:
-        show.line()
-        show.table(columns, rows, columns[1:])
+        yield ""
+    yield Table(columns, rows, columns[1:])
 
 
 def _size(series: Series) -> int:

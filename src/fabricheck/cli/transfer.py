@@ -8,6 +8,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
+from fabricheck.cli.output import AsJson
 from fabricheck.cli.proposal import REFERENCES, Folder, Looser, Write, end, require_partition
 from fabricheck.judge.calibration import changes
 
@@ -31,6 +32,7 @@ def transfer(
     output: Folder = REFERENCES,
     write: Write = False,
     accept_looser: Looser = False,
+    as_json: AsJson = False,
 ) -> None:
     """Use the record of a calibrated partition for another one (docs/limits.md).
 
@@ -39,4 +41,4 @@ def transfer(
     """
     require_partition("MEASURED", like)
     require_partition("OTHER", other)
-    end(changes.transfer(output, like, other), write, accept_looser)
+    end(changes.transfer(output, like, other), write, accept_looser, as_json=as_json)

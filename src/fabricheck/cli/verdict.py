@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson
 from fabricheck.core import nodelists, show
 from fabricheck.core.nodelists import titled
-from fabricheck.core.show import cut
+from fabricheck.core.show import cut, listed
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
@@ -82,37 +82,32 @@ def verdict(
         written = documents.write_new(documents.folder(results), verdicts, total)
     else:
         written = documents.write(folder, verdicts, total)
-    if as_json:
-        show.write_json(documents.as_json(total))
-    else:
-        _show(total, judging.began(results))
-        typer.echo(f"Verdict: {written}")
+    text = _text(total, judging.began(results), written)
+    show.result(documents.as_json(total), text, as_json, wrapped=False)
     if total.exit_code != EXIT_GOOD:
         raise typer.Exit(total.exit_code)
 
 
-def _show(total: Verdict, began: Sequence[datetime]) -> None:
+def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[str | show.Table]:
     every = [*total.nodes, *total.networks]
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]
-    for sentence in alike.software_first(total.nodes):
-        show.echo(sentence)
-    show.echo(f"Verdict on {total.of}: {', '.join(statuses) or 'no node'}")
+    yield from alike.software_first(total.nodes)
+    yield f"Verdict on {total.of}: {listed(statuses) or 'no node'}"
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
-        show.echo(f"Began {' to '.join(times)}")
+        yield f"Began {' to '.join(times)}"
     passed = [row for row in every if row.status == "PASS"]
     folded = len(passed) > MOST_ROWS
     rows = [_cells(row) for row in every if not (folded and row.status == "PASS")]
-    if rows:
-        columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
-        show.table(columns, rows, ("Checks", "Time"))
-    _show_reasons(every)
-    _show_caveats(passed)
-    for note in total.notes:
-        show.echo(f"Note: {note}")
-    _show_lists(total)
+    columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
+    yield show.Table(columns, rows, ("Checks", "Time"))
+    yield from _reasons(every)
+    yield from _caveats(passed)
+    yield from (f"Note: {note}" for note in total.notes)
+    yield from _lists(total)
+    yield f"Verdict: {written}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -129,39 +124,37 @@ def _fits(sentence: str) -> bool:
     return len(sentence) <= LONGEST_CELL
 
 
-def _show_reasons(rows: Sequence[Row]) -> None:
-    """Show why nodes did not pass, if the table does not; equal reasons once."""
+def _reasons(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield why nodes did not pass, if the table does not; equal reasons once."""
     same: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
     for row in rows:
         if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):
             same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
-        show.echo(f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}")
+        yield f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}"
         for reason in reasons[:MOST_REASONS]:
-            show.echo(f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}")
+            yield f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
         if len(reasons) > MOST_REASONS:
-            show.echo(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
+            yield f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}"
 
 
-def _show_caveats(passed: Sequence[Row]) -> None:
-    """Show what PASS does not prove, once for all nodes with the same caveat."""
+def _caveats(passed: Sequence[Row]) -> Iterator[str]:
+    """Yield what PASS does not prove, once for all nodes with the same caveat."""
     by_sentence: dict[str, list[str]] = {}
     for row in passed:
         for sentence in row.caveats:
             by_sentence.setdefault(sentence, []).append(titled(row.node))
     for sentence, nodes in by_sentence.items():
-        show.echo(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
+        yield f"Caveat on {nodelists.folded(nodes)}: {sentence}"
 
 
-def _show_lists(total: Verdict) -> None:
+def _lists(total: Verdict) -> Iterator[str]:
     for label, labelled in by_label(total.nodes).items():
         for simulated in (False, True):
             own = [row.node for row in labelled if (row.simulated is not None) == simulated]
             if own:
                 shown = f"{label}, simulated" if simulated else label
-                show.echo(f"{shown} ({len(own)}): {nodelists.folded(own)}")
-    for again in scheduler.to_run_again(total):
-        show.echo(f"Run again: {again}")
-    for line in scheduler.drain_lines(total.nodes):
-        show.echo(line)
+                yield f"{shown} ({len(own)}): {nodelists.folded(own)}"
+    yield from (f"Run again: {again}" for again in scheduler.to_run_again(total))
+    yield from scheduler.drain_lines(total.nodes)

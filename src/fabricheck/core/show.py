@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import itertools
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fabricheck.core.text import printable
 
@@ -25,10 +27,34 @@ MOST_SENTENCES = 8
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|#~!@$"} | {"\n": " "})
 
 
-def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first names, and the number of further ones: a, b and 5 more."""
-    more = len(names) - most
-    return separator.join(names[:most]) + (f" and {more} more" if more > 0 else "")
+class Table(NamedTuple):
+    """Rows below a header; one without rows is not shown.
+
+    right: the columns that are right-aligned. widths: the greatest widths of the first columns.
+    whole: the columns whose cells take one line, however narrow the terminal is. cut_cells: a cell
+    that is wider than its column ends with an ellipsis. most: the rows that are shown; rest: the
+    option that shows the others.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | Text]]
+    right: Collection[str] = ()
+    widths: Sequence[int] = ()
+    whole: Collection[str] = ()
+    cut_cells: bool = False
+    most: int | None = None
+    rest: str = "--json"
+
+
+def listed(items: Iterable[object], most: int | None = None, last: str = ", ") -> str:
+    """Join names by commas, and the number of those beyond the most: a, b and 5 more.
+
+    :param last: what joins the last one: ``" and "``, ``" or "``.
+    """
+    names = list(map(str, items))
+    if most is not None and len(names) > most:
+        names[most:], last = [f"{len(names) - most} more"], " and "
+    return last.join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
@@ -77,41 +103,86 @@ def line(text: str | Text = "", style: str = "") -> None:
     _print(plain(text), style)
 
 
-def table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
-    right: Collection[str] = (),
-    widths: Sequence[int | None] = (),
-    whole: Collection[str] = (),
-    cut_cells: bool = False,
+def result(
+    found: Any,
+    text: Iterable[str | Text | Table],
+    as_json: bool = False,
+    as_markdown: bool = False,
+    wrapped: bool = True,
 ) -> None:
-    """Print a table, with every cell as it is, and one line below its header.
+    """Show the result of a command: by its text and tables, or the object itself as JSON.
 
-    :param right: the columns that are right-aligned. widths: the greatest widths of the first
-        columns. whole: the columns whose cells take one line, however narrow the terminal is.
-        cut_cells: a cell that is wider than its column ends with an ellipsis.
+    :param text: not asked where the result is shown as JSON.
+    :param wrapped: whether a line longer than the terminal is wide is continued on the next one.
     """
-    from rich.table import Table
+    if as_json:
+        write_json(found)
+        return
+    for block in itertools.chain.from_iterable(map(_shown, text)):
+        if isinstance(block, Table):
+            echo("\n".join([*_markdown_of(block), ""])) if as_markdown else _table(block)
+        elif as_markdown and str(block):
+            echo(f"{literal(str(block).strip())}\n")
+        elif as_markdown:
+            continue
+        elif wrapped or not isinstance(block, str):
+            line(block)
+        else:
+            echo(block)
 
-    shown = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    for column in columns:
+
+def _shown(block: str | Text | Table) -> Iterator[str | Text | Table]:
+    """Yield a line, or the first rows of a table and the number of the others."""
+    if not isinstance(block, Table):
+        yield block
+    elif block.rows:
+        yield block._replace(rows=block.rows[: block.most])
+        if block.most is not None and len(block.rows) > block.most:
+            yield f"and {len(block.rows) - block.most} more: {block.rest}"
+
+
+def _markdown_of(table: Table) -> Iterator[str]:
+    cells = ([literal(str(cell)) for cell in row] for row in table.rows)
+    return markdown(table.columns, cells, table.right)
+
+
+def _table(table: Table) -> None:
+    """Print a table, with every cell as it is, and one line below its header."""
+    from rich.table import Table as RichTable
+
+    shown = RichTable(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
+    for column in table.columns:
         shown.add_column(
             column,
-            justify="right" if column in right else "left",
-            overflow="ellipsis" if cut_cells else "fold",
-            no_wrap=cut_cells or column in whole,
+            justify="right" if column in table.right else "left",
+            overflow="ellipsis" if table.cut_cells else "fold",
+            no_wrap=table.cut_cells or column in table.whole,
         )
-    for shown_column, width in zip(shown.columns, widths, strict=False):
+    for shown_column, width in zip(shown.columns, table.widths, strict=False):
         shown_column.max_width = width
-    for row in rows:
+    for row in table.rows:
         shown.add_row(*map(plain, row))
     _print(shown)
 
 
 def write_json(value: Any) -> None:
-    """Print a value to standard output as JSON; a dataclass by its fields."""
-    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, default=dataclasses.asdict)
+    """Print a value to standard output as JSON, with null for what is no number."""
+    finite = json.loads(json.dumps(value, default=_members), parse_constant=lambda _: None)
+    json.dump(finite, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+def _members(value: Any) -> Any:
+    """Return what JSON has for a record, a time, a path or a set."""
+    if dataclasses.is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Set):
+        return sorted(value)
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
 def _print(shown: RenderableType, style: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from fabricheck.cli.results import OnNodes, choose, entries_of, heading, say_pro
 from fabricheck.core import show
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.papers.claims import CLAIMS, Claim, Verdict, evaluate
 from fabricheck.papers.claims.model import NOT_TESTABLE, Claims
@@ -54,14 +56,10 @@ def claims_command(
         for observed in observe(None, entries)
         if observed.documents or observed.cases
     ]
-    if as_json:
-        problems = [problem for entry in entries for problem in entry.problems]
-        rows = [_json(observed, one) for observed, claims in found for one in claims.verdicts]
-        show.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
-    else:
-        show.line(heading(results))
-        for observed, claims in found:
-            _show(observed, claims, show_all)
+    rows = [_verdict(observed, one) for observed, claims in found for one in claims.verdicts]
+    problems = [str(problem) for entry in entries for problem in entry.problems]
+    text = (block for observed, claims in found for block in _text(observed, claims, show_all))
+    show.result({"claims": rows, "problems": problems}, (heading(results), *text), as_json)
     code = say_problems(results, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -70,47 +68,39 @@ def claims_command(
 
 
 def _show_rules(as_json: bool) -> None:
-    if as_json:
-        listed = [
-            {**_claim(one), "rests_on": list(one.rests_on), "built_in": one.built_in}
-            for one in CLAIMS
-        ]
-        show.write_json({"claims": listed})
-        return
+    claims = [{**_claim(one), "rests_on": one.rests_on, "built_in": one.built_in} for one in CLAIMS]
     rows = [
         (one.id, _place(one), f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}.")
         for one in CLAIMS
     ]
-    show.table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
+    table = show.Table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
+    show.result({"claims": claims}, [table], as_json)
 
 
 def _place(claim: Claim) -> str:
     return f"{documents()[claim.document].short}, {claim.where}"
 
 
-def _show(observed: Observed, claims: Claims, show_all: bool) -> None:
-    show.line(f"\n{_name(observed)}")
+def _text(observed: Observed, claims: Claims, show_all: bool) -> Iterator[str | show.Table]:
+    yield f"\n{_name(observed)}"
     rows = [
         (one.claim.id, _place(one.claim), _outcome(one), _why(one))
         for one in claims.verdicts
         if show_all or one.outcome != NOT_TESTABLE
     ]
-    if rows:
-        show.table(COLUMNS, rows, widths=WIDTHS)
+    yield show.Table(COLUMNS, rows, widths=WIDTHS)
     if not show_all:
         for reason, verdicts in claims.not_testable.items():
-            ids = ", ".join(one.claim.id for one in verdicts)
-            show.line(f"Not testable here, because {reason}: {ids}.")
-    show.line(f"{_kind(observed).capitalize()}: {claims.says}.")
+            ids = listed(one.claim.id for one in verdicts)
+            yield f"Not testable here, because {reason}: {ids}."
+    yield f"{_kind(observed).capitalize()}: {claims.says}."
 
 
 def _name(observed: Observed) -> str:
     node = f", node {observed.node.name}" if observed.node else ""
     overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
     # Documents outside any session can have several runtimes, each of which is judged separately.
-    where = (
-        observed.where or f"documents outside any session ({', '.join(sorted(observed.runtimes))})"
-    )
+    where = observed.where or f"documents outside any session ({listed(sorted(observed.runtimes))})"
     on = f" on {observed.on}" if observed.on else ""
     return f"{where}{on}, {_kind(observed)}{node}{overlay}"
 
@@ -143,24 +133,24 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "document": {"key": claim.document, "title": document.title, "url": document.url},
         "where": claim.where,
         "rule": claim.rule,
-        "experiments": list(claim.experiments),
-        "records": list(claim.records),
+        "experiments": claim.experiments,
+        "records": claim.records,
     }
 
 
-def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
+def _verdict(observed: Observed, one: Verdict) -> dict[str, Any]:
     return {
         "partition": observed.where,
         "scheduler_node": observed.on,
         "kind": one.kind,
-        "runtimes": sorted(observed.runtimes),
+        "runtimes": observed.runtimes,
         "node": observed.node.name if observed.node else None,
         "overlay": observed.overlay,
         **_claim(one.claim),
         "outcome": one.outcome,
         "because": one.finding.because,
         "by_construction": one.by_construction,
-        "fitted": list(one.fitted),
+        "fitted": one.fitted,
         "built_in": one.claim.built_in if one.kind == "simulated" else None,
         "noisy": one.noisy,
         "numbers": one.finding.numbers,

@@ -1,46 +1,57 @@
-"""Noise of a partition within a run, between sessions and between campaigns, as Markdown."""
+"""Noise of a partition within a run, between sessions and between campaigns."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from fabricheck.core.show import markdown
+from fabricheck.core.show import listed
 from fabricheck.core.statistics import NORMAL
 from fabricheck.references.calibrated import MetricRecord, Record
 
 #: The fewest sessions of one campaign from which a spread is computed.
-LEAST_IN_AN_CAMPAIGN = 3
+MIN_SESSIONS_PER_CAMPAIGN = 3
 
 #: Kinds of memory that one check measures and whose noise is listed separately.
 KINDS = ("pinned", "pageable")
 
-HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between campaigns")
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a check, or of a kind of memory that it measures, relative to the median.
+
+    within_run: half of the 95 % interval. between_sessions: of one campaign, the robust spread;
+    both the median over the metrics. between_campaigns: the largest difference of medians, the most
+    of any metric. None where it is unknown.
+    """
+
+    check: str
+    unit: str
+    metrics: int
+    within_run: float | None
+    between_sessions: float | None
+    between_campaigns: float | None
 
 
-def table(record: Record) -> str:
-    """Return the table of a record: a row for each check and each measured kind of memory."""
+def noises(record: Record) -> Iterator[Noise]:
+    """Yield the noise of each check of a record, and of each kind of memory that it measures."""
     rows: dict[tuple[str, str], list[MetricRecord]] = {}
     for check, metrics in record.checks.items():
         for name, one in metrics.items():
             kinds = [kind for kind in KINDS if kind in name.split("_")]
             if one.unit != "count":
-                rows.setdefault((", ".join([check, *kinds]), one.unit), []).append(one)
-    cells = []
-    for (who, unit), found in sorted(rows.items()):
-        within = _percent(statistics.median, (one.within_run for one in found))
-        sessions = _percent(statistics.median, (between_sessions(one) for one in found))
-        campaigns = _percent(max, (one.between_campaigns for one in found))
-        cells.append((who, unit, str(len(found)), within, sessions, campaigns))
-    number = len({one.campaign for one in record.sessions})
-    last = (
-        f"{record.partition}: {len(record.sessions)} sessions in {number} campaigns. Within a run: "
-        "half of the 95 % interval over the median; between sessions of one campaign: "
-        f"{NORMAL} MAD over the median; both the median over the metrics. Between campaigns: the "
-        "largest difference of medians over the median of all sessions, the most of any metric."
-    )
-    return "\n".join([*markdown(HEAD, cells, HEAD[2:]), "", last, ""])
+                rows.setdefault((listed([check, *kinds]), one.unit), []).append(one)
+    for (check, unit), found in sorted(rows.items()):
+        yield Noise(
+            check,
+            unit,
+            len(found),
+            _known(statistics.median, (one.within_run for one in found)),
+            _known(statistics.median, (between_sessions(one) for one in found)),
+            _known(max, (one.between_campaigns for one in found)),
+        )
 
 
 def between_sessions(metric: MetricRecord) -> float | None:
@@ -48,12 +59,11 @@ def between_sessions(metric: MetricRecord) -> float | None:
     spreads = [
         NORMAL * group.mad / group.median
         for group in metric.campaigns.values()
-        if group.n >= LEAST_IN_AN_CAMPAIGN and 0 < group.median < math.inf
+        if group.n >= MIN_SESSIONS_PER_CAMPAIGN and 0 < group.median < math.inf
     ]
     return statistics.median(spreads) if spreads else None
 
 
-def _percent(reduce: object, values: Iterable[float | None]) -> str:
+def _known(reduce: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None and math.isfinite(value)]
-    assert callable(reduce)
-    return f"{100 * reduce(known):.2f} %" if known else "-"
+    return reduce(known) if known else None

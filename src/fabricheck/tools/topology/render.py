@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fabricheck.core.show import Table, listed
 from fabricheck.node import NodeModel, Quantity, format_cores
 from fabricheck.tools.topology.reported import Reported
 
 
-def matrix_text(cells: Sequence[Sequence[object]], labels: Sequence[object]) -> str:
-    """Format a square table with labels; every column is as wide as its widest cell."""
-    rows = [["", *map(str, labels)]]
-    rows += [[str(label), *map(str, row)] for label, row in zip(labels, cells, strict=True)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
+def _matrix(cells: Sequence[Sequence[object]]) -> Table:
+    names = [str(device) for device in range(len(cells))]
+    rows = [(f"  {name}", *map(str, row)) for name, row in zip(names, cells, strict=True)]
+    return Table(("", *names), rows, names)
 
 
-def _links(links: Sequence[Sequence[int]]) -> list[list[str]]:
-    return [
-        ["-" if a == b else (str(cell) if cell else ".") for b, cell in enumerate(row)]
+def _links(links: Sequence[Sequence[int]]) -> Table:
+    return _matrix([
+        ["-" if a == b else cell or "." for b, cell in enumerate(row)]
         for a, row in enumerate(links)
-    ]
+    ])  # fmt: skip
 
 
-def model_text(model: NodeModel) -> str:
+def model_text(model: NodeModel) -> Iterator[str | Table]:
     """Describe a node model: devices, NUMA domains, links, classes, peaks, sources."""
-    return "\n".join(_model_lines(model))
-
-
-def _model_lines(model: NodeModel) -> Iterator[str]:
-    labels = range(len(model.devices))
     yield f"{model.name}: {model.title}"
     if model.systems:
-        yield f"found in: {', '.join(model.systems)}"
+        yield f"found in: {listed(model.systems)}"
     if model.overlay is not None:
         yield f"changed by the overlay '{model.overlay.name}': {model.overlay.parts.description}"
     yield f"\nDevices: {len(model.devices)} x {model.device_model} ({model.architecture})"
@@ -55,7 +45,7 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
         peak = domain.memory_peak_gbs
         memory = "memory peak unknown" if peak is None else f"memory {peak:g} GB/s"
         reserved = f" (reserved {format_cores(domain.reserved)})" if domain.reserved else ""
-        attached = ", ".join(map(str, domain.devices)) or "none"
+        attached = listed(domain.devices) or "none"
         yield (
             f"  {domain.index}: cores {format_cores(domain.cores)}{reserved}, {memory}, "
             f"devices {attached}"
@@ -76,18 +66,18 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
         yield "\nLinks between devices (. none), " + _peaks(
             f"{link.peak_gbs:g}" for link in model.links.values()
         )
-        yield matrix_text(_links(model.link_matrix), labels)
+        yield _links(model.link_matrix)
         yield "\nHops of the shortest path"
-        yield matrix_text(model.hop_matrix, labels)
+        yield _matrix(model.hop_matrix)
     yield "\nLink classes (theoretical peak of the widest path, GB/s per direction)"
     for link_class, pairs in model.link_classes.items():
         peaks = {model.peer_peak_gbs(a, b) for a, b in pairs if link_class.links}
         shown = " and ".join(f"{peak:g}" for peak in sorted(peaks)) or "none"
-        listed = " ".join(f"{a}-{b}" for a, b in pairs)
-        yield f"  {link_class.name} ({shown}): {listed}"
+        which = " ".join(f"{a}-{b}" for a, b in pairs)
+        yield f"  {link_class.name} ({shown}): {which}"
     if model.detour_pairs:
-        listed = " ".join(f"{a}-{b}" for a, b in model.detour_pairs)
-        yield f"  widest path longer than the shortest: {listed}"
+        which = " ".join(f"{a}-{b}" for a, b in model.detour_pairs)
+        yield f"  widest path longer than the shortest: {which}"
     yield "\nPlacements (one rank per device)"
     for name, placement in model.placements().items():
         devices = ",".join(map(str, placement.devices))
@@ -95,7 +85,7 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
     yield "\nNumbers and their sources"
     for key, fact in model.facts.items():
         shown = f" = {fact.value}" if isinstance(fact, Quantity) else ""
-        place = ", ".join(filter(None, (fact.source, fact.where, fact.record)))
+        place = listed(filter(None, (fact.source, fact.where, fact.record)))
         note = f" ({fact.note})" if fact.note else ""
         yield f"  {key}{shown}: {fact.kind}{f', {place}' if place else ''}{note}"
     yield "\nSources"
@@ -107,22 +97,17 @@ def _peaks(values: Iterator[str]) -> str:
     return f"{' and '.join(dict.fromkeys(values))} GB/s per direction"
 
 
-def report_text(report: Reported) -> str:
-    """Format what the tools reported."""
-    return "\n".join(_report_lines(report))
-
-
-def _report_lines(report: Reported) -> Iterator[str]:
-    labels = range(report.count)
+def report_text(report: Reported) -> Iterator[str | Table]:
+    """Describe what the tools reported."""
     yield f"{report.origin}: {report.count} {report.vendor} devices"
     if report.links is not None:
         peak = report.link_peak_gbs
         each = "" if peak is None else f", {peak:g} GB/s each and per direction"
         yield f"\nDirect links (. none){each}"
-        yield matrix_text(_links(report.links), labels)
+        yield _links(report.links)
     elif report.link_types is not None:
         yield "\nLink types (the number of links is not reported)"
-        yield matrix_text(report.link_types, labels)
+        yield _matrix(report.link_types)
     for title, values in (
         ("NUMA domain", report.numa),
         ("CPU affinity", report.cpus),
@@ -133,26 +118,26 @@ def _report_lines(report: Reported) -> Iterator[str]:
             yield from (f"  {i}: {'-' if v is None else v}" for i, v in enumerate(values))
 
 
-def model_json(model: NodeModel) -> str:
-    """Format a model with its derived quantities as JSON, for programs.
+def model_json(model: NodeModel) -> dict[str, Any]:
+    """Return a model with its derived quantities, for programs.
 
     Bandwidths are in GB/s per direction, sizes in bytes; each pair has its widest path.
     """
     n = len(model.devices)
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    content: dict[str, Any] = {
+    return {
         "identity": model.identity,
         "vendor": model.vendor,
         "device_model": model.device_model,
         "architecture": model.architecture,
-        "devices": [vars(device) for device in model.devices],
-        "domains": [vars(domain) for domain in model.domains],
+        "devices": model.devices,
+        "domains": model.domains,
         "links": [
             {"pair": pair, "count": link.count, "peak_gbs": link.peak_gbs}
             for pair, link in model.links.items()
         ],
-        "switch": None if model.switch is None else vars(model.switch),
-        "copy_engine": vars(model.copy_engine),
+        "switch": model.switch,
+        "copy_engine": model.copy_engine,
         "pairs": [
             {
                 "source": a,
@@ -163,4 +148,3 @@ def model_json(model: NodeModel) -> str:
             for a, b in pairs
         ],
     }
-    return json.dumps(content, indent=1)
