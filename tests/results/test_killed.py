@@ -37,12 +37,12 @@ def two_killed(results_folder):
 
 def test_each_is_by_itself_the_last_first(two_killed):
     killed = ResultsFolder(two_killed).unreported()[0]
-    assert [(one.name, len(one.paths)) for one in killed] == [(SECOND, 1), (FIRST, 2)]
+    assert [(one.id, len(one.paths)) for one in killed] == [(SECOND, 1), (FIRST, 2)]
 
 
 def test_what_a_check_was_its_folders_say(two_killed):
     _, first = ResultsFolder(two_killed).unreported()[0]
-    cases = {entry.case.name: entry for entry in first.entries()}
+    cases = {entry.case.name: entry for entry in ResultsFolder(two_killed).entries(first)}
     assert {name: entry.case.where for name, entry in cases.items()} == {
         "stream_local": "local:host",
         "p2p": "local:sim-mi250x",
@@ -58,7 +58,9 @@ def test_what_a_check_was_its_folders_say(two_killed):
 
 def test_a_check_that_had_started_is_told(two_killed):
     _, first = ResultsFolder(two_killed).unreported()[0]
-    [problem] = [entry.problem for entry in first.entries() if entry.problem]
+    [problem] = [
+        entry.problem for entry in ResultsFolder(two_killed).entries(first) if entry.problem
+    ]
     folder = two_killed / "stage" / FIRST / "local/sim-mi250x/sim/mpi"
     assert str(problem) == (
         f"mpi @local:sim-mi250x (unknown) left no result document in {folder}: its session was "
@@ -76,7 +78,11 @@ def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_kil
         (stage / check).mkdir(parents=True)
     (stage / "runs_0a1b2c3e/rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
     _, first = ResultsFolder(two_killed).unreported()[0]
-    left = [(entry.case.name, entry.case.node) for entry in first.entries() if entry.problem]
+    left = [
+        (entry.case.name, entry.case.node)
+        for entry in ResultsFolder(two_killed).entries(first)
+        if entry.problem
+    ]
     assert left == [("runs", "node1")]
 
 
@@ -94,7 +100,7 @@ def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
 
 def test_a_corrupt_document_keeps_its_case(two_killed):
     second, _ = ResultsFolder(two_killed).unreported()[0]
-    [entry] = second.entries()
+    [entry] = ResultsFolder(two_killed).entries(second)
     assert entry.document is None and "is not JSON, or cut off" in str(entry.problem)
     assert entry.case.name == "stream_local"
 
@@ -115,7 +121,7 @@ def test_a_session_with_a_report_is_not_among_them(two_killed):
     factories.session(two_killed, [factories.case()])
     left(two_killed, "output/local/host/host/stream_local")
     folder = ResultsFolder(two_killed)
-    assert [one.name for one in folder.unreported()[0]] == [SECOND, FIRST]
+    assert [one.id for one in folder.unreported()[0]] == [SECOND, FIRST]
     assert folder.latest().id == "run-0"
 
 

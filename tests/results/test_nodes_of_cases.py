@@ -77,7 +77,10 @@ def test_of_a_killed_session_the_node_is_in_the_script_of_the_job(results_folder
     factories.write(alone / "result.json")
     (alone / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node[1-4]\n")
     [killed], _ = ResultsFolder(results_folder).unreported()
-    assert [(entry.case.name, entry.case.node) for entry in killed.entries()] == [
+    assert [
+        (entry.case.name, entry.case.node)
+        for entry in ResultsFolder(results_folder).entries(killed)
+    ] == [
         ("p2p_deadbeef", None),
         ("stream_local", "node3"),
         ("stream_local", "node4"),

@@ -68,7 +68,8 @@ def _in_archive(found: Results) -> str:
     sessions = (
         f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
     )
-    alone = count(sum(len(one.paths) for one in found.sources), "document")
+    outside = sum(len(one.session.paths) for one in found.sources if one.folder is None)
+    alone = count(outside, "document")
     return f"{listed(sessions) or 'no session'}, {alone} outside any session"
 
 

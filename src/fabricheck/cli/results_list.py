@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -13,10 +12,8 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import folded
-from fabricheck.results import jobs, killed
-from fabricheck.results.document import read_head
+from fabricheck.results import jobs
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
 
 RIGHT = ("Checks", "Passed", "Failed", "Retried")
@@ -31,8 +28,7 @@ def list_sessions(
     folder = ResultsFolder.default()
     found, unreadable = jobs.all_of(folder.path)
     without_report, outside = folder.unreported()
-    every: list[Session | Killed] = [*folder.sessions, *without_report]
-    every.sort(key=lambda one: one.start, reverse=True)
+    every = sorted([*folder.sessions, *without_report], key=lambda one: one.start, reverse=True)
     rows = [_row(folder, one) for one in every[:limit]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
     result = {
@@ -58,23 +54,18 @@ def list_sessions(
         raise folder.no_session()
 
 
-def _row(folder: ResultsFolder, one: Session | Killed) -> dict[str, Any]:
+def _row(folder: ResultsFolder, one: Session) -> dict[str, Any]:
     """Return the row of a session; what its checks did is unknown without a run report."""
-    if isinstance(one, Session):
-        cases, clocks = one.cases, folder.clocks(one)
-        counts = {name: getattr(one, name) for name in ("passed", "failed", "skipped", "retried")}
-    else:
-        every = (killed.case_of(path, one.results, one.node) for path in one.paths)
-        cases, counts = tuple(case for case in every if case is not None), {}
-        clocks = [head.clock for path in one.paths if (head := read_head(path)) is not None]
+    clocks = folder.clocks(one)
+    counts = ("passed", "failed", "skipped", "retried")
     return {
-        "session": one.id if isinstance(one, Session) else one.name,
-        "uuid": one.uuid if isinstance(one, Session) else None,
-        "date": f"{datetime.fromtimestamp(one.start):%Y-%m-%d %H:%M:%S}" if one.start else None,
-        "partitions": sorted({case.where for case in cases}),
-        "nodes": list(dict.fromkeys(case.node for case in cases if case.node is not None)),
-        "checks": len(cases),
-        **(counts or dict.fromkeys(("passed", "failed", "skipped", "retried"))),
+        "session": one.id,
+        "uuid": one.uuid or None,
+        "date": f"{one.date:%Y-%m-%d %H:%M:%S}" if one.start else None,
+        "partitions": sorted({case.where for case in one.cases}),
+        "nodes": [name for name in one.nodes if name is not None],
+        "checks": len(one.cases),
+        **{name: getattr(one, name) if one.report else None for name in counts},
         "clock": sorted(set(clocks)) or ["-"],
         "documents": len(clocks),
     }

@@ -46,15 +46,21 @@ class Table(NamedTuple):
     rest: str = "--json"
 
 
-def listed(items: Iterable[object], most: int | None = None, last: str = ", ") -> str:
+def listed(
+    items: Iterable[object],
+    most: int | None = None,
+    separator: str = ", ",
+    last: str | None = None,
+) -> str:
     """Join names by commas, and the number of those beyond the most: a, b and 5 more.
 
-    :param last: what joins the last one: ``" and "``, ``" or "``.
+    :param last: what joins the last one where it is no comma: ``" and "``, ``" or "``.
     """
     names = list(map(str, items))
     if most is not None and len(names) > most:
         names[most:], last = [f"{len(names) - most} more"], " and "
-    return last.join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    first = separator.join(names[:-1])
+    return (separator if last is None else last).join([*filter(None, [first]), *names[-1:]])
 
 
 def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
@@ -93,16 +99,6 @@ def plain(text: str | Text, style: str = "") -> Text:
     return text if isinstance(text, Text) else Text(printable(text), style)
 
 
-def echo(text: str) -> None:
-    """Print a text literally, in one line whatever its length."""
-    print(printable(text))
-
-
-def line(text: str | Text = "", style: str = "") -> None:
-    """Print a text literally, in lines of the terminal's width."""
-    _print(plain(text), style)
-
-
 def result(
     found: Any,
     text: Iterable[str | Text | Table],
@@ -116,19 +112,17 @@ def result(
     :param wrapped: whether a line longer than the terminal is wide is continued on the next one.
     """
     if as_json:
-        write_json(found)
+        _write_json(found)
         return
     for block in itertools.chain.from_iterable(map(_shown, text)):
-        if isinstance(block, Table):
-            echo("\n".join([*_markdown_of(block), ""])) if as_markdown else _table(block)
-        elif as_markdown and str(block):
-            echo(f"{literal(str(block).strip())}\n")
-        elif as_markdown:
-            continue
-        elif wrapped or not isinstance(block, str):
-            line(block)
-        else:
-            echo(block)
+        if as_markdown and str(block):
+            print(printable(_markdown_of(block)))
+        elif isinstance(block, Table):
+            _table(block)
+        elif isinstance(block, str) and not wrapped:
+            print(printable(block))
+        elif not as_markdown:
+            _print(plain(block))
 
 
 def _shown(block: str | Text | Table) -> Iterator[str | Text | Table]:
@@ -141,9 +135,11 @@ def _shown(block: str | Text | Table) -> Iterator[str | Text | Table]:
             yield f"and {len(block.rows) - block.most} more: {block.rest}"
 
 
-def _markdown_of(table: Table) -> Iterator[str]:
-    cells = ([literal(str(cell)) for cell in row] for row in table.rows)
-    return markdown(table.columns, cells, table.right)
+def _markdown_of(block: str | Text | Table) -> str:
+    if not isinstance(block, Table):
+        return f"{literal(str(block).strip())}\n"
+    cells = ([literal(str(cell)) for cell in row] for row in block.rows)
+    return "\n".join([*markdown(block.columns, cells, block.right), ""])
 
 
 def _table(table: Table) -> None:
@@ -165,7 +161,7 @@ def _table(table: Table) -> None:
     _print(shown)
 
 
-def write_json(value: Any) -> None:
+def _write_json(value: Any) -> None:
     """Print a value to standard output as JSON, with null for what is no number."""
     finite = json.loads(json.dumps(value, default=_members), parse_constant=lambda _: None)
     json.dump(finite, sys.stdout, indent=1, ensure_ascii=False)
@@ -185,10 +181,10 @@ def _members(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-def _print(shown: RenderableType, style: str = "") -> None:
+def _print(shown: RenderableType) -> None:
     """Print to standard output; in a pipe without colours and 100 columns wide."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPED_WIDTH
     console = Console(width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
-    console.print(shown, style=style)
+    console.print(shown)

@@ -9,7 +9,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson
-from fabricheck.core.show import write_json
+from fabricheck.core import show
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import load
 from fabricheck.papers.fidelity import compare, render
@@ -38,7 +38,6 @@ def fidelity(
     if page is not None:
         write_whole(page, render.page(found))
         typer.echo(f"wrote {page}", err=True)
-    if as_json:
-        write_json(render.as_json(found))
-    elif page is None:
-        typer.echo(render.text(found), nl=False)
+    if as_json or page is None:
+        text = render.text(found).rstrip("\n")
+        show.result(render.as_json(found), [text], as_json, wrapped=False)

@@ -166,7 +166,7 @@ class Contents:
     def warnings(self) -> tuple[str, ...]:
         """Missing parts of what was requested, as sentences."""
         sources = self.results.sources
-        without = [NO_REPORT] if sources and all(one.unreported for one in sources) else []
+        without = [NO_REPORT] if sources and all(one.killed for one in sources) else []
         return (*(one.sentence for one in self.results.problems), *without)
 
     @property

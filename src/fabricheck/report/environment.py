@@ -37,7 +37,7 @@ def of_sessions(results: Results) -> list[Fact]:
     """Return the facts of the session from ReFrame's report, or the facts of a job over nodes."""
     session = results.session
     if session is None and results.requested:
-        ran = [f"{one.id} in {one.report.parent.parent}" for one in results.sessions]
+        ran = [f"{one.name} in {one.results}" for one in results.sources if one.reported]
         return [
             *(Fact("start", _time(one.started.timestamp())) for one in results.lists),
             Fact("nodes", folded(results.requested)),

@@ -98,7 +98,7 @@ def of(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     Returns None for one node with results, without node names, and for documents outside any
     session.
     """
-    if not any(one.session or one.unreported for one in results.sources) and results.job is None:
+    if not any(one.folder for one in results.sources) and results.job is None:
         return None
     there = {one.on for one in results.observed if one.on is not None}
     requested = set(results.requested)

@@ -12,7 +12,6 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import killed, requested_nodes
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.killed import Killed
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
 
 #: Seconds by which a document may lie outside its session's times: rounding on the same host,
@@ -70,7 +69,8 @@ class ResultsFolder:
         """
         if self.unreadable:
             written, problem = max(self.unreadable, key=lambda one: one[0])
-            if not self.sessions or written > self.sessions[0].report.stat().st_mtime:
+            report = self.sessions[0].report if self.sessions else None
+            if report is None or written > report.stat().st_mtime:
                 raise problem
         if not self.sessions:
             raise self.no_session()
@@ -81,7 +81,7 @@ class ResultsFolder:
         sentence = f"There is no session in {self.path}: run `make run` first"
         killed_sessions, outside = self.unreported()
         if killed_sessions:
-            name = killed_sessions[0].name
+            name = killed_sessions[0].id
             sentence += f"; killed or still running: `fabricheck results show {name}`"
         elif outside:
             sentence += f"; a document of none: `fabricheck results show {outside[0]}`"
@@ -116,7 +116,7 @@ class ResultsFolder:
         A case that measures (its tags name an experiment) but has no document has an entry with a
         problem; so has one whose document is invalid or belongs to another session.
         """
-        return list(self._entries(session))
+        return killed.entries(session) if session.report is None else list(self._entries(session))
 
     def _entries(self, session: Session) -> Iterator[Entry]:
         for case in session.cases:
@@ -147,7 +147,8 @@ class ResultsFolder:
         return [
             head.clock
             for head in heads
-            if head is not None and _within(session, head.started, head.host.hostname)
+            if head is not None
+            and (session.report is None or _within(session, head.started, head.host.hostname))
         ]
 
     def unreported_paths(self) -> list[Path]:
@@ -166,7 +167,7 @@ class ResultsFolder:
         }
         return [path for path in found if str(path) not in claimed]
 
-    def unreported(self) -> tuple[list[Killed], list[Path]]:
+    def unreported(self) -> tuple[list[Session], list[Path]]:
         """Return the sessions without a report, the last one by name first, and the documents
         outside any session.
 
@@ -181,7 +182,7 @@ class ResultsFolder:
             if requested.parent.name not in reported:
                 found.setdefault(requested.parent.name, [])
         sessions = [
-            Killed(name, self.path, tuple(found[name]), self.node)
+            killed.without_report(name, self.path, found[name], self.node)
             for name in sorted(filter(None, found), reverse=True)
         ]
         return sessions, outside

@@ -52,7 +52,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
             for killed in results.unreported()[0][:1]:
                 if killed.start > session.start:
                     raise NotFoundError(
-                        f"session {killed.name} began after {session.id} and has no report: it was "
+                        f"session {killed.id} began after {session.id} and has no report: it was "
                         "killed, or is still running."
                     )
             sessions.append((one, session))
@@ -61,7 +61,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
     if not sessions:
         raise NotFoundError("\n".join(["There is no session to join.", *lacking]))
     _require_same_software(sessions)
-    reports = [json.loads(read_text(session.report)) for _, session in sessions]
+    reports = [json.loads(read_text(one.report)) for _, one in sessions if one.report]
     try:
         for (folder, _), report in zip(sessions, reports, strict=True):
             for part in _FOLDERS.values():

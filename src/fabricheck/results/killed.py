@@ -1,4 +1,4 @@
-"""Killed sessions: folders of sessions without a run report.
+"""Sessions without a run report: killed ones, and documents outside any session.
 
 A session that is still running looks the same: ReFrame writes its report at the end.
 """
@@ -6,8 +6,7 @@ A session that is still running looks the same: ReFrame writes its report at the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.results import requested_nodes
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.session import Case
+from fabricheck.results.session import Case, Session
 
 #: The result of a check for which there is no report.
 RESULT = "unknown"
@@ -31,57 +30,63 @@ _KINDS = ("output", "stage")
 _OF_A_CASE = ("SYSTEM", "PARTITION", "ENVIRON", "CHECK")
 
 
-@dataclass(frozen=True)
-class Killed:
-    """What a session without a run report left.
+def without_report(
+    name: str, results: Path, paths: Sequence[Path], node: str | None = None
+) -> Session:
+    """Return what a session without a run report left, or documents outside any session.
 
-    name: its folder in ``output`` and ``stage``, which is its start and the number of its process.
-    results: the results folder. paths: its documents; none where only its list of nodes is left.
-    node: the node that the results folder is of, if any.
+    Case and result come from the folders: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``. The node
+    is the one that the job script requests, as it does where ReFrame distributes; there a check
+    that was never submitted has no script, and is no case: its node is unknown.
+
+    :param name: its folder in ``output`` and ``stage``, which is its start and the number of its
+        process; empty for documents outside any session.
+    :param results: the results folder, or the folder of the documents.
+    :param paths: its documents; none where only its list of nodes is left.
+    :param node: the node that the results folder is of, if any.
     """
-
-    name: str
-    results: Path
-    paths: tuple[Path, ...]
-    node: str | None = None
-
-    @property
-    def start(self) -> float:
-        """Its start by the name of its folders, in s since 1970; 0 for another name."""
-        try:
-            return datetime.strptime(self.name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
-        except ValueError:
-            return 0.0
-
-    @property
-    def outputs(self) -> tuple[Path, ...]:
-        """The folder of its outputs."""
-        return (self.results / "output" / self.name,)
-
-    def entries(self) -> list[Entry]:
-        """Return the documents, and a problem for each check that started and left none.
-
-        Case and result come from the folders: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``. The
-        node is the one that the job script requests, as it does where ReFrame distributes; there a
-        check that was never submitted has no script, and no problem: its node is unknown.
-        """
-        found = [read_entry(path, case_of(path, self.results, self.node)) for path in self.paths]
-        return [*found, *self._without_document()]
-
-    def _without_document(self) -> Iterator[Entry]:
-        known = {path.parent for path in self.paths}
-        stage = self.results / "stage" / self.name
-        distributed = (self.outputs[0] / requested_nodes.NAME).is_file()
-        for folder in sorted(stage.glob("/".join("*" * len(_OF_A_CASE)))):
+    cases = [case_of(path, results, node) for path in paths]
+    output = results / "output" / name
+    if name:
+        known = {path.parent for path in paths}
+        distributed = (output / requested_nodes.NAME).is_file()
+        for folder in sorted((results / "stage" / name).glob("/".join("*" * len(_OF_A_CASE)))):
             submitted = not distributed or _requested_node(folder) is not None
             if folder.is_dir() and folder not in known and submitted:
-                case = _case(folder, self.node)
-                problem = NotFoundError(
-                    f"{case.name} @{case.place} ({case.result}) left no result document in "
-                    f"{printable(str(folder))}: its session was killed there, or is still "
-                    "running."
-                )
-                yield Entry(case, None, None, problem)
+                cases.append(_case(folder, node))
+    return Session(
+        id=name,
+        uuid="",
+        report=None,
+        hostname="",
+        start=_start(name),
+        end=_start(name),
+        cases=tuple(case for case in cases if case is not None),
+        outputs=(output,) if name else (),
+        paths=tuple(paths),
+    )
+
+
+def _start(name: str) -> float:
+    try:
+        return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
+    except ValueError:
+        return 0.0
+
+
+def entries(session: Session) -> list[Entry]:
+    """Return the documents of a session without a report, and a problem for each check that started
+    and left none.
+    """
+    cases = {folder: case for case in session.cases for folder in case.folders}
+    found = [read_entry(path, cases.pop(str(path.parent), None)) for path in session.paths]
+    for folder, case in cases.items():
+        problem = NotFoundError(
+            f"{case.name} @{case.place} ({case.result}) left no result document in "
+            f"{printable(folder)}: its session was killed there, or is still running."
+        )
+        found.append(Entry(case, None, None, problem))
+    return found
 
 
 def case_of(path: Path, results: Path, node: str | None = None) -> Case | None:

@@ -16,11 +16,10 @@ from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded, is_several
-from fabricheck.results import archive, jobs, requested_nodes, session_checks
-from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results import archive, jobs, killed, requested_nodes, session_checks
+from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
-from fabricheck.results.killed import Killed, case_of
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, merge_sessions
@@ -59,21 +58,18 @@ class Problem:
 
 @dataclass(frozen=True)
 class Source:
-    """One session, the documents of a killed one, or documents outside any; read on demand.
+    """One session, or documents outside any; read on demand.
 
-    results: the results folder, or the folder of the documents. name: the session's id, or the
-    folder of a killed one; empty for other documents. requested: the nodes that the session was to
+    results: the results folder, or the folder of the documents. folder: that folder; None for
+    documents outside any session. requested: the nodes that the session was to
     measure, if its folder lists them; of_job: those of its job over many nodes. recorded: by
     ``system:partition`` the checks that it could select. where, on: the partition and the nodes
     that results are restricted to.
     """
 
     results: Path
-    name: str = ""
-    session: Session | None = None
+    session: Session
     folder: ResultsFolder | None = None
-    killed: Killed | None = None
-    paths: tuple[Path, ...] = ()
     requested: RequestedNodes | None = None
     of_job: RequestedNodes | None = None
     recorded: Mapping[str, PartitionChecks] = field(default_factory=dict)
@@ -81,20 +77,27 @@ class Source:
     on: frozenset[str] = frozenset()
 
     @property
-    def unreported(self) -> bool:
-        """Whether it is of a results folder and has no run report."""
-        return self.session is None and self.folder is not None
+    def name(self) -> str:
+        """The session's id, or the folder of a killed one; empty for other documents."""
+        return self.session.id
+
+    @property
+    def reported(self) -> Session | None:
+        """The session, where it has a run report."""
+        return None if self.session.report is None else self.session
+
+    @property
+    def killed(self) -> bool:
+        """Whether it is a session without a run report: killed, or still running."""
+        return self.session.report is None and self.folder is not None
 
     def read(self) -> list[Entry]:
         """Read the documents: one or its problem for each case, and those without a case."""
-        if self.session is not None and self.folder is not None:
+        if self.folder is not None and not self.killed:
             cases = [case for case in self.session.cases if self._may_take(case)]
             found = self.folder.entries(replace(self.session, cases=tuple(cases)))
-        elif self.killed is not None:
-            found = self.killed.entries()
         else:
-            node = self.folder.node if self.folder is not None else None
-            found = [read_entry(path, case_of(path, self.results, node)) for path in self.paths]
+            found = killed.entries(self.session)
         return [one for one in found if self._takes(one.case, one)]
 
     @cached_property
@@ -110,8 +113,6 @@ class Source:
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """The cases of the session; for a killed one those that its folders show."""
-        if self.session is None:
-            return tuple(one.case for one in self.entries if one.case is not None)
         if self.where is None and not self.on:
             return self.session.cases
         return tuple(
@@ -136,7 +137,7 @@ class Source:
                 for place in places:
                     hosts.setdefault(place, set()).add(entry.document["host"]["hostname"])
         return tuple(
-            check_row(self.session, case, entry, self._node(case, entry, hosts))
+            check_row(self.reported, case, entry, self._node(case, entry, hosts))
             for case, entry in every
         )
 
@@ -171,12 +172,12 @@ class Source:
     def nodes(self) -> Iterator[Node]:
         """The rows of the nodes that the session was to measure."""
         if self.requested is not None:
-            yield from nodes(self.requested, (row.node for row in self.checks), self.session)
+            yield from nodes(self.requested, (row.node for row in self.checks), self.reported)
 
     @property
     def choice(self) -> sets.Choice:
         """What selected the checks, and the set they make."""
-        if self.session is not None:
+        if self.reported is not None:
             return self.session.choice
         requested = self.of_job or self.requested
         if requested is None:
@@ -186,7 +187,7 @@ class Source:
     @property
     def start(self) -> float:
         """When it began, in s since 1970; 0 where unknown."""
-        if self.session is not None:
+        if self.reported is not None:
             return self.session.start
         times = (one.document["started"] for one in self.entries if one.document is not None)
         return min((datetime.fromisoformat(one).timestamp() for one in times), default=0.0)
@@ -227,7 +228,7 @@ class Results:
     @property
     def sessions(self) -> tuple[Session, ...]:
         """The sessions with a report: one, those of a job (one a node), or several."""
-        return tuple(one.session for one in self.sources if one.session is not None)
+        return tuple(one.session for one in self.sources if one.reported is not None)
 
     @property
     def session(self) -> Session | None:
@@ -277,7 +278,7 @@ class Results:
         return distinct_partitions(
             (source.name, replace(one, recorded=source.recorded.get(one.where)))
             for source in self.sources
-            for one in observe(source.session, source.entries)
+            for one in observe(source.reported, source.entries)
         )
 
     @cached_property
@@ -427,7 +428,8 @@ def _job_on(job: Job | None, on: Sequence[str]) -> Job | None:
 def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
     seen: set[Path] = set()
     for one in sources:
-        place = one.session.report.resolve() if one.session is not None else None
+        report = one.session.report
+        place = report.resolve() if report is not None else None
         if place is None or place not in seen:
             yield one
         if place is not None:
@@ -515,8 +517,8 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
         return of_session(folder, folder.session(name))
     except NotFoundError:
         for one in folder.unreported()[0]:
-            if one.name == name:
-                return of_killed(folder, one)
+            if one.id == name:
+                return of_session(folder, one)
         job = jobs.named(folder.path, name)
         if job is None:
             raise
@@ -526,9 +528,9 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
 def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     if not every:
         return _began_last(folder)
-    found = [of_session(folder, session) for session in reversed(folder.sessions)]
-    killed, outside = folder.unreported()
-    found += [of_killed(folder, one) for one in reversed(killed)]
+    without_report, outside = folder.unreported()
+    every_one = (*reversed(folder.sessions), *reversed(without_report))
+    found = [of_session(folder, session) for session in every_one]
     if outside:
         title = f"documents outside any session in {folder.path}"
         found.append(_of_documents(title, folder.path, outside))
@@ -560,14 +562,15 @@ def _began_last(folder: ResultsFolder) -> Results:
     :raises NotFoundError: without any.
     """
     found, problems = jobs.all_of(folder.path)
-    every: list[Session | Killed | Job] = [*found, *folder.sessions, *folder.unreported()[0]]
+    every: list[Session | Job] = [*found, *folder.sessions, *folder.unreported()[0]]
     last = max(every, key=lambda one: one.start, default=None)
-    written = last.report.stat().st_mtime if isinstance(last, Session) else 0.0
+    report = last.report if isinstance(last, Session) else None
+    written = report.stat().st_mtime if report is not None else 0.0
     began = max(written, last.start) if last is not None else 0.0
     unread = [one for one in (*problems, *folder.unreadable) if last is None or one[0] > began]
-    if isinstance(last, Killed):
+    if isinstance(last, Session) and report is None:
         # A full disk cuts off the report; what was measured before it remains.
-        left = of_killed(folder, last)
+        left = of_session(folder, last)
         return replace(left, problems=(*(Problem(str(one)) for _, one in unread), *left.problems))
     if unread:
         raise max(unread, key=lambda one: one[0])[1]
@@ -576,39 +579,23 @@ def _began_last(folder: ResultsFolder) -> Results:
     return of_job(last) if isinstance(last, Job) else of_session(folder, last)
 
 
-def of_session(folder: ResultsFolder, session: Session) -> Results:
-    """Return one session, with the nodes that it was to measure."""
-    requested = next(
-        (one for path in session.outputs if (one := _requested(path)) is not None), None
-    )
-    recorded, problems = _recorded(session.outputs)
-    source = Source(
-        folder.path, session.id, session, folder, requested=requested, recorded=recorded
-    )
-    problems += [Problem(sentence) for sentence in session.lacking]
-    return Results(session.id, f"session {session.id}", folder.path, (source,), tuple(problems))
-
-
-def of_killed(folder: ResultsFolder, one: Killed, of_job: RequestedNodes | None = None) -> Results:
-    """Return the documents of a killed session, and the nodes that it was to measure.
+def of_session(
+    folder: ResultsFolder, session: Session, of_job: RequestedNodes | None = None
+) -> Results:
+    """Return one session, with the nodes that it was to measure.
 
     :param of_job: the requested nodes of its job over many nodes.
     """
     requested = next(
-        (found for path in one.outputs if (found := _requested(path)) is not None), None
+        (one for path in session.outputs if (one := _requested(path)) is not None), None
     )
-    recorded, problems = _recorded(one.outputs)
-    source = Source(
-        folder.path,
-        one.name,
-        folder=folder,
-        killed=one,
-        requested=requested,
-        of_job=of_job,
-        recorded=recorded,
-    )
-    title, notes = f"session {one.name}", tuple(map(str, folder.problems))
-    return Results(one.name, title, folder.path, (source,), tuple(problems), notes)
+    recorded, problems = _recorded(session.outputs)
+    source = Source(folder.path, session, folder, requested, of_job, recorded)
+    problems += [Problem(sentence) for sentence in session.lacking]
+    # Its own report may be one that cannot be read.
+    notes = tuple(map(str, folder.problems)) if source.killed else ()
+    title = f"session {session.id}"
+    return Results(session.id, title, folder.path, (source,), tuple(problems), notes)
 
 
 def of_job(job: Job, every: bool = False) -> Results:
@@ -632,12 +619,12 @@ def of_job(job: Job, every: bool = False) -> Results:
             except NotFoundError:
                 pass  # a killed session may have left documents
         found += [of_session(folder, one) for one in sessions]
-        for killed in folder.unreported()[0][:1]:
+        for last in folder.unreported()[0][:1]:
             requested = job.requested
             if part is requested.network:
                 chosen = requested_nodes.CHOSEN_OF_NETWORK
                 requested = requested.model_copy(update={"chosen": chosen})
-            found.append(of_killed(folder, killed, requested))
+            found.append(of_session(folder, last, requested))
     count = len(job.requested.nodes)
     return Results(
         name=job.name,
@@ -663,14 +650,15 @@ def _of_archive(path: Path, every: bool) -> Results:
             raise archive.no_session(path) from None
         found = Results(archive.stem(path), "", results, ())
     if every and inside:
-        found = replace(found, sources=(*found.sources, Source(top, paths=tuple(inside))))
+        outside = Source(top, killed.without_report("", top, inside))
+        found = replace(found, sources=(*found.sources, outside))
     title = f"archive {path}" if every else found.title
     return replace(found, title=title, archive=path)
 
 
 def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
     name = slug(home.resolve().name if len(paths) != 1 else paths[0].resolve().name) or "documents"
-    return Results(name, title, home, (Source(home, paths=tuple(paths)),))
+    return Results(name, title, home, (Source(home, killed.without_report("", home, paths)),))
 
 
 def _recorded(outputs: Sequence[Path]) -> tuple[Mapping[str, PartitionChecks], list[Problem]]:

@@ -133,11 +133,14 @@ class Session:
     ``outputs`` are the folders where the outputs of its checks may be, in order; ``reframe`` is
     ReFrame's version, and ``command`` its command line. For joined sessions ``command`` is the
     first one's, ``whole`` the set that all make together, and ``lacking`` says what is missing.
+    ``report`` is None for a session that was killed or is still running, and for documents outside
+    any session, which have no id: ``paths`` are their documents, and the cases those that the
+    folders show (`killed`).
     """
 
     id: str
     uuid: str
-    report: Path
+    report: Path | None
     hostname: str
     start: float
     end: float
@@ -148,6 +151,7 @@ class Session:
     command: str = ""
     whole: str | None = None
     lacking: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
 
     @property
     def date(self) -> datetime:

@@ -329,7 +329,7 @@ def _named(paths: Sequence[Path]) -> Iterator[Results]:
 def _sources(every: Iterable[Results]) -> Iterator[Source]:
     """Yield the sessions that finished. A killed session has no recorded values."""
     for source in (source for found in every for source in found.sources):
-        session = source.session
+        session = source.reported
         if session is None:
             continue
         if session.data_version != DATA_VERSION:
@@ -353,7 +353,7 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     ran = {run.session.uuid for run in runs}
     lists: dict[Path | None, RequestedNodes] = {}
     for found in _named(paths):
-        own = tuple(one for one in found.sources if one.session and one.session.uuid in ran)
+        own = tuple(one for one in found.sources if one.session.uuid in ran)
         lists |= {one.path: one for one in replace(found, sources=own).lists}
     for file, one in lists.items():
         for name, requested in one.nodes.items():
@@ -370,7 +370,6 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
     :param simulated: whether the partition is simulated.
     """
     session = source.session
-    assert session is not None
     runs: dict[tuple[str, str | None], Run] = {}
     environments: dict[str, str] = {}
     repeated: dict[tuple[str, str | None], dict[tuple[str, str], list[Value]]] = {}

@@ -61,14 +61,14 @@ class Side:
             ran = sum(bool(one.cases) for one in self.results.sessions)
             count = "" if self.chosen else f", {ran} of them with a session"
             return f"{self.results.title}{count}"
-        session = first.session
+        session = first.reported
         if session is not None:
             return (
                 f"session {session.id} of {home}, {session.date:%Y-%m-%d %H:%M:%S}, on "
                 f"{folded(session.nodes) or session.hostname}: {len(session.cases)} checks, "
                 f"{session.passed} passed, {session.failed} failed, {session.skipped} skipped"
             )
-        if first.killed is not None and self.results.name == first.name:
+        if first.killed and self.results.name == first.name:
             return (
                 f"session {first.name} of {home} without a report, which was killed or is still "
                 "running"
@@ -78,7 +78,7 @@ class Side:
     @property
     def says(self) -> list[str]:
         """Sentences about its software."""
-        sessions = [one.session for one in _compared(self.results) if one.session is not None]
+        sessions = [one.session for one in _compared(self.results) if one.reported is not None]
         every = (record.sentences(one.outputs, one.start, one.end) for one in sessions)
         return list(dict.fromkeys(sentence for each in every for sentence in each))
 
@@ -109,7 +109,7 @@ def _compared(results: Results) -> list[Source]:
     return [
         one
         for one in results.sources
-        if results.job is None or (one.session is not None and one.session.cases)
+        if results.job is None or (one.reported is not None and one.session.cases)
     ]
 
 
@@ -117,9 +117,9 @@ def _unread(results: Results) -> Iterator[str]:
     problems = list(results.problems)
     of_job = results.sources if results.job is not None else ()
     folders = [(one, one.folder.node) for one in of_job if one.folder is not None]
-    known = {one.node for one in problems} | {node for one, node in folders if one.session}
+    known = {one.node for one in problems} | {node for one, node in folders if one.reported}
     for one, node in folders:
-        if one.killed is not None and node not in known:
+        if one.killed and node not in known:
             problems.append(Problem(f"The session on {node} has no report: it was killed.", node))
     chosen = {node for source in results.sources for node in source.on}
     for problem in problems:
@@ -133,7 +133,7 @@ def _nodes(results: Results) -> Iterator[NodeChecks]:
     there: dict[str, set[str | None]] = {}
     for source in _compared(results):
         # Includes the nodes that the user did not choose.
-        for one in source.session.cases if source.session is not None else ():
+        for one in source.session.cases:
             there.setdefault(one.where, set()).add(one.node)
     for where, node, row in _placed(results):
         found.setdefault(where, []).append((row, node))
@@ -152,7 +152,7 @@ def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
     folders = Counter(row.check for source in sources for row in source.checks)
     for source in sources:
         environs: dict[str, set[str]] = {}
-        for one in (source.session or source).cases:
+        for one in source.session.cases:
             environs.setdefault(one.where, set()).add(one.environ)
         for row in source.checks:
             entry, case = row.entry, row.case

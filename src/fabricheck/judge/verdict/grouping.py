@@ -114,7 +114,7 @@ def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attem
 
 def _machine(source: Source) -> str:
     """Return the node of a result without one: ReFrame's own host, if no scheduler named a node."""
-    if source.named or source.session is None:
+    if source.named or source.reported is None:
         return UNPLACED
     return source.session.hostname
 

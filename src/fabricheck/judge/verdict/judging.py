@@ -215,7 +215,7 @@ class _Node:
             sessions=[
                 model.RanIn(
                     id=one.name or "documents",
-                    uuid=one.session.uuid if one.session else None,
+                    uuid=one.session.uuid or None,
                     results=str(one.results),
                 )
                 for one in self.results.sources
@@ -266,7 +266,7 @@ class _Node:
             yield finding("report", problem.sentence)
         requested = self._requested()
         # On this node, or on a node that it simulates.
-        sessions = [one.session for one in self.results.sources]
+        sessions = [one.reported for one in self.results.sources]
         failed_anywhere = any(one is None or one.failed for one in sessions)
         if not (self.results.attempts or self.named or (told and node == UNPLACED)):
             lacking = f"There is no result of {self.title}"
@@ -285,7 +285,7 @@ class _Node:
             lacking = f"There is no result of {self.title} in {part.archive or part.home}"
             yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
         for source in self.results.sources:
-            if source.killed is not None:
+            if source.killed:
                 yield finding(
                     "session",
                     f"Session {source.name} on {node} has no run report: it was killed, or is "
@@ -331,7 +331,7 @@ class _Node:
         yield from self.checks.unknown()
         yield from caveats.state_caveats(self.results.attempts)
         for source in self.results.sources:
-            for time in set_times.took(source.session) if source.session else ():
+            for time in set_times.took(source.session) if source.reported else ():
                 if time.over and time.where in self.results.partitions:
                     yield time.sentence
         for one in self.outcomes.values():
@@ -416,7 +416,7 @@ def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) ->
             firmware[name].add(version)
     locks: dict[str, str] = {}
     for source in sources:
-        locks |= _locks_in(source.session.outputs if source.session else ())
+        locks |= _locks_in(source.session.outputs if source.reported else ())
     return model.Versions(
         fabricheck=_each(one["program"]["version"] for one in own or documents),
         commits=_each(one["program"]["commit"] for one in own),
@@ -427,7 +427,7 @@ def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) ->
         firmware={name: _each(own) for name, own in sorted(firmware.items())},
         mpi=_each(one.get("mpi") for one in told),
         rccl=_each(one.get("rccl") for one in told),
-        reframe=_each(one.session.reframe for one in sources if one.session is not None),
+        reframe=_each(one.session.reframe for one in sources if one.reported),
         spack_locks=locks,
     )
 

@@ -91,7 +91,7 @@ def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Ce
 
 
 def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Iterator[Cells]:
-    if source.unreported and source.of_job is None:
+    if source.killed and source.of_job is None:
         # A killed session among several leaves nothing out of the others.
         (log.notes if several else log.problems).append(NO_REPORT)
     for check in source.checks:
@@ -99,7 +99,7 @@ def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Ite
         if entry is not None and entry.path is not None:
             log.problems += map(str, entry.problems)
         if case is not None:
-            if source.session is not None and not (case.values or _has_series(check)):
+            if source.reported is not None and not (case.values or _has_series(check)):
                 log.bare[case.result] += 1
             yield of_row(check)
         yield from map(of_row, metrics(check))
