@@ -110,7 +110,7 @@ def test_of_several_sizes_the_largest_is_in_the_matrix_and_bad_ones_are_rows(tmp
     text = shown(node(small + every_pair(), outcome=outcome), tmp_path)
     assert "engine, 256 MiB" in text
     [row] = [line.split() for line in text.splitlines() if line.startswith("engine ")]
-    assert row[1:8] == ["1", "device", "->", "peer", "2", "1", "KiB"] and "WRONG" in row
+    assert row[1:10] == ["1", "to", "2", "device", "->", "peer", "2", "1", "KiB"] and "WRONG" in row
     assert "11 more series: --all" in text
 
 

@@ -20,9 +20,10 @@ from fabricheck.judge.diagnosis.components import Candidate, candidates, passes
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Limits, Miss
 from fabricheck.judge.diagnosis.model import Component, Diagnosis
-from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, moment, rates_of, transfers
+from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of, transfers
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
+from fabricheck.results.series import at_once
 
 #: The components that are drawn, by how their names begin: first a kind is drawn, then one of it.
 KINDS = (
@@ -107,10 +108,10 @@ class Node:
             for index, series in enumerate(document["series"]):
                 if series["role"] == "share":
                     own = (series["median"], parts.get((check, index), 1.0))
-                    shares.setdefault(moment(series), []).append(own)
+                    shares.setdefault(at_once(series), []).append(own)
             for index, series in enumerate(document["series"]):
                 if series["role"] == "sum":
-                    every = shares.get(moment(series), [])
+                    every = shares.get(at_once(series), [])
                     if any(part != 1 for _, part in every):
                         left = sum(value * part for value, part in every)
                         found[check, index] = left / sum(value for value, _ in every)

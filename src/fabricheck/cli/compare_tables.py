@@ -12,7 +12,7 @@ from fabricheck.core.show import Table, cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison
 from fabricheck.judge.comparison.pairing import Side
 from fabricheck.judge.comparison.values import Key
-from fabricheck.results.table import Series
+from fabricheck.results.table import Metric
 
 Item = TypeVar("Item")
 
@@ -113,15 +113,15 @@ def _groups(
 
     :param every: the keys that the values are among.
     """
-    totals = Counter((one.check, one.kind, one.unit) for one in every)
+    totals = Counter((one.check, one.row.kind, one.unit) for one in every)
     found: dict[object, list[Item]] = {}
     for number, item in enumerate(items):
         one = key(item)
-        group = (one.check, one.kind, one.unit)
+        group = (one.check, one.row.kind, one.unit)
         found.setdefault(number if show_all else group, []).append(item)
     for some in found.values():
         one = key(some[0])
-        of = totals[one.check, one.kind, one.unit]
+        of = totals[one.check, one.row.kind, one.unit]
         yield one, "1" if show_all else f"{len(some)}/{of}", some
 
 
@@ -129,7 +129,7 @@ def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> It
     is_open = judgement == "undetermined"
     every = (one.key for one in found.compared)
     rows = [
-        (key.check, key.kind, number, _place(key), amounts.number(some[0].a.median),
+        (key.check, key.row.kind, number, _place(key), amounts.number(some[0].a.median),
          amounts.number(some[0].b.median), key.unit,
          f"{some[0].decision.why if is_open else _ratio(some[0])}{_noisy(some)}")
         for key, number, some in _groups(
@@ -155,7 +155,7 @@ def _missing(
     every = [*(one.key for one in found.compared), *keys]
     lacking = [key for key in keys if key.check not in checks]
     rows = [
-        (key.check, f"{key.kind}, {key.unit}", number, _place(key))
+        (key.check, f"{key.row.kind}, {key.unit}", number, _place(key))
         for key, number, _ in _groups(lacking, lambda key: key, every, show_all)
     ]
     if rows:
@@ -169,7 +169,7 @@ def _not_comparable(found: Comparison, show_all: bool) -> Iterator[str | Table]:
         *(one.key for one in found.not_comparable),
     ]
     rows = [
-        (key.check, f"{key.kind}, {key.unit}", number, _place(key), some[0].why)
+        (key.check, f"{key.row.kind}, {key.unit}", number, _place(key), some[0].why)
         for key, number, some in _groups(found.not_comparable, lambda one: one.key, every, show_all)
     ]
     if rows:
@@ -190,9 +190,14 @@ def _ratio(one: Compared) -> str:
 
 
 def _place(key: Key) -> str:
-    """Return the place and size of one value."""
+    """Return the place of one value, and of a series its size, and its block and variants."""
     row = key.row
-    return f"{key.place}, {amounts.size(row.bytes)}" if isinstance(row, Series) else key.place
+    if isinstance(row, Metric):
+        return row.place
+    block = [f"block {row.block_size}"] if row.block_size else []
+    typed = [row.datatype] if row.datatype and row.experiment == "E12" else []
+    words = [*block, row.variant, *typed, "in place" if row.in_place else ""]
+    return ", ".join(filter(None, (row.place, *words, amounts.size(row.bytes))))
 
 
 def _words(found: Comparison) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.core import amounts, show
+from fabricheck.core.text import ranges
 from fabricheck.results import table
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.series import is_too_noisy
@@ -18,9 +19,6 @@ from fabricheck.results.table import Check, Pair, Series
 
 #: The most series that differ only in size, block and variant and are all shown without --all.
 SHORT_SCAN = 3
-
-#: The most parts of a set of devices that are written in full.
-MOST_PARTS = 4
 
 #: The most pairs of one operation that are listed; more become a matrix.
 FEW_PAIRS = 3
@@ -147,7 +145,9 @@ def summarise(all_series: Sequence[Series]) -> list[Series]:
     """
     scans: dict[tuple[object, ...], list[Series]] = {}
     for series in all_series:
-        scans.setdefault(_what(series), []).append(series)
+        # All that distinguishes two series of a table, but size, block and variant.
+        what = (*series.subject, series.in_place, *_domains(series))
+        scans.setdefault(what, []).append(series)
     chosen: list[Series] = []
     for scan in scans.values():
         if len(scan) <= SHORT_SCAN:
@@ -157,25 +157,6 @@ def summarise(all_series: Sequence[Series]) -> list[Series]:
         best = max((one for one in scan if one.bytes == size), key=goodness)
         chosen += [series for series in scan if series is best or is_remarkable(series)]
     return chosen
-
-
-def _what(series: Series) -> tuple[object, ...]:
-    """Return all fields that distinguish two series of a table, but size, block and variant."""
-    return (
-        series.operation,
-        series.in_place,
-        series.ranks,
-        series.role,
-        series.device,
-        series.devices,
-        series.source_memory,
-        series.source_device,
-        series.destination_memory,
-        series.destination_device,
-        *_domains(series),
-        series.engine,
-        series.direction,
-    )
 
 
 def alike(all_series: Sequence[Series]) -> list[list[Series]]:
@@ -237,7 +218,7 @@ def _row_table(rows: Sequence[Sequence[Series]], in_full: bool) -> show.Table:
         values = [one.value for one in row]
         cells = (
             series.operation + (" in place" if series.in_place else ""),
-            ranges(one.devices[0] for one in row) if many else _devices(series),
+            ranges(one.devices[0] for one in row) if many else _members(series),
             f"{source} -> {destination}",
             amounts.size(series.bytes),
             "-" if series.block_size is None else str(series.block_size),
@@ -264,47 +245,13 @@ def _ends(series: Series, with_device: bool) -> tuple[str, str]:
     return source, destination
 
 
+def _members(series: Series) -> str:
+    _, numbers = series.members
+    return {"sum": f"sum {numbers}", "beside": f"{numbers}, beside"}.get(series.role, numbers)
+
+
 def _domains(series: Series) -> tuple[int | None, int | None]:
     return series.source_domain, series.destination_domain
-
-
-def _devices(series: Series) -> str:
-    together = ranges(series.devices)
-    ranks = series.ranks
-    if series.device is None and ranks:
-        if series.direction == "collective" or len(ranks) != 2:
-            return together or f"{len(ranks)} ranks"
-        ends = (series.source_device, series.destination_device)
-        return "{} to {}".format(*ends) if None not in ends else "ranks {} to {}".format(*ranks)
-    if series.role == "single":
-        return str(series.device)
-    if series.role == "share":
-        return f"{series.device} of {together}"
-    if series.role == "beside":
-        return f"{series.device}, beside"
-    return f"sum {together}"
-
-
-def ranges(indices: Iterable[int]) -> str:
-    """Return indices with runs of three and more joined: 0-3,6.
-
-    Of more than four parts, only the first two, the last and the number of indices are given:
-    0,2,..,34 (18).
-    """
-    runs: list[list[int]] = []
-    for index in sorted(indices):
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    parts = [
-        part
-        for run in runs
-        for part in ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))
-    ]
-    if len(parts) > MOST_PARTS:
-        return f"{parts[0]},{parts[1]},..,{parts[-1]} ({sum(map(len, runs))})"
-    return ",".join(parts)
 
 
 def _place(memory: str, device: int | None, domain: int | None) -> str:

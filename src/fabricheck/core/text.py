@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidFile, NotFoundError
@@ -13,6 +14,9 @@ _CONTROL = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
     "\\ud800-\\udfff\\ufffe\\uffff]"
 )
+
+#: The most parts of a set of indices that are written in full.
+MOST_PARTS = 4
 
 
 def printable(text: str) -> str:
@@ -28,6 +32,28 @@ def capitalized(text: str) -> str:
 def count(number: int, word: str) -> str:
     """Format a number with its noun, in the plural where needed."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def ranges(indices: Iterable[int]) -> str:
+    """Return indices with runs of three and more joined: 0-3,6.
+
+    Of more than four parts, only the first two, the last and the number of indices are given:
+    0,2,..,34 (18).
+    """
+    runs: list[list[int]] = []
+    for index in sorted(indices):
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    parts = [
+        part
+        for run in runs
+        for part in ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
+    if len(parts) > MOST_PARTS:
+        return f"{parts[0]},{parts[1]},..,{parts[-1]} ({sum(map(len, runs))})"
+    return ",".join(parts)
 
 
 def read_text(path: Path) -> str:

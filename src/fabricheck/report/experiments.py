@@ -9,7 +9,6 @@ from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.references.stated import REDUCED
 from fabricheck.report import rests_on
 from fabricheck.report.rests_on import Reference
-from fabricheck.report.worst import of_whom
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -144,4 +143,4 @@ def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
 
 
 def _extreme(point: Series) -> Extreme:
-    return Extreme(point.value, of_whom(point))
+    return Extreme(point.value, point.place)

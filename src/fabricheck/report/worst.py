@@ -11,8 +11,8 @@ from fabricheck.core.amounts import number, size
 from fabricheck.judge.peers import LEAST, away
 from fabricheck.references.stated import REDUCED
 from fabricheck.results.observed import Observed
-from fabricheck.results.series import is_too_noisy
-from fabricheck.results.table import Metric, Series
+from fabricheck.results.series import is_too_noisy, transfer
+from fabricheck.results.table import Metric, Series, largest
 from fabricheck.rfm.metrics import where_measured
 
 #: The most rows of a table; the sections on references and figures have all rows.
@@ -119,11 +119,12 @@ def missed_at(metric: Metric) -> str:
 
 def _slow(observed: Observed) -> list[Slow]:
     classes: dict[tuple[Hashable, str], list[Series]] = {}
-    for point in _largest(filter(_is_one, observed.points)):
+    points = filter(_is_one, observed.points)
+    for point in largest(points, lambda one: (_series_of(one), one.place)).values():
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
-    for (_, among), points in classes.items():
-        members = {of_whom(point): point for point in points}
+    for (_, among), alike in classes.items():
+        members = {point.place: point for point in alike}
         middle = statistics.median(point.value for point in members.values())
         for who, part in away({who: point.value for who, point in members.items()}).items():
             point = members[who]
@@ -144,25 +145,9 @@ def _is_one(point: Series) -> bool:
     return point.role == "single" and len(point.devices) in (1, 2)
 
 
-def _largest(points: Iterable[Series]) -> list[Series]:
-    """Return the points of the largest size of each series over sizes."""
-    found: dict[Hashable, Series] = {}
-    for point in points:
-        key = (*_series_of(point), of_whom(point))
-        if key not in found or point.bytes > found[key].bytes:
-            found[key] = point
-    return list(found.values())
-
-
 def _series_of(point: Series) -> tuple[Hashable, ...]:
     """Return the key of comparable values."""
-    series = point.measured
-    number_of = len(series.get("ranks") or ()), len(point.devices)
-    return (
-        point.check, point.program, point.experiment, point.operation, point.role, point.engine,
-        point.by_engines, point.host_memory, point.movement, point.placement, point.block_size,
-        point.unit, point.bytes_counted, point.direction, point.in_place, number_of,
-    )  # fmt: skip
+    return point.check, point.program, point.by_engines, point.block_size, transfer(point.measured)
 
 
 def _class(observed: Observed, point: Series) -> str:
@@ -180,20 +165,6 @@ def _class(observed: Observed, point: Series) -> str:
             return f"devices with NUMA domain {point.host_domain}"
         return f"devices with {'their own' if home == point.host_domain else 'another'} NUMA domain"
     return "ranks" if point.ranks else "devices"
-
-
-def of_whom(point: Series) -> str:
-    """Return the device, pair or rank of a series."""
-    ranks = point.ranks
-    if point.pair is not None and point.role != "sum":
-        name = f"pair {point.pair[0]} to {point.pair[1]}"
-        return name if point.role == "single" else f"{name} (share)"
-    if ranks and len(ranks) == 1:
-        return f"rank {ranks[0]} (device {point.device})"
-    where = "" if point.host_domain is None else f", NUMA domain {point.host_domain}"
-    if point.device is not None:
-        return f"device {point.device}{where}"
-    return f"devices {', '.join(map(str, point.devices))}{where}"
 
 
 def _noisy(observed: Observed) -> Iterator[str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Hashable
+from typing import Any, Literal
 
-from fabricheck.core.text import count
+from fabricheck.core.text import count, ranges
 from fabricheck.core.vocabulary import JUDGED_BY_SUM
 from fabricheck.results.model import Difference, ResultDocument, Series
 
 #: What the noise of a series is that of, from one session to the next.
 Noise = Literal["devices", "pinned", "pinned at once", "moved by the host", "latency", "host"]
+
+#: Columns and their values.
+Columns = tuple[tuple[str, Any], ...]
 
 #: Some devices, and their links or their NUMA domain; None where another property differs.
 Place = tuple[frozenset[int], int | None]
@@ -77,6 +81,57 @@ def host_domains(series: Series) -> list[int]:
     """Return the NUMA domains in which the series' host memory was verified to be, in order."""
     domains = {series[side]["numa_domain"] for side in ("source", "destination")}
     return sorted(domain for domain in domains if domain is not None)
+
+
+def members(series: Series) -> tuple[str, str]:
+    """Return who takes part in a series, as a noun and numbers: pair, 0 to 1.
+
+    Of a share the numbers name all that work at the same time, too: device, 0 of 0-7.
+    """
+    device, devices, ranks = series["device"], series["device_set"], series.get("ranks") or []
+    together = series["role"] == "sum" or series["direction"] == "collective"
+    working = devices
+    if not together:
+        ends = [series[side]["device"] for side in ("source", "destination")]
+        known = [end for end in ends if end is not None]
+        if len({*known}) == 2:
+            working = known
+        elif series["role"] != "single" and device is not None:
+            working = [device]
+    others = f" of {ranges(devices)}" if {*devices} - {*working} else ""
+    noun, working = ("device", working) if working else ("rank", ranks)
+    if len(working) == 2 and not together:
+        noun = "pair" if noun == "device" else "ranks"
+        return noun, f"{working[0]} to {working[1]}{others}"
+    if len(working) == 1 and len(ranks) == 1 and noun == "device":
+        noun = f"rank {ranks[0]}, device"
+    return noun if len(working) == 1 else f"{noun}s", ranges(working) + others
+
+
+def transfer(series: Series) -> tuple[Hashable, ...]:
+    """Return what was done, by whomever: what series share that are compared with each other.
+
+    All but the members and their places, the size, and the variant of a kernel.
+    """
+    return (
+        series["experiment"], series["operation"], series["role"], series["engine"],
+        series["direction"], series["source"]["memory"], series["destination"]["memory"],
+        series.get("movement"), series.get("placement"), series.get("datatype"),
+        series.get("in_place"), series["unit"], series["bytes_counted"],
+        len(series["device_set"]), len(series.get("ranks") or ()),
+    )  # fmt: skip
+
+
+def at_once(series: Series) -> tuple[Hashable, ...]:
+    """Return what shares that were measured at the same time have in common, with their sum."""
+    ends = (series["source"], series["destination"])
+    one_domain = series["experiment"] in ("E2", "E4")
+    return (
+        series["experiment"], series["operation"], series["engine"], series["bytes"],
+        series["block_size"], kernel_variant(series), tuple(series["device_set"]),
+        series.get("placement"), series.get("datatype"), frozenset(end["memory"] for end in ends),
+        frozenset(end["numa_domain"] for end in ends) if one_domain else None,
+    )  # fmt: skip
 
 
 def kernel_variant(series: Series) -> str:

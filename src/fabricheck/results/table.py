@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, ENV_PEER_ENGINES, Clock
+from fabricheck.core.vocabulary import (
+    BETTER,
+    ENGINE_SWITCHES,
+    ENV_ENGINES,
+    ENV_PEER_ENGINES,
+    Clock,
+)
 from fabricheck.node import NodeModel
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.metric_records import MetricRecord
@@ -34,7 +40,14 @@ from fabricheck.results.model import (
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.run_report import MetricResult
-from fabricheck.results.series import Noise, device_pair, kernel_variant, noise
+from fabricheck.results.series import (
+    Columns,
+    Noise,
+    device_pair,
+    kernel_variant,
+    members,
+    noise,
+)
 from fabricheck.results.session import REPETITION, Case, Session
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
@@ -51,6 +64,9 @@ PRESENT = "present"
 
 #: Experiments whose two devices are the ends of a transfer, so that they have a link class.
 _OF_PAIRS = frozenset({"E7", "E8", "E9", "E14"})
+
+#: The experiment of every NUMA domain with every device.
+OF_DOMAINS = "E4"
 
 #: Experiments whose series by a copy engine or a kernel of the runtime are copies.
 _COPIES = frozenset({"E2", "E4", "E6", "E7"})
@@ -147,6 +163,26 @@ class Metric:
         "what its noise from one session to the next is that of: devices, pinned, pinned at once, "
         "moved by the host, latency, host; of a metric that of its series",
     ] = None
+
+    @property
+    def subject(self) -> Columns:
+        """What identifies it within its check."""
+        return (("metric", self.metric),)
+
+    @property
+    def terms(self) -> Columns:
+        """How it was measured: values under other terms are not comparable."""
+        return (("unit", self.unit),)
+
+    @property
+    def kind(self) -> str:
+        """The kind of value in a table beside series."""
+        return "metric"
+
+    @property
+    def place(self) -> str:
+        """Its name, which has the place."""
+        return self.metric
 
     @property
     def limit(self) -> float | None:
@@ -249,6 +285,78 @@ class Series:
     def program(self) -> str:
         """The measuring program: one of this suite's, ``osu`` or ``rccl``."""
         return self.document["program"]["name"]
+
+    @property
+    def subject(self) -> Columns:
+        """Who moved what from where to where."""
+        return (
+            ("program", self.program),
+            ("experiment", self.experiment),
+            ("operation", self.operation),
+            ("role", self.role),
+            ("device", self.device),
+            ("device_set", self.devices),
+            ("source", (self.source_memory, self.source_device)),
+            ("destination", (self.destination_memory, self.destination_device)),
+            ("engine", self.engine),
+            ("direction", self.direction),
+            ("ranks", self.ranks),
+            ("placement", self.placement),
+        )
+
+    @property
+    def terms(self) -> Columns:
+        """How it was measured: values of one subject under other terms are not comparable.
+
+        domains: the NUMA domains in E4, which measures them; empty elsewhere, where the domain near
+        the device or rank is used, whatever its number. engines_off: the variables that turn AMD's
+        copy engines off. shared_by: the number of engines that share a copy, where known and more
+        than one.
+        """
+        domains = (self.source_domain, self.destination_domain)
+        environment = self.document["environment"] if self.of.runtime in ("rocm", "sim") else {}
+        return (
+            ("unit", self.unit),
+            ("bytes_counted", self.bytes_counted),
+            ("size", self.bytes),
+            ("block_size", self.block_size),
+            # Documents from before these were recorded have the defaults.
+            ("elements", self.elements or (1 if self.engine == "kernel" else None)),
+            ("loads", self.loads or ("plain" if self.engine == "kernel" else None)),
+            ("grid", self.grid),
+            ("datatype", self.datatype),
+            ("movement", self.movement),
+            ("in_place", self.in_place),
+            ("domains", domains if self.experiment == OF_DOMAINS else ()),
+            ("engines_off", tuple(one for one in ENGINE_SWITCHES if environment.get(one) == "0")),
+            ("shared_by", self.engines if self.ganged else None),
+        )
+
+    @property
+    def members(self) -> tuple[str, str]:
+        """Who takes part, as a noun and numbers."""
+        return members(self.measured)
+
+    @property
+    def place(self) -> str:
+        """Who takes part, and the NUMA domain at the host's end where it is known, in words."""
+        domain = "" if self.host_domain is None else f", NUMA domain {self.host_domain}"
+        return " ".join(self.members) + domain
+
+    @property
+    def kind(self) -> str:
+        """What was done, in words: experiment, operation, memory and role, in any place."""
+        memory = "-".join(
+            dict.fromkeys(
+                one.removeprefix("host-") for one in (self.source_memory, self.destination_memory)
+            )
+        )
+        parts = [self.experiment, self.operation, memory.replace("device-peer", "peer")]
+        if self.role != "single":
+            parts.append(self.role)
+        if self.direction == "both-ways" and "both" not in self.operation:
+            parts.append("both ways")
+        return " ".join([*parts, *([self.movement] if self.movement else [])])
 
     @property
     def by_engines(self) -> bool:

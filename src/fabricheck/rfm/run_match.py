@@ -15,7 +15,7 @@ from typing import Any
 from fabricheck.core.text import capitalized
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.series import is_from_tool, is_too_noisy, kernel_variant
+from fabricheck.results.series import at_once, is_from_tool, is_too_noisy
 from fabricheck.rfm.metrics import where_measured
 
 #: Seconds by which the clocks of the nodes of a cluster may differ.
@@ -75,12 +75,12 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
         yield from verification_faults(document, series)
     yield from _run_faults(document, requested)
     yield from device_faults(document, requested.architectures)
-    shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
+    shares = Counter(at_once(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
         yield from _series_faults(document, series, requested)
         # Of a copy both ways between host and device, the sum has the bytes of both messages.
         both = series["experiment"] in ("E2", "E4") and series["operation"] == "both"
-        parts = 2 if both else max(shares[_together(series)], 1)
+        parts = 2 if both else max(shares[at_once(series)], 1)
         yield from _quality_faults(document, series, parts)
     yield from clock_faults(document)
 
@@ -245,12 +245,6 @@ def _count(architectures: Counter[str]) -> str:
         for name, number in sorted(architectures.items())
     ]
     return " and ".join(named) or "no device"
-
-
-def _together(series: Series) -> tuple[object, ...]:
-    """Return the key that the shares of a sum share with the sum."""
-    fields = (series["experiment"], series["operation"], series["bytes"], series["block_size"])
-    return (*fields, kernel_variant(series), *series["device_set"])
 
 
 def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Lo
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import Resource, ResourceKind
+from fabricheck.results.series import members
 
 #: The number of measurements named for and against a component.
 MOST_NAMED = 8
@@ -216,13 +217,7 @@ def _loss(own: Loss) -> float | None:
 
 
 def _named(key: Key, one: Transfer) -> str:
-    series = one.series
-    devices = "-".join(map(str, series["device_set"])) or "host"
-    if len(series["device_set"]) > 2:
-        ends = (series["source"]["device"], series["destination"]["device"])
-        ends_known = [str(end) for end in ends if end is not None]
-        devices = f"{'-'.join(ends_known)} of {len(series['device_set'])}"
-    return f"{key[0]} {series['operation']} {devices}"
+    return " ".join((key[0], one.series["operation"], *members(one.series)))
 
 
 def _some(names: Sequence[str]) -> list[str]:

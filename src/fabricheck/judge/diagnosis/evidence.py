@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.judge.diagnosis.components import Candidate, Change
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
-from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
+from fabricheck.judge.diagnosis.transfers import Key, Transfer
 from fabricheck.references import rules
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.series import Place, device_pair
+from fabricheck.results.series import Place, at_once, device_pair
 
 #: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001
@@ -166,7 +166,7 @@ class Explanations:
         self._devices_of = [one.series["device"] for one in transfers.values()]
         self._shares: dict[tuple[str, Hashable], list[int]] = {}
         for key, one in transfers.items():
-            self._shares.setdefault((key[0], moment(one.series)), []).append(self._numbers[key])
+            self._shares.setdefault((key[0], at_once(one.series)), []).append(self._numbers[key])
         self.misses = session.misses
         self.decided = [self._decided(miss, session) for miss in session.misses]
         self._devices = [named_devices(miss, session) for miss in session.misses]
@@ -191,7 +191,7 @@ class Explanations:
                 every = (
                     one
                     for part in _parts(series)
-                    for one in self._shares.get((miss.check, moment(part)), ())
+                    for one in self._shares.get((miss.check, at_once(part)), ())
                     if series["device"] in (None, self._devices_of[one])
                 )
                 found.append(list(dict.fromkeys(every)))

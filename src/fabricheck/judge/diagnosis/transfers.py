@@ -19,7 +19,7 @@ from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import End, Resource, ResourceKind, routes
 from fabricheck.references import rules
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.results.series import device_pair, kernel_variant
+from fabricheck.results.series import at_once, device_pair, kernel_variant, transfer
 
 #: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
 _SLOWED = 0.02
@@ -201,13 +201,13 @@ def transfers(
     for check, document in documents.items():
         chosen = _largest(check, document)
         if routes is not None:
-            for at_once in _at_once(chosen, document, routes):
-                found |= {one.key: one for one in _of_flows(at_once, chosen, routes)}
+            for simultaneous in _at_once(chosen, document, routes):
+                found |= {one.key: one for one in _of_flows(simultaneous, chosen, routes)}
         for key, series in chosen.items():
             if key not in found:
                 passes = _passed(series, routes)
                 if passes:
-                    alike = (*_alike(check, series), _class(series, routes))
+                    alike = (check, *transfer(series), series["bytes"], _class(series, routes))
                     slack, kind = dict.fromkeys(passes, 0.0), _kind(series, routes)
                     found[key] = Transfer(key, series, slack, None, alike, kind)
     return found
@@ -218,9 +218,9 @@ def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Ke
     found: dict[Key, float] = {}
     for check, document in documents.items():
         chosen = _largest(check, document)
-        for at_once in _at_once(chosen, document, routes):
-            rates = routes.rates(at_once.flows)
-            found |= {key: min(rates[one] for one in own) for key, own in at_once.own.items()}
+        for simultaneous in _at_once(chosen, document, routes):
+            rates = routes.rates(simultaneous.flows)
+            found |= {key: min(rates[one] for one in own) for key, own in simultaneous.own.items()}
         for key, series in chosen.items():
             start_us = routes.start_us(series)
             if start_us is not None:
@@ -249,7 +249,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             continue
         ends = (series["source"], series["destination"])
         same = (
-            _alike(check, series, size=False), series["device"], tuple(series["device_set"]),
+            transfer(series), series["device"], tuple(series["device_set"]),
             tuple(series.get("ranks") or ()), series["block_size"],
             *((one["memory"], one["device"], one["numa_domain"]) for one in ends),
         )  # fmt: skip
@@ -262,16 +262,6 @@ def _is_composed(series: Series) -> bool:
     """Whether a series consists of others: a sum of shares, or both directions in sequence."""
     both = series["experiment"] == "E6" and series["operation"] == "both"
     return both or series["role"] == "sum"
-
-
-def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...]:
-    """Return the key that series must share to be compared with each other."""
-    return (
-        check, series["operation"], series["role"], series["unit"], series["engine"],
-        series["source"]["memory"], series["destination"]["memory"], series.get("movement"),
-        series.get("placement"), series.get("datatype"), len(series["device_set"]),
-        series["bytes"] if size else None,
-    )  # fmt: skip
 
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:
@@ -333,7 +323,7 @@ def _at_once(
     for key, series in chosen.items():
         flows = routes.flows(series, document)
         if flows:
-            when = moment(series) if series["role"] == "share" else key
+            when = at_once(series) if series["role"] == "share" else key
             sets[when].append((key, flows))
     for members in sets.values():
         every: list[Flow] = []
@@ -344,24 +334,14 @@ def _at_once(
         yield _AtOnce(tuple(every), own)
 
 
-def moment(series: Series) -> Hashable:
-    """Return the key that simultaneous shares have in common."""
-    ends = (series["source"], series["destination"])
-    one_domain = series["experiment"] in ("E2", "E4")
-    return (
-        series["operation"], series["engine"], series["bytes"], tuple(series["device_set"]),
-        series.get("placement"), series.get("datatype"), series["block_size"],
-        frozenset(one["memory"] for one in ends),
-        frozenset(one["numa_domain"] for one in ends) if one_domain else None,
-    )  # fmt: skip
-
-
-def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) -> Iterable[Transfer]:
+def _of_flows(
+    simultaneous: _AtOnce, chosen: Mapping[Key, Series], routes: Routes
+) -> Iterable[Transfer]:
     """Yield the transfers of simultaneous flows."""
-    flows = at_once.flows
+    flows = simultaneous.flows
     healthy = routes.rates(flows)
     slowed: dict[Resource, list[float]] = {}
-    for key, own in at_once.own.items():
+    for key, own in simultaneous.own.items():
         series = chosen[key]
         # A transfer in both directions ends with the slower one.
         gbs = min(healthy[one] for one in own)
@@ -380,7 +360,7 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
             passes[_of_device("rank on {0}", series["device"])] = 0.0
         if series["direction"] == "local":
             passes[_of_device("kernels of {0}", series["device"])] = 0.0
-        alike = (*_alike(key[0], series), f"{gbs:.3g}")
+        alike = (key[0], *transfer(series), series["bytes"], f"{gbs:.3g}")
         yield Transfer(key, series, passes, gbs, alike, _kind(series, routes))
 
 
