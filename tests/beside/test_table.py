@@ -302,6 +302,12 @@ def test_the_page_of_the_documentation_is_what_the_recorded_folders_give(tmp_pat
     )
 
 
+def test_the_rounds_on_two_h100_give_what_their_page_says():
+    lines = lines_of(ROOT / "tests" / "outputs" / "h100" / "beside")
+    assert "Of 25 targets: 21 reached, 3 equal within the spread, 0 missed." in lines
+    assert any(line.startswith("| copy on the device ") and "| 1.026 " in line for line in lines)
+
+
 # Documents that were recorded on devices, for other purposes
 
 

@@ -181,6 +181,8 @@ def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(suite,
     ):
         assert said in ended
     assert "engine_switch4_worst: None GB/s\n" in ended.text
+    # Healthy machines whose host memory is in use elsewhere have half of both alone.
+    assert "both_pinned_near_of_single: None %\n" in ended.text
 
 
 def test_equal_machines_share_a_calibration_and_others_have_none(monkeypatch, tmp_path):

@@ -38,6 +38,7 @@ from fabricheck.results.run_report import Failure, MetricResult
 from fabricheck.rfm import (
     bounds,
     exceptions,
+    floors,
     host,
     launchers,
     relative,
@@ -45,7 +46,6 @@ from fabricheck.rfm import (
     slurm,
     steps,
 )
-from fabricheck.rfm.floors import floor
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site import this_machine
@@ -234,10 +234,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         # No file can have the link classes of any node: what it leaves out is report only there.
-        any_node = partition.fullname == this_machine.NAME
-        free = {one.name: entries.report_only(one.unit) for one in metrics} if any_node else {}
+        known = partition.fullname != this_machine.NAME
+        free = {} if known else {one.name: entries.report_only(one.unit) for one in metrics}
         of_rules = {
-            one.name: one.rule or (floor(one, self.node) if any_node else None) for one in metrics
+            one.name: one.rule if known else floors.any_node(one, self.node) for one in metrics
         }
         self.rules_used = {
             name: rule
