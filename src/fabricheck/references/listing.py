@@ -110,7 +110,9 @@ def rows(
             if about.get("rule"):
                 yield Row(*place, tuple(entry), RULE, about["rule"])
                 continue
-            if plain(entries.get(metric)) != plain(entry):
+            # A metric that no file has is report only on a machine that no file knows.
+            of_a_file = metric in entries or requires(entry)
+            if of_a_file and plain(entries.get(metric)) != plain(entry):
                 raise InvalidInputError(
                     f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, but "
                     f"{found.folder} has {entries.get(metric)}."
@@ -121,7 +123,7 @@ def rows(
             if kind == "published" and any(source.system != machine for source in sources):
                 kind = ELSEWHERE
             if kind == REPORT_ONLY:
-                how = how or _compared(metric, one.metrics)
+                how = how or _compared(metric, one.metrics, of_a_file)
             records = [found.data.record(name) for name in record_names(origin)] if origin else []
             versions = [version for source in sources for version in source.versions]
             marked = marks_of(records, versions, at_hand.get(one.partition, {}))
@@ -155,17 +157,16 @@ def marks_of(
         yield Mark(ONE_SESSION, "its document reports one session")
 
 
-def _compared(metric: str, metrics: Collection[str]) -> str:
+def _compared(metric: str, metrics: Collection[str], of_a_file: bool) -> str:
     """Return the comparison that limits a metric without a known value."""
     stem = REDUCED.sub("", metric)
-    reasons = {
-        "alike": "its members are compared with each other",
-        "of_single": "it is compared with its own solo value",
-    }
-    for ending, reason in reasons.items():
+    for ending, reason in (
+        ("alike", "its members are compared with each other"),
+        ("of_single", "it is compared with its own solo value"),
+    ):
         if f"{stem}_{ending}" in metrics:
             return f"no value is at hand; {reason} (_{ending})"
-    return ""
+    return "" if of_a_file else "no record of a healthy node shows what limits it"
 
 
 def _of(
