@@ -123,4 +123,8 @@ fabricheck summary || status=$((status ? status : $?))
 echo
 echo "$report"
 echo "Log: $log"
+if [ "$system" = local:gpu ]; then
+  sent=$FABRICHECK_RESULTS/to-send-$(uname -n).tar.gz
+  echo "To send: $(fabricheck results pack --output "$sent")"
+fi
 exit $status

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
-from fabricheck.run.first_hour import facts, packing, running, steps
+from fabricheck.results import packing
+from fabricheck.run.first_hour import facts, running, steps
 from fabricheck.run.site_check import Machine as NodeSeen
 from fabricheck.site.partitions import Target
 from fabricheck.tools.runner import start
@@ -170,7 +171,7 @@ def test_a_long_log_is_cut_between_lines(tmp_path, monkeypatch):
     steps = tmp_path / "hour" / "steps" / "01-a"
     steps.mkdir(parents=True)
     (steps / "output.txt").write_text("".join(f"line {number}.\n" for number in range(100)))
-    packing.write(tmp_path / "hour", tmp_path / "hour.tar.gz")
+    packing.first_hour(tmp_path / "hour", tmp_path / "hour.tar.gz")
     with tarfile.open(tmp_path / "hour.tar.gz") as packed:
         text = packed.extractfile("hour/steps/01-a/output.txt").read().decode()
     before, after = re.split(r"\[\d+ bytes left out\]\n", text)

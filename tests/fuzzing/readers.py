@@ -52,6 +52,7 @@ from fabricheck.results import (
     archive,
     document,
     metric_records,
+    packing,
     requested_nodes,
     run_report,
     session,
@@ -61,7 +62,6 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
 from fabricheck.run.every_node import allocation
 from fabricheck.run.every_node import session as node_session
-from fabricheck.run.first_hour import packing
 from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
@@ -795,7 +795,7 @@ def _archive() -> str:
         top = Path(folder) / "first-hour"
         factories.session(top / archive.RESULTS, [verdict_sessions.good()])
         factories.write(top / archive.RESULTS / "output" / "result.json")
-        packing.write(top, Path(folder) / "made.tar.gz")
+        packing.first_hour(top, Path(folder) / "made.tar.gz")
         return (Path(folder) / "made.tar.gz").read_bytes().decode("latin-1")
 
 

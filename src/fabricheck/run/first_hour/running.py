@@ -19,9 +19,9 @@ from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
-from fabricheck.results import document
+from fabricheck.results import document, packing
 from fabricheck.results.archive import RESULTS
-from fabricheck.run.first_hour import facts, packing
+from fabricheck.run.first_hour import facts
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
 from fabricheck.tools.runner import Interrupted, last_words, signals, start, text_of
 from fabricheck.tools.topology import inventory
@@ -103,7 +103,7 @@ class FirstHour:
         try:
             with signals():
                 self._about()
-                packing.write(self.folder, archive)
+                packing.first_hour(self.folder, archive)
         except Interrupted as end:
             self.signal = end.number
             why = f"{archive} was not written because of {signal.Signals(end.number).name}."

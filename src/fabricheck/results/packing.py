@@ -1,29 +1,35 @@
-"""Writing of the collected files into one archive: only those that are listed here."""
+"""Writing of results into one archive to send: only the files that are listed here."""
 
 from __future__ import annotations
 
 import io
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fabricheck.core.whole_files import replaced
+from fabricheck.results.archive import RESULTS, stem
 
-#: What is packed. Job scripts and logs of ReFrame, which may have anything of the user, are not;
-#: documents have the environment variables that they may have, and no others.
-PACKED = (
-    "*.json",
-    "topology/*",
-    "steps/**/*.txt",
-    "results/reports/*.json",
+#: What is packed of a results folder. Job scripts and logs of ReFrame, which may have anything of
+#: the user, are not; documents have the environment variables that they may have, and no others.
+OF_RESULTS = (
+    "reports/*.json",
+    "nodes/*.yaml",
+    "output/**/software/*",
     *(
         f"{folder}/**/{name}"
-        for folder in ("steps", "results/output", "results/stage")
-        for name in ("*.json", "*.json.partial")
+        for folder in ("output", "stage")
+        for name in ("*.json", "*.json.partial", "*.out", "*.err")
     ),
-    "results/output/**/software/*",
-    *(f"results/{folder}/**/*.{name}" for folder in ("output", "stage") for name in ("out", "err")),
+)
+
+#: What is packed of a first hour.
+OF_FIRST_HOUR = (
+    "*.json",
+    "topology/*",
+    *(f"steps/**/{name}" for name in ("*.txt", "*.json", "*.json.partial")),
+    *(f"{RESULTS}/{pattern}" for pattern in OF_RESULTS),
 )
 
 #: The most bytes of one text file; of a longer one the beginning and the end are kept.
@@ -33,23 +39,32 @@ MOST_BYTES = 1 << 20
 MOST_JSON_BYTES = 64 << 20
 
 
-def files(folder: Path) -> Iterator[Path]:
+def files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
     """Yield the files in a folder that are packed, sorted; symbolic links are not followed."""
-    found = {path for pattern in PACKED for path in folder.glob(pattern)}
+    found = {path for pattern in patterns for path in folder.glob(pattern)}
     yield from (path for path in sorted(found) if path.is_file() and not path.is_symlink())
 
 
-def write(folder: Path, archive: Path) -> None:
-    """Write the files of a folder to an archive, completely or not at all.
+def results(folder: Path, archive: Path) -> None:
+    """Write a results folder to an archive, as `first_hour`."""
+    _write(folder, archive, OF_RESULTS, f"{stem(archive)}/{RESULTS}")
+
+
+def first_hour(folder: Path, archive: Path) -> None:
+    """Write the folder of a first hour to an archive, completely or not at all.
 
     :raises NotFoundError: when it cannot be written.
     :raises OSError: when a file cannot be read.
     """
+    _write(folder, archive, OF_FIRST_HOUR, folder.name)
+
+
+def _write(folder: Path, archive: Path, patterns: Iterable[str], inside: str) -> None:
     with replaced(archive) as partial, tarfile.open(partial, "w:gz") as out:
-        for path in files(folder):
+        for path in files(folder, patterns):
             content = _content(path)
             # Neither owner nor permissions of the machine.
-            member = tarfile.TarInfo(f"{folder.name}/{path.relative_to(folder)}")
+            member = tarfile.TarInfo(f"{inside}/{path.relative_to(folder)}")
             member.size, member.mtime = len(content), int(path.stat().st_mtime)
             out.addfile(member, io.BytesIO(content))
 

@@ -1,0 +1,43 @@
+"""`fabricheck results pack`: all sessions of the results folder in one archive, to send."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import commands
+from fabricheck.core.errors import UsageError
+from fabricheck.results import archive, packing
+from fabricheck.results.folder import ResultsFolder
+
+
+@commands.command("results pack")
+def pack(
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The archive (.tar.gz); default: results-NODE-TIME.tar.gz."
+        ),
+    ] = None,
+) -> None:
+    """Pack all sessions of the results folder into one archive, to send.
+
+    It has documents, run reports, outputs of checks and node models, and nothing else of the
+    folder. The commands results show, verdict, limits calibrate and compare accept it like the
+    folder. Exit status 3 if there is no session or the archive cannot be written.
+    """
+    folder = ResultsFolder.default()
+    if not folder.sessions:
+        raise folder.no_session()
+    name = f"results-{platform.node()}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
+    target = (output or Path(name)).absolute()
+    if not archive.is_archive(target):
+        raise UsageError(f"{target} must end with .tar.gz: it is the name of an archive.")
+    packing.results(folder.path, target)
+    typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")
