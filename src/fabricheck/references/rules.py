@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,44 +104,6 @@ def allowed_percent(kind: str) -> float:
     stated = _stated().alike
     spread = stated.spreads[kind].spread_percent
     return max(stated.least_percent, round(stated.times * spread, 3))
-
-
-def kind(
-    *,
-    unit: str | None,
-    engine: str | None,
-    movement: str | None,
-    memories: Iterable[str | None],
-    role: str | None,
-    direct: bool,
-    between_nodes: bool = False,
-    both: bool = False,
-) -> str:
-    """Return the kind of transfer of a measurement, as named by its spread in the rules file.
-
-    :param role: of the measurement, as in a series.
-    :param direct: whether the devices of a pair have a link of their own.
-    :param both: of messages between nodes, whether they go both ways at once.
-    """
-    ends = set(memories)
-    if unit == "us":
-        return "message_latency" if engine == "mpi" else "latency"
-    if between_nodes:
-        return "nic_both_ways" if both else "nic"
-    if movement in ("page-migration", "prefetch"):
-        return "migration"
-    if "host-pageable" in ends:
-        return "pageable"
-    if ends & {"host-pinned", "host-noncoherent", "managed"}:
-        by_role = {"share": "host_links_at_once", "sum": "host_link_both_ways"}
-        return by_role.get(role or "", "host_link")
-    if "peer" not in ends and engine != "mpi":
-        return "kernel"
-    if engine == "copy-engine":
-        return "copy_engine"
-    if not direct:
-        return "kernel_over_several_links"
-    return "message" if engine == "mpi" else "kernel"
 
 
 def spreads() -> Mapping[str, float]:

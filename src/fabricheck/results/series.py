@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Literal
 
 from fabricheck.core.text import count, ranges
@@ -11,6 +11,9 @@ from fabricheck.results.model import Difference, ResultDocument, Series
 
 #: What the noise of a series is that of, from one session to the next.
 Noise = Literal["devices", "pinned", "pinned at once", "moved by the host", "latency", "host"]
+
+#: The experiment whose series are of several nodes.
+BETWEEN_NODES = "E17"
 
 #: Columns and their values.
 Columns = tuple[tuple[str, Any], ...]
@@ -49,22 +52,82 @@ def is_too_noisy(series: Series) -> bool:
     return series["noisy"] and series["regime"] == "memory" and not reported_only
 
 
-def noise(series: Series, runtime: str) -> Noise:
-    """Return what the noise of a series is that of.
+def kind(
+    *,
+    unit: str | None,
+    engine: str | None,
+    movement: str | None,
+    memories: Iterable[str | None],
+    role: str | None,
+    direct: bool = True,
+    between_nodes: bool = False,
+    both: bool = False,
+) -> str:
+    """Return the kind of transfer of a series or a metric, as named in the rules file.
 
-    :param runtime: that of the program.
+    :param direct: whether the devices of a pair have a link of their own.
+    :param both: of messages between nodes, whether they go both ways at once.
     """
+    ends = set(memories)
+    if unit == "us":
+        return "message_latency" if engine == "mpi" else "latency"
+    if between_nodes:
+        return "nic_both_ways" if both else "nic"
+    if movement in ("page-migration", "prefetch"):
+        return "migration"
+    if "host-pageable" in ends:
+        return "pageable"
+    if ends & {"host-pinned", "host-noncoherent", "managed"}:
+        return _HOST_LINKS.get(role or "", "host_link")
+    if "peer" not in ends and engine != "mpi":
+        return "kernel"
+    if engine == "copy-engine":
+        return "copy_engine"
+    if not direct:
+        return "kernel_over_several_links"
+    return "message" if engine == "mpi" else "kernel"
+
+
+#: The kind of a transfer of page-locked host memory by its role, where it is not alone.
+_HOST_LINKS = {
+    "share": "host_links_at_once",
+    "beside": "host_links_at_once",
+    "sum": "host_link_both_ways",
+}
+
+#: By kind what its noise is that of, if not that of devices.
+_NOISE: Mapping[str, Noise] = {
+    "latency": "latency",
+    "message_latency": "latency",
+    "host_link": "pinned",
+    "host_links_at_once": "pinned at once",
+    "host_link_both_ways": "pinned at once",
+}
+
+
+def kind_of(series: Series, direct: bool = True) -> str:
+    """Return the kind of transfer of a series; see `kind`."""
+    return kind(
+        unit=series["unit"],
+        engine=series["engine"],
+        movement=series.get("movement"),
+        memories=(series["source"]["memory"], series["destination"]["memory"]),
+        role=series["role"],
+        direct=direct,
+        between_nodes=series["experiment"] == BETWEEN_NODES,
+        both=series["operation"] == "bandwidth-both",
+    )
+
+
+def noise(series: Series) -> Noise:
+    """Return what the noise of a series is that of, but for the runtime host."""
     memories = {series["source"]["memory"], series["destination"]["memory"]}
-    if runtime == "host":
-        return "host"
-    if memories & {"host-pageable", "managed"} or series["engine"] == "cpu":
+    if memories & {"host-pageable", "managed"}:
         return "moved by the host"
-    if series["unit"] == "us" or series["regime"] == "cache":
+    if series["regime"] == "cache":
         return "latency"  # small arrays measure launches
-    if "host-pinned" in memories:
-        alone = series["role"] == "single" and series["direction"] == "one-way"
-        return "pinned" if alone else "pinned at once"
-    return "devices"
+    found = _NOISE.get(kind_of(series), "devices")
+    return "pinned at once" if found == "pinned" and series["direction"] != "one-way" else found
 
 
 def device_pair(series: Series) -> list[int]:

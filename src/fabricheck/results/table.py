@@ -551,7 +551,11 @@ def metrics(row: Check) -> Iterator[Metric]:
 def _noise_of(document: ResultDocument | None, record: MetricRecord | None) -> Noise | None:
     if document is None or record is None or not record.series:
         return None
-    return noise(document["series"][record.series[0]], document["program"]["runtime"])
+    return _noise(document, document["series"][record.series[0]])
+
+
+def _noise(document: ResultDocument, measured: Measured) -> Noise:
+    return "host" if document["program"]["runtime"] == "host" else noise(measured)
 
 
 def series(row: Check, model: NodeModel | None) -> Iterator[Series]:
@@ -627,7 +631,7 @@ def _series(
         mad=one["mad"],
         ci_low=interval[0] if interval else None,
         ci_high=interval[1] if interval else None,
-        noise=noise(one, document["program"]["runtime"]),
+        noise=_noise(document, one),
         noisy=one["noisy"],
         host_clock_agrees=None if clock is None else clock["agrees"],
         bytes_checked=verification["bytes_checked"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.series import host_domains
+from fabricheck.results.series import BETWEEN_NODES, host_domains
 from fabricheck.rfm.metrics import Figure, where_measured
 
 #: The fraction of bytes that may come from caches for larger arrays (`regime` memory: at least four
@@ -52,7 +52,7 @@ def node_bound(node: NodeModel, series: Series, ranks: Sequence[Rank] = ()) -> B
     """
     if series["unit"] == "us":
         return Bound(0.0, "derived", "a time is positive")
-    if series["experiment"] == "E17":
+    if series["experiment"] == BETWEEN_NODES:
         return _between_nodes(node, series, ranks)
     if series["bytes_counted"] == "bus":
         return _of_a_bus(node, series["device_set"])

@@ -18,7 +18,8 @@ from fabricheck.node.sharing import busiest, left_to_the_slowest
 from fabricheck.references import rules
 from fabricheck.references.rules import Rule
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.series import device_pair
+from fabricheck.results.series import BETWEEN_NODES, device_pair
+from fabricheck.results.series import kind as kind_of_transfer
 from fabricheck.rfm.metrics import (
     Figure,
     Metric,
@@ -263,8 +264,8 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
     if node is None:
         return "without_node_model"
     where = metric.where
-    between_nodes = where.get("experiment") == "E17"
-    return rules.kind(
+    between_nodes = where.get("experiment") == BETWEEN_NODES
+    return kind_of_transfer(
         unit=metric.unit,
         engine=where.get("engine"),
         movement=where.get("movement"),

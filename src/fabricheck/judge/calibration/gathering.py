@@ -13,15 +13,16 @@ from typing import Any
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import Clock
-from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
+from fabricheck.judge.calibration import rule
 from fabricheck.node import NodeModel
 from fabricheck.references.rules import RELATIVE
 from fabricheck.results import archive, table
 from fabricheck.results.entry import Entry
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source, holds_sessions, read
 from fabricheck.results.requested_nodes import RequestedNodes
+from fabricheck.results.series import noise
 from fabricheck.results.session import Case, Session
 from fabricheck.results.table import Metric, link_class
 from fabricheck.rfm.bounds import Bound, node_bound
@@ -89,6 +90,7 @@ def value_of(
     ranks = document.get("ranks") or ()
     bounds = [] if node is None else [node_bound(node, one, ranks) for one in chosen]
     known = [one for one in bounds if one is not None]
+    at_once = any(len(one["device_set"]) > 1 and noise(one) in rule.OF_HOST for one in chosen)
     # A series without a bound allows any value.
     bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
     return Value(
@@ -98,13 +100,8 @@ def value_of(
         classes.pop() if len(classes) == 1 else None,
         ", ".join(sorted({one["engine"] for one in chosen})) or None,
         bound,
-        FLOOR_AT_ONCE if any(map(_at_once_on_host_memory, chosen)) else 0,
+        rule.FLOOR_AT_ONCE if at_once else 0,
     )
-
-
-def _at_once_on_host_memory(series: Series) -> bool:
-    memories = (series["source"]["memory"], series["destination"]["memory"])
-    return len(series["device_set"]) > 1 and any(one.startswith("host-") for one in memories)
 
 
 def middle(values: Sequence[Value]) -> Value:
@@ -271,7 +268,7 @@ PAUSE_MINUTES = 15.0
 #: The version of ReFrame's run reports whose recorded values can be read.
 DATA_VERSION = "4.2"
 
-UNITS = frozenset({*FLOORS, "count"})
+UNITS = frozenset({*rule.FLOORS, "count"})
 
 
 def gather(

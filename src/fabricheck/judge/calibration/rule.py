@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core import statistics
@@ -16,6 +16,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.references.calibrated import Tolerance
 from fabricheck.references.entries import Entry, report_only
+from fabricheck.results.series import Noise
 
 #: The smallest tolerance by unit, as a fraction of the value. It covers variation that a few
 #: sessions do not show.
@@ -24,6 +25,8 @@ FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}
 #: of the host share. On two H200 such a value was once 9.7 % below the median of nine sessions, and
 #: once 4 % below (docs/evidence/h200.md).
 FLOOR_AT_ONCE = 0.12
+#: The noises of transfers on host memory.
+OF_HOST: Collection[Noise] = ("pinned", "pinned at once", "moved by the host")
 
 SPREADS = 5
 #: Two groups are two modes if the gap between them exceeds this many of their own deviations.

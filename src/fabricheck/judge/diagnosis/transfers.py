@@ -17,9 +17,15 @@ from itertools import pairwise
 from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import End, Resource, ResourceKind, routes
-from fabricheck.references import rules
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.results.series import at_once, device_pair, kernel_variant, transfer
+from fabricheck.results.series import (
+    BETWEEN_NODES,
+    at_once,
+    device_pair,
+    kernel_variant,
+    kind_of,
+    transfer,
+)
 
 #: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
 _SLOWED = 0.02
@@ -45,9 +51,6 @@ Flow = Mapping[Resource, int]
 
 #: A series: its check, and its index in the document.
 Key = tuple[str, int]
-
-#: The experiment whose series are of two nodes.
-BETWEEN_NODES = "E17"
 
 
 @dataclass(frozen=True)
@@ -275,16 +278,7 @@ def _class(series: Series, routes: Routes | None) -> LinkClass | None:
 def _kind(series: Series, routes: Routes | None) -> str:
     """Return the kind of a series: the name of its spread in the file of rules."""
     link_class = _class(series, routes)
-    return rules.kind(
-        unit=series["unit"],
-        engine=series["engine"],
-        movement=series.get("movement"),
-        memories=(series["source"]["memory"], series["destination"]["memory"]),
-        role=series["role"],
-        direct=link_class is None or link_class.direct,
-        between_nodes=series["experiment"] == BETWEEN_NODES,
-        both=series["operation"] == "bandwidth-both",
-    )
+    return kind_of(series, link_class is None or link_class.direct)
 
 
 def _passed(series: Series, routes: Routes | None) -> list[Resource]:

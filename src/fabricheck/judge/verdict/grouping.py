@@ -11,12 +11,10 @@ from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict.checks import Attempt, Key, key
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import Results, Source, answered
+from fabricheck.results.series import BETWEEN_NODES
 from fabricheck.results.session import REPETITION, Case
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
-
-#: The experiment whose checks are of several nodes.
-BETWEEN_NODES = "E17"
 
 #: The name of an unknown node, as for a job that was never placed.
 UNPLACED = "(no node)"
