@@ -269,7 +269,7 @@ def test_jobs_without_a_session_cost_the_others_no_verdict(checkout):
     # What is published has pages and verdicts, no results.
     assert not (made / "output").exists()
     assert (checkout / "pipeline/verdict/site-one/output").is_dir()
-    assert "gone has no usable session" in (made / "report/summary.md").read_text()
+    assert "gone has no usable session" in (made / "report/index.html").read_text()
 
 
 def test_jobs_that_measure_keep_their_results_however_they_end():

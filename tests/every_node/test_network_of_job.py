@@ -113,9 +113,11 @@ def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
         "3 simulated nodes": [("PASS", 3, "")],
         "1 simulated network": [("INCOMPLETE", 1, "node[1-3]")],
     }
-    summary = page.files(contents.of(results))["summary.md"].replace("\\", "")
-    assert "- **network of node[1-3], simulating local:sim: INCOMPLETE**: " in summary
-    assert NOTHING in summary
+    shown = page.files(contents.of(results))["index.html"]
+    assert (
+        '<li>network of node[1-3], simulating local:sim <span class="status incomplete">' in shown
+    )
+    assert NOTHING in shown
 
 
 def test_the_fleet_misses_the_network_and_no_node(job):

@@ -88,6 +88,9 @@ def _tables_and_regions(page):
     for table in page.all("table"):
         if "div" not in table["in"]:
             yield "a table that cannot scroll"
+    for cell in page.all("td"):
+        if not cell.get("data-label"):
+            yield "a cell without the name of its column"
     if len(page.all("caption")) != len(page.all("table")):
         yield "a table without a caption"
     yield from ("a head without scope" for one in page.all("th") if "scope" not in one)

@@ -75,7 +75,11 @@ def test_the_page_and_its_summary_name_them(session):
         in text.replace("nodes:", "nodes :")
     )
     assert "cluster:queue on node1 by the host runtime: 1 series" in text
-    assert "node4: INCOMPLETE" in files["summary.md"]
+    (grid,) = [one["text"] for one in shown.all("ul") if one.get("class") == "grid"]
+    assert grid.split("\n")[1:-1] == [
+        "node2 provisional PERF-FAIL", "node3 INCOMPLETE", "node4 INCOMPLETE",
+        "node1 provisional PASS",
+    ]  # fmt: skip
 
 
 def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
@@ -116,19 +120,19 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     )
     found = contents.of(reading.read(["17"]))
     behind = {
-        (row.verdict.node, row.verdict.kind): row.behind and round(row.behind[1].percent)
-        for row in found.nodes.rows
+        (far.node, one.kind): round(far.percent) for one in found.nodes.spreads for far in one.worse
     }
-    alike = {(node, kind): None for node in values for kind in ("measured", "simulated")}
-    assert behind == alike | {("node3", "measured"): -30, ("node2", "simulated"): -50}
+    assert behind == {("node3", "measured"): -30, ("node2", "simulated"): -50}
+    nearest = {(row.verdict.node, row.verdict.kind): row.nearest.value for row in found.nodes.rows}
+    alike = {(node, kind): 10.0 for node in values for kind in ("measured", "simulated")}
+    assert nearest == alike | {("node3", "measured"): 7.0, ("node2", "simulated"): 5.0}
     files = page.files(found)
-    shown, summary = Page(files["index.html"]).text(), files["summary.md"]
+    shown = Page(files["index.html"]).text()
     assert "4 nodes : 1 provisional PERF-FAIL (node3), 3 provisional PASS" in shown.replace(
         "nodes:", "nodes :"
     )
-    for text in (shown.replace("nodes :", "nodes:"), summary):
-        assert "4 simulated nodes: 1 PERF-FAIL (node2), 3 PASS" in text
-    assert "8 nodes" not in shown + summary
+    assert "4 simulated nodes: 1 PERF-FAIL (node2), 3 PASS" in shown.replace("nodes :", "nodes:")
+    assert "8 nodes" not in shown
 
 
 def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figure):
@@ -180,8 +184,12 @@ def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
     assert (len(found.nodes.rows), found.left_out) == (50, 48)
     files = page.files(found)
     assert len(files["index.html"]) < 400_000
-    text = Page(files["index.html"]).text()
-    assert "omit 48 more" in text and "48 nodes that passed" in text
+    shown = Page(files["index.html"])
+    assert "omit 48 more" in shown.text() and "Accept 48 nodes for now" in shown.text("header")
+    (grid,) = [one["text"] for one in shown.all("ul") if one.get("class") == "grid"]
+    assert grid.count("nid00") == 50 and "nid0044 INCOMPLETE\n" in grid
+    (table,) = [one["text"] for one in shown.all("table") if "First reason" in one["text"]]
+    assert table.count("nid00") > 2 and "nid0045" not in table
     table = list(csv.DictReader(io.StringIO(files["figures/all-nodes-cluster-queue-measured.csv"])))
     assert len(table) == 49
     assert [row["node"] for row in table if row["stands_out"] == "True"] == ["nid0007"]

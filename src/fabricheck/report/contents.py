@@ -12,7 +12,7 @@ from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
-from fabricheck.judge.verdict import alike, model
+from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict, Reason
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
@@ -75,6 +75,13 @@ class Part:
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
+    def limited(self) -> list[rests_on.Reference]:
+        """The metrics with a limit, the least margin first."""
+        return sorted(
+            (one for one in self.references if one.limits), key=lambda one: one.of.margin or 0.0
+        )
+
+    @property
     def says(self) -> str:
         """Its results in numbers."""
         return verdict.says(self.observed)
@@ -93,22 +100,6 @@ class Part:
     def problems(self) -> list[str]:
         """Missing and incomplete documents, each as a sentence."""
         return [one for entry in self.observed.entries for one in verdict.problems(entry)]
-
-    @property
-    def glance(self) -> Iterator[str]:
-        """The worst finding, and the caveats of the status, as sentences."""
-        if self.observed.overlay:
-            yield f"The overlay {self.observed.overlay} changes the simulated node."
-        for one in self.worst.failed[:1]:
-            yield f"Farthest beyond its limit: {worst.sentence(one)}."
-        yield from self.beside
-
-    @property
-    def beside(self) -> Iterator[str]:
-        """The slowest of each class, and the caveats of the verdict, as sentences."""
-        for slow in self.worst.slow[:1]:
-            yield f"Farthest behind its class: {slow.sentence}."
-        yield from self.verdict.caveats
 
     @property
     def node(self) -> Shown | None:
@@ -198,14 +189,9 @@ class Contents:
         return model.status_label(self.status, any(same) and not proven)
 
     @property
-    def provisional(self) -> str:
-        """The advice on partitions without a calibration; empty if there are none."""
-        return model.provisional_note(where for one in self.judged for where in one.provisional)
-
-    @property
-    def software_first(self) -> tuple[str, ...]:
-        """What all nodes failed alike, which is to be read before anything else."""
-        return tuple(alike.software_first(self.judged))
+    def next_steps(self) -> list[str]:
+        """What to do, as sentences, the most urgent first."""
+        return verdict.next_steps(self.judged)
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -232,7 +218,7 @@ def of(results: Results, on: Sequence[str] = ()) -> Contents:
     parts = tuple(
         sorted(
             _parts(_in_full(results, found, on), judged, coverage),
-            key=lambda part: STATUSES.index(part.verdict.status),
+            key=lambda part: (STATUSES.index(part.verdict.status), -len(part.limited)),
         )
     )
     if undrawn and parts:

@@ -97,11 +97,6 @@ class Shown:
     node: str = ""
     measured: frozenset[str] = frozenset()
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns of its data."""
-        return list(self.figure.rows[0]) if self.figure.rows else []
-
 
 def defect(what: str, error: Exception) -> str:
     """Return the sentence about a part lost to a defect of this suite."""

@@ -74,7 +74,7 @@ def html(found: Findings, path: Path) -> str:
 
     :param path: where it is to be written, from which its links start.
     """
-    template = templates(html=True).get_template("fleet.html.j2")
+    template = templates().get_template("fleet.html.j2")
     worst = list(found.outliers)
     return template.render(
         found=found,

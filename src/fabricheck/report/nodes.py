@@ -16,7 +16,7 @@ from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
-from fabricheck.report.spread import Far, Spread
+from fabricheck.report.spread import Spread
 from fabricheck.report.verdict import is_of
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
@@ -28,15 +28,13 @@ class Row:
     """A row of the table of nodes.
 
     says: the first reason for its status, or the result of its checks. nearest: the metric that is
-    farthest beyond its limit, or has the smallest margin. behind: the metric that is farthest
-    behind the median of all nodes, and its distance, if it is an outlier. All values belong to the
-    subject of the verdict: no simulated value stands beside the status of a machine.
+    farthest beyond its limit, or has the smallest margin, of what the verdict is on: no simulated
+    value stands beside the status of a machine.
     """
 
     verdict: NodeVerdict
     says: str
     nearest: Metric | None
-    behind: tuple[Spread, Far] | None
 
     @property
     def node(self) -> str:
@@ -81,11 +79,6 @@ class Nodes:
             if reason.rule == "silent"
         ]
 
-    @property
-    def behind(self) -> list[Spread]:
-        """The metrics in which a node is behind the others; of worst and median, one."""
-        return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
-
 
 def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
     for label, own in by_label(rows).items():
@@ -108,12 +101,7 @@ def of(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     parts: defaultdict[str, list[Observed]] = defaultdict(list)
     for part in results.observed:
         parts[part.on or ""].append(part)
-    behind: defaultdict[str, list[tuple[Spread, Far]]] = defaultdict(list)
-    for one in spreads:
-        for far in one.worse:
-            behind[far.node].append((one, far))
-    rows = [_row(one, parts[one.node], behind[one.node]) for one in judged]
-    rows.sort(key=_place)
+    rows = sorted((_row(one, parts[one.node]) for one in judged), key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 
 
@@ -126,9 +114,7 @@ def _place(row: Row) -> tuple[int, bool, float, list[tuple[int, int, str]]]:
     return STATUSES.index(status), is_simulated, far, natural(row.node)
 
 
-def _row(
-    verdict: NodeVerdict, parts: Iterable[Observed], behind: Iterable[tuple[Spread, Far]]
-) -> Row:
+def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:
     checks = verdict.checks
     every = checks.passed + checks.failed + len(checks.skipped)
     says = f"{checks.passed} of {count(every, 'check')} passed"
@@ -142,7 +128,4 @@ def _row(
         one for part in parts if is_of(verdict, part)
         for one in part.metrics if one.margin is not None
     ]  # fmt: skip
-    nearest = min(own, key=lambda one: one.margin or 0.0, default=None)
-    its = (one for one in behind if is_of(verdict, one[0]))
-    farthest = max(its, key=lambda one: abs(one[1].percent), default=None)
-    return Row(verdict, says, nearest, farthest)
+    return Row(verdict, says, min(own, key=lambda one: one.margin or 0.0, default=None))

@@ -1,4 +1,4 @@
-"""Write the files of a report: page, summary, and each figure with its data; all or none."""
+"""Write the files of a report: the page, and each figure with its data; all or none."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 from fabricheck.results import archive
 from fabricheck.results.reading import Results
 
-#: The summary, and the folder of the figures.
-SUMMARY, FIGURES = "summary.md", "figures"
+#: The folder of the figures.
+FIGURES = "figures"
 
 #: The folder of files that a page links and nothing reads, in a session's output folder or in that
 #: of a job: outputs of amd-node-scraper, DCGM or a site's own tools.
@@ -52,24 +52,22 @@ def files(found: Contents, folder: Path | None = None) -> dict[str, str]:
 
     :param folder: the folder from which links to attached files start; the default is `folder`.
     """
-    page = render("page.html.j2", found, folder)
     figures = [*found.overview, *(one for part in found.parts for one in part.shown)]
     return {
-        PAGE: page,
-        SUMMARY: render("summary.md.j2", found),
+        PAGE: render(found, folder),
         **{f"{FIGURES}/{one.name}.svg": printable(one.figure.svg) for one in figures},
         **{f"{FIGURES}/{one.name}.csv": printable(one.csv) for one in figures},
     }
 
 
-def render(template: str, found: Contents, at: Path | None = None) -> str:
-    """Return a filled template; HTML and Markdown markup in values is escaped.
+def render(found: Contents, at: Path | None = None) -> str:
+    """Return the page; HTML markup in values is escaped.
 
     :param at: the folder of the page, as in `files`.
     """
     at = at or folder(found.results)
     says, kept = environment.software(found.results.sessions)
-    return templates(template.endswith(".html.j2")).get_template(template).render(
+    return templates().get_template("page.html.j2").render(
         page=found,
         results=found.results,
         session_facts=environment.of_sessions(found.results),

@@ -1,4 +1,4 @@
-"""The templates of pages: what values become in HTML and in Markdown, and the kinds of numbers."""
+"""The templates of pages: what values become in HTML, and the kinds of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import jinja2
 from markupsafe import Markup
 
 from fabricheck.core.amounts import number, short, size
-from fabricheck.core.show import literal
 from fabricheck.core.text import printable
 from fabricheck.report import added
 
@@ -39,15 +38,15 @@ KINDS: Mapping[str, str] = {
 
 
 @functools.cache
-def templates(html: bool) -> jinja2.Environment:
-    """Return the templates, which escape the markup of HTML or of Markdown in values."""
+def templates() -> jinja2.Environment:
+    """Return the templates, which escape the markup of HTML in values."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(
             [Path(__file__).with_name("templates"), *(one.TEMPLATES for one in added.sections())]
         ),
-        autoescape=html,
+        autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_printable if html else _markdown,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -79,9 +78,3 @@ def _percent(value: float | None) -> str:
 
 def _printable(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _markdown(value: Any) -> Any:
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return literal(printable(value))
-    return value

@@ -1,14 +1,14 @@
-"""What the page of a partition says of the verdict: that of its node, and its own numbers."""
+"""What to do after a session, and what the page of a partition says of its node's verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from fabricheck.core.nodelists import folded, titled
 from fabricheck.core.text import count
-from fabricheck.judge.verdict import caveats
-from fabricheck.judge.verdict.model import NodeVerdict, Reason
+from fabricheck.judge.verdict import alike, caveats, model, scheduler
+from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
-from fabricheck.report.spread import Spread
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
@@ -17,8 +17,48 @@ from fabricheck.results.observed import Observed
 #: diagnosis.
 _SHOWN_ELSEWHERE = frozenset({"no-document", "not-judged", "diagnosis"})
 
+#: The most failed nodes of a status that have a sentence each, and the most good nodes named.
+_MOST_NAMED = 3
 
-def is_of(verdict: NodeVerdict, one: Observed | Spread) -> bool:
+
+def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
+    """Return what to do after a session, each as a sentence, the most urgent first."""
+    every = list(judged)
+    steps = alike.software_first(every)
+    for is_simulated in (False, True):
+        own = [one for one in every if (one.simulated is not None) == is_simulated]
+        for same in by_label(own).values():
+            steps += _steps(same)
+    note = model.provisional_note(where for one in every for where in one.provisional)
+    return [*steps, *([note] if note else [])]
+
+
+def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
+    """Yield what to do about nodes of one status, all simulated or none."""
+    first, names = own[0], folded(titled(one.node) for one in own)
+    if first.status == "PASS" and len(own) > _MOST_NAMED:
+        names = count(len(own), "node")
+    because = first.reasons[0].sentence if first.reasons else "there is no result."
+    if first.simulated is not None:
+        found = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
+        yield f"Nothing follows for a machine: the simulated node {found}"
+    elif first.status == "PASS":
+        yield f"Accept {names}{' for now' if first.provisional else ''}: nothing failed."
+    elif first.status == "UNSTABLE":
+        yield f"Repeat the checks on {names}: {because}"
+    elif first.status == "INCOMPLETE":
+        yield f"Run what is missing on {names}: {because}"
+    else:
+        for one in own[:_MOST_NAMED]:
+            advice = f"Look into the {titled(one.node)}."
+            if one.drain is not None:
+                advice = scheduler.advice(one.drain, one.node)
+            yield f"{advice} {one.reasons[0].sentence}"
+        if len(own) > _MOST_NAMED:
+            yield f"{first.label} also: {folded(titled(one.node) for one in own[_MOST_NAMED:])}."
+
+
+def is_of(verdict: NodeVerdict, one: Observed) -> bool:
     """Whether values belong to a verdict's subject, the machine or its simulation."""
     here = one.where in verdict.partitions or not one.where
     return here and (one.kind == "simulated") == (verdict.simulated is not None)

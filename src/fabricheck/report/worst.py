@@ -51,11 +51,6 @@ class Worst:
     noisy: tuple[str, ...]
 
     @property
-    def nearest(self) -> tuple[Metric, ...]:
-        """The metric within its limit that is nearest to it."""
-        return self.kept[:MOST]
-
-    @property
     def failed_by_check(self) -> list[Metric]:
         """The metric of each check that missed its limit by most, the worst first."""
         return _of_each_check(self.failed)

@@ -51,11 +51,11 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
     return lines
 
 
-def advice(drain: model.Drain) -> str:
+def advice(drain: model.Drain, node: str = "it") -> str:
     """Return whether to drain a failed node, and why not, as a sentence."""
     if drain.live:
-        return f"Drain it: the evidence is {drain.evidence}."
-    return f"Do not drain it: {'; '.join(DOUBTS[one] for one in drain.doubts)}."
+        return f"Drain {node}: the evidence is {drain.evidence}."
+    return f"Do not drain {node}: {'; '.join(DOUBTS[one] for one in drain.doubts)}."
 
 
 def _reason(row: model.Row) -> model.Reason:

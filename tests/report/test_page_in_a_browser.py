@@ -1,0 +1,69 @@
+"""No page is wider than a phone or a screen; this is measured where there is a browser."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import distributed_sessions
+from fabricheck.cli import app
+
+BROWSER = shutil.which("chromium")
+RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+#: Opens all folded parts of a page in a frame, and lists what is wider than the frame.
+MEASURE = """<!doctype html>
+<iframe src="{page}" style="width:{width}px;height:900px;border:0"></iframe>
+<script>
+document.querySelector("iframe").onload = (event) => {{
+  const shown = event.target.contentDocument, wide = [];
+  for (const one of shown.querySelectorAll("details")) one.open = true;
+  for (const one of shown.querySelectorAll("body *:not(svg *):not(.skip):not(.shapes)")) {{
+    const box = one.getBoundingClientRect();
+    const scrolls = getComputedStyle(one).overflowX == "auto" && one.scrollWidth > one.clientWidth;
+    if (box.width && (box.right > {width} + 1 || box.left < -1 || scrolls))
+      wide.push(`${{one.tagName}} ${{one.className}}`);
+  }}
+  document.body.dataset.wide = wide.join(", ");
+  document.body.dataset.cells = shown.querySelectorAll("td").length;
+}};
+</script>
+"""
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(BROWSER is None, reason="there is no chromium"),
+]
+
+
+def too_wide(page, width):
+    """Return what of a page is wider than a frame or scrolls in it."""
+    measure = page.with_name("measure.html")
+    measure.write_text(MEASURE.format(page=page.name, width=width))
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+         f"--user-data-dir={page.parent / 'browser'}", "--window-size=1400,1000",
+         "--virtual-time-budget=10000", "--dump-dom", measure.as_uri()],
+        capture_output=True, text=True, check=True, timeout=100,
+    )  # fmt: skip
+    measured = re.search(r'data-wide="([^"]*)" data-cells="(\d+)"', done.stdout)
+    assert measured is not None and int(measured[2]) > 10
+    return measured[1]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_the_screen(tmp_path, width):
+    nodes = {f"nid{number:06}": 10.0 for number in range(1, 39)} | {"nid000039": 7.0}
+    distributed_sessions.job(tmp_path / "results", nodes | {"nid000040": None})
+    for name, what in (("nodes", tmp_path / "results"), ("recorded", RECORDED)):
+        done = CliRunner().invoke(
+            app, ["report", str(what), "--output", str(tmp_path / name)], catch_exceptions=False
+        )
+        page = Path(done.stdout.splitlines()[-1].removeprefix("Report: "))
+        assert too_wide(page, width) == "", name
+        if name == "nodes" and width == 390:
+            page.write_text(page.read_text().replace("max-width: 47.99rem", "max-width: 9rem"))
+            assert too_wide(page, width)
