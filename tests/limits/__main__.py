@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import drawn
+import pageable
 import whole
 
 from fabricheck.core import page_block
@@ -84,6 +85,8 @@ def lines(seen: Mapping[tuple[str, int, int], Seen], seed: int) -> Iterator[str]
             f"- {nodes} nodes on {days} days each, limits of `{partition}`: {own.failing} of "
             f"{own.sessions} failed{said}."
         )
+    yield ""
+    yield from pageable.lines(seed)
     yield ""
     yield f"Of the {nodes} nodes, with the limits of `{partition}`:"
     yield ""

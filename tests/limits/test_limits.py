@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from random import Random
 
 import drawn
+import pageable
 import pytest
 
 import site_checks
 from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
+from fabricheck.references import rules
 from fabricheck.references.stated import References
 from fabricheck.rfm import relative
 from plain_references import in_plain_form
@@ -81,6 +84,32 @@ def test_the_memory_of_a_domain_is_seen_where_all_devices_copy(healthy):
     assert slow(healthy, "stream_concurrent", 0.9, device=2, **fields) == set()
     found = slow(healthy, "stream_concurrent", 0.9, device=3, **fields)
     assert found == {"copy_all_share_alike"}
+
+
+PAGEABLE = "memcpy_near_pageable"
+
+
+def test_a_fifth_of_the_pageable_copies_of_two_devices_is_seen(healthy):
+    assert slow(healthy, PAGEABLE, 0.8, device_set=[2]) == {"pageable_alike"}
+    assert slow(healthy, PAGEABLE, 0.8, device_set=[5]) == {"pageable_alike"}
+    (metric,) = (one.metric for one in healthy.judged if one.metric.name == "pageable_alike"
+                 and one.check == PAGEABLE)  # fmt: skip
+    figure = metric.figure(healthy.documents[PAGEABLE], {"device": range(8),
+                           "device_set": [[one] for one in range(8)]})  # fmt: skip
+    assert figure.value == pytest.approx(80, abs=0.1)
+    assert {one["operation"] for one in figure.decisive} == {"h2d", "d2h", "both"}
+
+
+def test_one_way_of_pageable_copies_may_be_as_far_behind_as_it_was_on_healthy_nodes(healthy):
+    assert slow(healthy, PAGEABLE, 0.7, device=DEVICE, operation="h2d") == set()
+
+
+def test_no_recorded_device_is_so_far_behind_by_all_ways():
+    every = [max(ways) for _, ways in pageable.recorded()]
+    assert len(every) > 70
+    behind = 100 * (1 - math.exp(min(every)))
+    assert behind == pytest.approx(9.9, abs=0.05)
+    assert behind < rules.allowed_percent("pageable_all_ways")
 
 
 def test_a_slow_cable_is_seen_both_ways_in_a_class_of_two(healthy):

@@ -29,6 +29,10 @@ RELATIVE = re.compile(r"_(alike|of_single)$")
 _PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgather": 2}
 
 
+#: By kind of transfer of which one way alone may be far behind: the kind of all ways of a member.
+ALL_WAYS = {"pageable": "pageable_all_ways"}
+
+
 class _Spread(StrictModel):
     spread_percent: float = Field(gt=0)
     recorded: str

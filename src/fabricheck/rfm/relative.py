@@ -46,11 +46,13 @@ class PeerRatio(Metric):
 
     of: the metric whose series the members have. groups: by the values of its `over`, the member
     that a series belongs to; the member's value is then their sum. By default each series is a
-    member.
+    member. ways: further metrics of the same members, in the same order; each member then counts by
+    the one in which it is least behind.
     """
 
     of: Metric = field(kw_only=True)
     groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
+    ways: tuple[Metric, ...] = field(default=(), kw_only=True)
 
     @property
     def of_peers(self) -> bool:
@@ -62,26 +64,34 @@ class PeerRatio(Metric):
 
         :raises MetricError: as `Metric.figure` does.
         """
-        members = self._members(document, population)
-        every = tuple(one for member in members for one in member.series)
-        percent, worst = min((own, number) for number, own in enumerate(_percents(members)))
-        member = members[worst]
-        others = statistics.median(_others(member, members))
-        unit = every[0]["unit"]
-        said = f"({member.value:.6g} of {others:.6g} {unit})"
-        return Figure(self, percent, every, member.series, f"{percent:.4g} % of the others {said}")
+        ways = self._ways(document, population)
+        every = tuple(one for members in ways for member in members for one in member.series)
+        percent, worst = min((own, number) for number, own in enumerate(_least_behind(ways)))
+        own = [members[worst] for members in ways]
+        said = ", ".join(
+            f"{member.value:.6g} of {statistics.median(_others(member, members)):.6g} "
+            f"{member.series[0]['unit']}"
+            for member, members in zip(own, ways, strict=True)
+        )
+        decisive = tuple(one for member in own for one in member.series)
+        return Figure(self, percent, every, decisive, f"{percent:.4g} % of the others ({said})")
 
     def percents(self, document: ResultDocument, population: Population) -> list[float]:
         """Return each member in percent of the median of the others.
 
         :raises MetricError: as `Metric.figure` does.
         """
-        return _percents(self._members(document, population))
+        return _least_behind(self._ways(document, population))
 
-    def _members(self, document: ResultDocument, population: Population) -> list[_Member]:
+    def _ways(self, document: ResultDocument, population: Population) -> list[list[_Member]]:
+        return [self._members(document, population, one) for one in (self.of, *self.ways)]
+
+    def _members(
+        self, document: ResultDocument, population: Population, of: Metric
+    ) -> list[_Member]:
         found: dict[Hashable, list[Series]] = {}
-        keys = combinations(self.of, population)
-        chosen = series_of(document, self.of, population, self.of.unit)
+        keys = combinations(of, population)
+        chosen = series_of(document, of, population, of.unit)
         for number, (key, series) in enumerate(zip(keys, chosen, strict=True)):
             name = number if self.groups is None else self.groups[key]
             found.setdefault(name, []).append(series)
@@ -112,8 +122,13 @@ def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
     return away or [one.value for one in rest]
 
 
-def _percents(members: Sequence[_Member]) -> list[float]:
-    return [_percent(one, statistics.median(_others(one, members))) for one in members]
+def _least_behind(ways: Sequence[Sequence[_Member]]) -> list[float]:
+    """Return each member in percent of the others, by the way in which it is least behind."""
+    percents = (
+        [_percent(one, statistics.median(_others(one, members))) for one in members]
+        for members in ways
+    )
+    return [max(own) for own in zip(*percents, strict=True)]
 
 
 def _percent(member: _Member, others: float) -> float:
@@ -197,14 +212,29 @@ def _listed(series: Series) -> list[Pair]:
 def alike(
     metrics: Sequence[Metric], population: Population, node: NodeModel | None
 ) -> list[Metric]:
-    """Return the comparing metric for each metric of the worst of several similar members."""
-    return [
-        of_members(metric, node)
+    """Return the comparing metric for each metric of the worst of several similar members.
+
+    Where one way alone may be far behind, members are also compared by all ways.
+    """
+    compared = [
+        metric
         for metric in metrics
         if metric.reduce == "worst"
         and (metric.independent if metric.alike is None else metric.alike)
         and len(combinations(metric, population)) > 1
     ]
+    every: list[Metric] = [of_members(metric, node) for metric in compared]
+    for way, joint in rules.ALL_WAYS.items():
+        ways = [metric for metric in compared if kind(metric, node) == way]
+        if len(ways) > 1:
+            first, rule = ways[0], rules.alike(joint)
+            every.append(
+                PeerRatio(
+                    f"{way}_alike", first.where, first.over, unit="%", rule=rule, of=first,
+                    ways=tuple(ways[1:]),
+                )
+            )  # fmt: skip
+    return every
 
 
 def of_members(

@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.judge.diagnosis.components import Candidate, Change
@@ -95,16 +96,19 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
     """Return the evidence of transfers, in their order.
 
     The deviation of a healthy component is common to all transfers that it limits, so many such
-    transfers give little more evidence than one.
+    transfers give little more evidence than one. Where a way alone may be far behind, only what all
+    ways share is common.
     """
     limits = {key: _limiting(one) for key, one in transfers.items()}
-    sharing = Counter(limits.values())
+    sharing, spreads = Counter(limits.values()), rules.spreads()
     found = []
     for key, one in transfers.items():
         series = one.series
         sign = 1 if series["better"] == "higher" else -1
-        spread = rules.spreads()[one.kind] / 100
-        variance = sharing[limits[key]] * spread**2 + _noise(series) ** 2
+        spread = spreads[one.kind] / 100
+        common = spreads[rules.ALL_WAYS.get(one.kind, one.kind)] / 100
+        own = spread**2 - common**2 + _noise(series) ** 2
+        variance = sharing[limits[key]] * common**2 + own
         log = sign * math.log(series["median"])
         found.append(Evidence(log, variance, one.alike))
     return found
@@ -147,7 +151,8 @@ class Explanations:
     """The missed limits and low values that losses of transfers explain.
 
     A low value is a transfer that is behind the others of its group, or behind its level, by more
-    than healthy transfers may be. A metric that is the worst of many can hide other low values.
+    than healthy transfers may be, or is one of the ways of a member that is so by all of them. A
+    metric that is the worst of many can hide other low values.
     """
 
     def __init__(
@@ -173,10 +178,10 @@ class Explanations:
         # A collective has no route of its own: its messages use the routes of its devices.
         self._collective = [
             bool(own) and all(series["direction"] == "collective" for series in own)
-            for own in (_series_of(miss, session) for miss in session.misses)
+            for own in (series_of(miss, session) for miss in session.misses)
         ]
         self._in_turn = [
-            any(_is_in_turn(series) for series in _series_of(miss, session))
+            any(_is_in_turn(series) for series in series_of(miss, session))
             for miss in session.misses
         ]
         self.low = _low(transfers, measured, known)
@@ -184,7 +189,7 @@ class Explanations:
     def _decided(self, miss: Miss, session: Session) -> list[list[int]]:
         """Return the evidence of each series that decided a metric, of a sum that of its parts."""
         found = []
-        for index, series in zip(miss.series, _series_of(miss, session), strict=False):
+        for index, series in zip(miss.series, series_of(miss, session), strict=False):
             if (miss.check, index) in self._numbers:
                 found.append([self._numbers[miss.check, index]])
             else:
@@ -244,18 +249,32 @@ def _low(
     groups: dict[Hashable, list[float]] = {}
     for one in measured:
         groups.setdefault(one.group, []).append(one.log)
-    about = {name: statistics.median(own) for name, own in groups.items()}
-    for name, level in known.items():
-        if name in about:
-            about[name] = max(about[name], level.log)
-    found = {}
+    peers = {name: statistics.median(own) for name, own in groups.items()}
+    about = {
+        name: max(middle, known[name].log) if name in known else middle
+        for name, middle in peers.items()
+    }
+    found: dict[int, float] = {}
+    ways: dict[tuple[Any, ...], dict[int, float]] = {}
     for number, (own, one) in enumerate(zip(transfers.values(), measured, strict=True)):
-        if own.series["direction"] == "collective":
+        series = own.series
+        if series["direction"] == "collective":
             continue  # slow messages slow it by an unknown amount
         behind = one.log - about[one.group]
-        if behind < _LOW * math.log1p(-rules.allowed_percent(own.kind) / 100):
+        if behind < _limit(own.kind):
             found[number] = behind
+        if own.kind in rules.ALL_WAYS:
+            member = (own.key[0], own.kind, *series["device_set"], *(series.get("ranks") or ()))
+            ways.setdefault(member, {})[number] = one.log - peers[one.group]
+    for (_, kind, *_), every in ways.items():
+        if len(every) > 1 and max(every.values()) < _limit(rules.ALL_WAYS[kind]):
+            found |= every
     return found
+
+
+def _limit(kind: str) -> float:
+    """Return the logarithm of the fraction of its peers below which a member is low."""
+    return _LOW * math.log1p(-rules.allowed_percent(kind) / 100)
 
 
 def _left(logs: Sequence[float], in_turn: bool) -> float:
@@ -283,7 +302,8 @@ def _parts(series: Series) -> Iterator[Series]:
         yield series | {"role": "share"}
 
 
-def _series_of(miss: Miss, session: Session) -> list[Series]:
+def series_of(miss: Miss, session: Session) -> list[Series]:
+    """Return the series that decided a missed limit."""
     document = session.documents.get(miss.check)
     return [] if document is None else [document["series"][index] for index in miss.series]
 
