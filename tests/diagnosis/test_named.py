@@ -13,6 +13,7 @@ from diagnosis.planted import Fault
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Miss, Session
 from fabricheck.judge.diagnosis.transfers import transfers
+from fabricheck.node import load
 from fabricheck.results.series import place_of
 from fabricheck.rfm import relative
 
@@ -86,6 +87,32 @@ def test_two_faults_are_both_named(mi250x):
     found = diagnose(mi250x.sample(random.Random(SEED), faults), mi250x.node)
     assert {one.component.label for one in found.degraded} == {"HBM of device 2", "link 4-6"}
     assert all(one.explains < found.misses for one in found.degraded)
+
+
+def test_two_devices_with_slow_pageable_copies_are_both_named(mi250x):
+    """Only what all ways share shows it: one way alone may be farther behind on a healthy node."""
+    faults = [Fault(component(mi250x, f"pageable copies of device {one}"), 0.8) for one in (2, 5)]
+    found = diagnose(mi250x.sample(random.Random(SEED), faults), mi250x.node)
+    assert {one.component for one in found.degraded} == {one.component for one in faults}
+
+
+def test_a_link_that_is_slow_at_some_sizes_is_named_with_them():
+    """Messages of 16 MiB over it and over detours are slow, copies and kernels of 1 GiB are not."""
+    resources = [{"names": ["link 0-6", "link 6-0"], "bandwidth_factor": 0.1,
+                  "bytes": [1 << 20, 16 << 20]}]  # fmt: skip
+    checks = ("mpi_pairs", "mpi_collectives", "p2p_engine", "p2p_kernel")
+    session = planted.judged(sessions.simulated("mi250x", checks, resources=resources))
+    (one,) = diagnose(session, load("mi250x")).degraded
+    assert labels(one) == {"link 0-6"}
+    assert (one.sizes, one.loss) == ((1 << 20, 16 << 20), "89 % only at 1 MiB to 16 MiB")
+
+
+@pytest.mark.parametrize("checks", [("mpi_pairs",), ("mpi_pairs", "p2p_engine", "p2p_kernel")])
+def test_a_link_that_is_slow_at_all_measured_sizes_is_named_without(mi250x, checks):
+    faults = [Fault(component(mi250x, "link 0-6"), 0.1)]
+    session = only(mi250x.sample(random.Random(SEED), faults), *checks)
+    (one,) = diagnose(session, mi250x.node).degraded
+    assert "link 0-6" in labels(one) and one.sizes is None
 
 
 def test_a_node_whose_model_states_peaks_alone_is_diagnosed(h200):

@@ -8,7 +8,7 @@ from typing import Any
 import verdict_sessions as made
 from faults import files
 from faults.rows import DATA, HW, INCOMPLETE, PASS, PERF, UNSTABLE, Made, Must, Row
-from faults.sessions import HOST, Session
+from faults.sessions import HOST, Session, Site
 
 
 def resource(*names: str, **effect: Any) -> dict[str, Any]:
@@ -83,6 +83,10 @@ LINKS = (
                 slow(*link(0, 6), factor=0.1, bytes=[MIB, 16 * MIB])),
         Must(PERF, ["0-6", "MiB"]),
         not_yet="a scan is judged at its largest size only"),
+    Row(8, "the same, where messages of such a size are judged", "S",
+        Session(["mpi_pairs", "mpi_collectives", "p2p_kernel", "p2p_engine"], ["stream_local"],
+                slow(*link(0, 6), factor=0.1, bytes=[MIB, 16 * MIB])),
+        Must(PERF, ["0-6"], diagnosis="link 0-6")),
     Row(9, "the copy engines of a device at half their rate", "S",
         Session(["p2p_engine"], ["p2p_kernel"],
                 slow("copy engine of copies device3-*", factor=0.5)),
@@ -134,6 +138,11 @@ MEMORY = (
     Row(20, "pageable copies of one device 20 % slow", "S",
         Session(["memcpy_near_pageable"], ["memcpy_near"],
                 slow("pageable copies * device3", factor=0.8)),
+        Must(PERF, ["device 3"], diagnosis="pageable copies of device 3")),
+    Row(20, "the same, by the limits of documents", "S",
+        Made("the same overlay, judged by the references of LUMI",
+             lambda folder: Session(["memcpy_near_pageable", "memcpy_near"], overlay=slow(
+                 "pageable copies * device3", factor=0.8))(folder, Site("lumi"))),
         Must(PERF, ["device 3"], diagnosis="pageable copies of device 3")),
 )  # fmt: skip
 

@@ -105,6 +105,16 @@ _OF_ALL: tuple[ComponentKind, ...] = (
     "messages",
 )
 
+#: The kinds that may be slower for transfers of some sizes only.
+OF_SIZES: tuple[ComponentKind, ...] = (
+    "link",
+    "host_link",
+    "pageable_copies",
+    "copy_engines",
+    "hbm",
+    "ddr",
+)
+
 _LIBRARIES: tuple[ComponentKind, ...] = ("mpi", "rccl")
 
 
@@ -113,12 +123,15 @@ class Candidate:
     """A component that can be degraded.
 
     devices: those that it belongs to or connects; empty for a component that all share. loose:
-    whether the loose slacks of transfers apply.
+    whether the loose slacks of transfers apply. sizes: the least and the most bytes of the
+    transfers that are slower, where others are not. cost: of supposing that.
     """
 
     component: Component
     devices: tuple[int, ...] = ()
     loose: bool = False
+    sizes: tuple[int, int] | None = None
+    cost: float = 0.0
 
 
 def passes(component: Component, resource: Resource) -> bool:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis import evidence as gathered
 from fabricheck.judge.diagnosis.changes import changes
-from fabricheck.judge.diagnosis.components import RESOURCES, Candidate, Change, candidates, passes
+from fabricheck.judge.diagnosis.components import (
+    OF_SIZES,
+    RESOURCES,
+    Candidate,
+    Change,
+    candidates,
+    passes,
+)
 from fabricheck.judge.diagnosis.evidence import Explanations, Session
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Degraded, Diagnosis
-from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Loss, Search
+from fabricheck.judge.diagnosis.search import (
+    CONTRADICTS,
+    EQUAL,
+    FURTHER_GAIN,
+    Hypothesis,
+    Loss,
+    Search,
+)
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import Resource, ResourceKind
@@ -69,6 +83,7 @@ class _Diagnosed:
     def _candidates(self) -> Iterator[tuple[Candidate, Mapping[int, float]]]:
         """Yield the components that limit transfers to be explained, and all they touch."""
         every = list(self.transfers.values())
+        self._bytes = [one.series["bytes"] for one in every]
         passing: dict[Resource, list[int]] = {}
         for number, one in enumerate(every):
             for name in one.slack:
@@ -91,6 +106,20 @@ class _Diagnosed:
             loose = _touched(own, passing, [one.loose or one.slack for one in every])
             if loose != touched:
                 yield replace(candidate, loose=True), loose
+            if candidate.component.kind in OF_SIZES:
+                yield from self._at_some_sizes(candidate, touched)
+
+    def _at_some_sizes(
+        self, candidate: Candidate, touched: Mapping[int, float]
+    ) -> Iterator[tuple[Candidate, Mapping[int, float]]]:
+        """Yield a component that is slower for transfers of some sizes, if others are not slow."""
+        sizes = {number: self._bytes[number] for number in touched}
+        slow = [sizes[number] for number in touched if number in self.explains.concerned]
+        of_sizes = {one: slack for one, slack in touched.items()
+                    if min(slow) <= sizes[one] <= max(slow)}  # fmt: skip
+        if len(of_sizes) < len(touched):
+            known = (min(slow), max(slow))
+            yield replace(candidate, sizes=known, cost=FURTHER_GAIN), of_sizes
 
     def _changes(self) -> Iterator[Change]:
         """Yield the other wirings that can explain something."""
@@ -128,6 +157,7 @@ class _Diagnosed:
             component=own.what.component,
             equals=equals,
             loss_percent=_loss(own),
+            sizes=self._sizes(own, explained),
             devices=list(own.what.devices),
             explains=sum(one < len(self.session.misses) for one in explained),
             odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
@@ -135,6 +165,15 @@ class _Diagnosed:
             contradicting=contradicting,
             next=self._further([own.what.component, *equals]),
         )
+
+    def _sizes(self, own: Loss, explained: Collection[int]) -> tuple[int, int] | None:
+        """Return the sizes of a loss at some sizes only, with those of what it explains."""
+        if isinstance(own.what, Change) or own.what.sizes is None:
+            return None
+        misses = (one for number, one in enumerate(self.session.misses) if number in explained)
+        every = [series["bytes"] for one in misses
+                 for series in gathered.series_of(one, self.session)]  # fmt: skip
+        return min(*own.what.sizes, *every), max(*own.what.sizes, *every)
 
     def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> list[Component]:
         """Return components that would explain as much in place of this one."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from fabricheck.core import amounts
 from fabricheck.core.models import StrictModel
 
 #: Above this power of ten the odds depend on the assumed noise and are not printed.
@@ -145,6 +146,8 @@ class Degraded(StrictModel):
     loss_percent: float | None
     """By how many percent it is below its bandwidth, or, of a latency, how much longer that is;
     null where it is not a matter of degree, as of a link that is gone."""
+    sizes: tuple[int, int] | None = None
+    """The least and the most bytes of the transfers that are slower; null where all sizes are."""
     devices: list[int]
     """The devices that it is of or joins."""
     explains: int = Field(ge=0)
@@ -172,7 +175,8 @@ class Degraded(StrictModel):
             return ""
         if self.component.is_latency:
             return f"{self.loss_percent:.3g} % longer"
-        return f"{self.loss_percent:.2g} %"
+        only = " to ".join(dict.fromkeys(map(amounts.about, self.sizes or ())))
+        return f"{self.loss_percent:.2g} %" + (f" only at {only}" if only else "")
 
 
 class Diagnosis(StrictModel):

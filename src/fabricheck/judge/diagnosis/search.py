@@ -231,11 +231,12 @@ class Search:
             def cost_of(log: float, touched: Sequence[tuple[int, float]] = touched) -> float:
                 return self._with(start.shifts, sums, touched, log)
 
-            log, gain = _least(cost_of, min(0.0, most - start.cost))
-            if gain >= 0 or start.cost + gain >= most:
+            base = start.cost + candidate.cost
+            log, gain = _least(cost_of, min(0.0, most - base))
+            if gain >= 0 or base + gain >= most:
                 continue
             shifts = _shifted(start.shifts, touched, log)
-            found = Hypothesis((*start.losses, Loss(candidate, log)), start.cost + gain, shifts)
+            found = Hypothesis((*start.losses, Loss(candidate, log)), base + gain, shifts)
             if explains(found) - before and (
                 not start.losses or self._fresh(start, found, touched, sums)
             ):
@@ -290,9 +291,8 @@ class Search:
         return Hypothesis(tuple(losses), self._cost(losses, shifts), shifts)
 
     def _cost(self, losses: Sequence[Loss], shifts: Mapping[int, float]) -> float:
-        """Return the cost of a set: that of the measurements, plus that of the tools' reports."""
-        told = sum(one.what.cost for one in losses if isinstance(one.what, Change))
-        return self._total(shifts) + told
+        """Return the cost of a set: that of the measurements, and that of what it supposes."""
+        return self._total(shifts) + sum(one.what.cost for one in losses)
 
     def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
         """Return by how many standard deviations evidence exceeds the prediction of a set."""
