@@ -108,4 +108,5 @@ def test_many_findings_of_one_attempt_keep_the_worst():
     wrong = [factories.series(verification=factories.mismatched(), device=n) for n in range(40)]
     one, _ = KINDS["wrong-data"]
     found = Attempt("check", one, Entry(one, None, document() | {"series": wrong}, None), 0.0)
-    assert len(found.findings) == 9 and found.findings[-1].sentence == "And 32 more."
+    assert len(found.told) == 9 and len(found.findings) == 40
+    assert (found.told[-1].sentence, found.told[-1].stands_for) == ("And 32 more.", 32)

@@ -102,6 +102,8 @@ def summary(
             observed.where or "no partition", observed.kind, judged.status, judged.label,
             verdict.says(observed), rows, list(_devices(observed)),
         ))  # fmt: skip
+        if judged.diagnosis is not None and judged.diagnosis.degraded:
+            found.append((-1, 0.0, judged.diagnosis.sentence))
         found += _findings(observed, verdict.failures(judged), worst.of(observed))
     findings = [sentence for *_, sentence in sorted(found)]
     result = {"of": results.title, "partitions": partitions, "findings": findings}

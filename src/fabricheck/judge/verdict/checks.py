@@ -124,11 +124,16 @@ class Attempt:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The reasons why it did not pass, the worst first; empty if it passed or was skipped."""
-        found = in_order(self._findings())
-        more = len(found) - MOST
-        if more > 0:
-            found[MOST:] = [self._say(found[MOST].rule.name, f"And {more} more.")]
-        return tuple(found)
+        return tuple(in_order(self._findings()))
+
+    @property
+    def told(self) -> Sequence[Finding]:
+        """The worst of the findings, and how many more there are."""
+        more = len(self.findings) - MOST
+        if more <= 0:
+            return self.findings
+        rest = self._say(self.findings[MOST].rule.name, f"And {more} more.")
+        return [*self.findings[:MOST], replace(rest, stands_for=more)]
 
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
@@ -474,7 +479,7 @@ def joint_outcome(
     reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
-        for one in attempt.findings:
+        for one in attempt.told:
             limited = one.rule.name in _OF_LIMITS and attempt.began in others
             found = others[attempt.began] if limited else one
             beside = found.rule.beside_a_pass

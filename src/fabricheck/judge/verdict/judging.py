@@ -196,7 +196,7 @@ class _Node:
             reasons=[
                 model.Reason(status=one.status, rule=one.rule.name, sentence=one.with_check,
                              check=one.check, metric=one.metric,
-                             partition=one.partition)
+                             partition=one.partition, stands_for=one.stands_for)
                 for one in reasons
             ],
             caveats=list(self._caveats(len(skipped), missing)),

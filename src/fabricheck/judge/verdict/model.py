@@ -35,6 +35,8 @@ class Reason(StrictModel):
     """The metric that missed its reference; null otherwise."""
     partition: str | None = None
     """The partition of the check; null for the node as a whole."""
+    stands_for: int = 1
+    """The findings that it tells of: more than one where it says how many are not listed."""
 
 
 class Device(StrictModel):

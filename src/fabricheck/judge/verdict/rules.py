@@ -343,7 +343,7 @@ class Finding:
     status: the status of the rule, or its status beside a pass. isolates: whether it is a fault of
     the node where the same software does not show it elsewhere. devices: those that decided a
     missed limit; empty where they are unknown. causes: the keys of the causes that it names. place:
-    of a difference from the node model.
+    of a difference from the node model. stands_for: the findings that it tells of, as their number.
     """
 
     rule: Rule
@@ -356,6 +356,7 @@ class Finding:
     causes: frozenset[tuple[object, ...]] = frozenset()
     partition: str | None = None
     place: Place | None = None
+    stands_for: int = 1
 
     @property
     def way(self) -> Way:

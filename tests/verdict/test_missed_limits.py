@@ -1,0 +1,104 @@
+"""How many limits were missed is one number in verdict, diagnosis, summary and page."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck import cli
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "snapshots"))
+import snapshot_sessions
+
+#: The checks of the recorded session whose metrics are all made to miss their limits.
+MADE_SLOW = ("mpi_pairs", "p2p_engine", "stream_local")
+
+COUNTED = re.compile(r"(\d+) of (\d+) missed limits")
+
+
+def made_slow() -> None:
+    """The recorded simulated session in which every rate of some checks is missed."""
+    snapshot_sessions.simulated()
+    (report,) = Path("results/reports").glob("*.json")
+    content = json.loads(report.read_text())
+    for case in content["runs"][0]["testcases"]:
+        if case["name"] not in MADE_SLOW:
+            continue
+        for metric in case["perfvalues"].values():
+            if metric[4] == "GB/s":
+                metric[:] = [metric[0], 2 * metric[0], -0.1, None, "GB/s", "fail"]
+        case |= {"result": "fail", "fail_phase": "performance", "fail_reason": "slow",
+                 "fail_info": {"exc_type": "PerformanceError"}}  # fmt: skip
+    report.write_text(json.dumps(content))
+
+
+#: Those of which few limits were missed are run in full alone: a report of each takes seconds.
+SESSIONS = [
+    snapshot_sessions.distributed,
+    snapshot_sessions.failures,
+    made_slow,
+    *(
+        pytest.param(one, marks=pytest.mark.full)
+        for one in (snapshot_sessions.h200, snapshot_sessions.simulated, snapshot_sessions.killed)
+    ),
+]
+
+
+@pytest.fixture(scope="module", params=SESSIONS, ids=lambda one: one.__name__)
+def session(request, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp(request.param.__name__))
+        request.param()
+        yield request.param
+
+
+def said(*words: str) -> str:
+    # Broken lines and escapes of Markdown take nothing from a sentence.
+    return re.sub(r"\s+", " ", CliRunner().invoke(cli.app, words).stdout)
+
+
+def counted(text: str) -> set[tuple[str, ...]]:
+    return {found.groups() for found in COUNTED.finditer(re.sub(r"\s+", " ", text))}
+
+
+def judged():
+    """Return the nodes of the verdict."""
+    return json.loads(CliRunner().invoke(cli.app, ["verdict", "results", "--json"]).stdout)["nodes"]
+
+
+def page():
+    said("report", "results")
+    pages = list(Path("results/reports-html").rglob("index.html"))
+    assert pages
+    return "".join(map(Path.read_text, pages))
+
+
+def test_every_text_of_a_session_counts_its_missed_limits_alike(session):
+    told = [
+        one["diagnosis"] for one in judged() if one["diagnosis"] and one["diagnosis"]["degraded"]
+    ]
+    expected = {(str(one["explained"]), str(one["misses"])) for one in told}
+    assert expected or session is not made_slow
+    of_verdict = {(str(one["explained"]), str(one["misses"])) for one in told if one["node_model"]}
+    assert counted(said("verdict", "results")) == of_verdict
+    assert counted(said("diagnose", "results")) == expected
+    assert counted(said("summary", "results")) == expected
+    assert counted(page()) == expected
+
+
+@pytest.mark.parametrize("session", [made_slow], indirect=True)
+def test_all_missed_metrics_of_a_check_are_counted(session):
+    """A verdict lists few of many reasons, and says how many more there are."""
+    (node,) = judged()
+    kept, limited = re.search(r"(\d+) of (\d+) metrics within", said("summary", "results")).groups()
+    missed = int(limited) - int(kept)
+    assert node["diagnosis"]["misses"] == missed > 40
+    reasons = [one for one in node["reasons"] if one["check"]]
+    assert len(reasons) < sum(one["stands_for"] for one in reasons) == missed
+    found = re.findall(r"[Aa]nd (\d+) more(?: of this check|</a>)", page())
+    assert sum(map(int, found)) == missed - len(MADE_SLOW)
