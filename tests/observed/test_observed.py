@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import factories
+from fabricheck.core.checkout import ROOT
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.observed import node_of, observe
@@ -181,3 +182,22 @@ def test_points_of_one_or_of_several_experiments_are_in_the_order_of_the_series(
     assert [point.value for point in found.select(experiment="E2")] == [1.0, 4.0]
     assert [point.value for point in found.select(experiment={"E2", "E3"})] == [1.0, 2.0, 4.0, 5.0]
     assert found.select(experiment="E9") == [] and len(found.select(role="single")) == 6
+
+
+def test_moved_results_bring_the_model_of_their_node(results_folder):
+    """A draft of local:gpu is in the results folder; documents have its path when it was made."""
+    environment = {"FABRICHECK_NODE": "/elsewhere/results/nodes/vm.yaml"}
+    document = factories.document(environment=environment)
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json", document)
+    factories.session(results_folder, [factories.case(partition="gpu")])
+
+    def node():
+        folder = ResultsFolder(results_folder)
+        (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+        return found.node
+
+    assert node() is None
+    model = (ROOT / "config" / "nodes" / "mi210.yaml").read_text()
+    (results_folder / "nodes").mkdir()
+    (results_folder / "nodes" / "vm.yaml").write_text(model.replace("name: mi210", "name: vm"))
+    assert node().name == "vm"

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fabricheck.core.errors import FabricheckError
@@ -231,7 +232,7 @@ def _parts(
         apart = [(on or "unknown node")] if several else []
         if len(groups) > 1:
             apart.append(_words(documents[0], not where))
-        node = node_of(where, documents)
+        node = node_of(where, documents, next(iter(cases), None))
         yield Observed(where, tuple(held), tuple(group), node, ", ".join(apart), on, session)
 
 
@@ -268,17 +269,24 @@ def series_of(row: Check) -> Iterator[Series]:
     """Yield the rows of a check's series; link classes come from its node model."""
     if row.document is not None:
         where = row.case.where if row.case is not None else ""
-        yield from table.series(row, node_of(where, [row.document]))
+        yield from table.series(row, node_of(where, [row.document], row.case))
 
 
-def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:
+def node_of(
+    where: str, documents: Iterable[ResultDocument], case: Case | None = None
+) -> NodeModel | None:
     """Return the healthy node model of documents: the one they name, else the site's.
 
-    Documents of ``local:gpu`` have it in the variable that named it.
+    Documents of ``local:gpu`` have it in the variable that named it. Where results were moved, the
+    file is looked for in the results folder.
+
+    :param case: a case of the documents, which tells the results folder.
     """
     for document in documents:
         if where == this_machine.NAME and this_machine.NODE in document["environment"]:
-            return _node(document["environment"][this_machine.NODE])
+            named = document["environment"][this_machine.NODE]
+            moved = case and case.results and case.results / "nodes" / Path(named).name
+            return _node(str(moved) if moved and moved.is_file() else named)
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])

@@ -116,6 +116,12 @@ class Case:
         return self.tags & set(EXPERIMENTS)
 
     @property
+    def results(self) -> Path | None:
+        """The results folder that it is in."""
+        parents = Path(next(iter(self.folders), "")).parents
+        return next((one.parent for one in parents if one.name in ("output", "stage")), None)
+
+    @property
     def document_path(self) -> Path | None:
         """The document of the run, else what a killed run left of it, else None."""
         for name in (DOCUMENT_NAME, PARTIAL_NAME):

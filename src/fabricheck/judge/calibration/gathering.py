@@ -452,7 +452,7 @@ def _why_not(
 def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
     document, case = row.document, row.case
     assert document is not None and case is not None
-    model = node_of(case.where, [document])
+    model = node_of(case.where, [document], case)
     for one in table.metrics(row):
         # A metric that compares a node with itself is limited by a rule, whatever its value.
         if one.value is not None and not RELATIVE.search(one.metric):

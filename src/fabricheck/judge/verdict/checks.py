@@ -201,7 +201,7 @@ class Attempt:
         counted = document["outcome"]["status"] == "unsupported" or (
             case.failure == "other-devices"
         )
-        node = observed.node_of(case.where, [document])
+        node = observed.node_of(case.where, [document], case)
         devices = partitions.known(case.where).get("devices", ())
         stated = len(node.devices) if node else sum(one["num_devices"] for one in devices)
         why = explained(document, (stated or None) if counted else None, node)

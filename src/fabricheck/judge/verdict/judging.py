@@ -470,7 +470,7 @@ def _node_diagnosis(checks: Checks) -> Diagnosis | None:
         return None
     from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
 
-    told = diagnose(most, node_of(where, most.documents.values()))
+    told = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
     there = checks.recorded[where].checks if where in checks.recorded else None
     return None if told is None else _completed(told, most, there)
 
