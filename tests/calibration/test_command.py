@@ -1,5 +1,7 @@
 """The command `fabricheck limits calibrate` as a user meets it."""
 
+import json
+
 import pytest
 from calibrate_command import entries, run, words
 
@@ -124,6 +126,9 @@ def test_like(folder):
     run(folder, several(folder.parent, STEADY), "--write")
     both = (PARTITION, "local:large")
     assert "required" in run(folder, both, system="", command="transfer").stdout
+    found = json.loads(run(folder, both, "--json", system="", command="transfer").stdout)
+    assert [one["effect"] for one in found["changes"]] == ["required"]
+    assert found["record"]["measured_on"] == PARTITION
     run(folder, both, "--write", system="", command="transfer")
     assert entries(folder, partition="local:large") == entries(folder)
 

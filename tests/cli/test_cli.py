@@ -174,9 +174,9 @@ def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     for name in (path, path.parent, one_session):
         assert " 10.1 " in run("results", "show", name).stdout
-    [entry] = json.loads(run("results", "show", path, "--json").stdout)
+    [entry] = json.loads(run("results", "show", path, "--json").stdout)["checks"]
     assert entry["document"] == factories.document() and entry["case"] is None
-    [entry] = json.loads(run("results", "show", "--json").stdout)
+    [entry] = json.loads(run("results", "show", "--json").stdout)["checks"]
     assert entry["case"] == "stream_local" and entry["where"] == "local:host"
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -279,7 +279,7 @@ def test_a_retry_that_passed_is_not_a_plain_pass(results_folder):
     assert "stream_local @local:host (pass at attempt 2): stream" in shown
     assert "attempt 1 (fail): too slow" in shown
     assert "attempt 1 left" in shown and "first/result.json" in shown.replace("\n", "")
-    [entry] = json.loads(run("results", "show", "--json").stdout)
+    [entry] = json.loads(run("results", "show", "--json").stdout)["checks"]
     assert (entry["result"], entry["failed_attempts"]) == ("pass", 1)
 
 

@@ -65,7 +65,8 @@ def test_show_tells_all_sessions_and_documents(sent):
     assert f"Archive {sent.name}" in said.replace(f"{sent.parent}/", "")
     assert "session run-0 (1/1 passed), 0 documents outside any session" in said
     assert "stream_local @local:host (pass)" in said
-    (entry,) = json.loads(CliRunner().invoke(app, ["results", "show", str(sent), "--json"]).stdout)
+    done = CliRunner().invoke(app, ["results", "show", str(sent), "--json"])
+    (entry,) = json.loads(done.stdout)["checks"]
     assert entry["document"]["series"] and entry["case"] == "stream_local"
 
 

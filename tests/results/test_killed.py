@@ -148,7 +148,7 @@ def test_one_is_shown_alone(two_killed):
 def test_all_are_listed(two_killed):
     found = json.loads(show("list", "--json").stdout)["sessions"]
     assert [(row["session"], row["documents"]) for row in found] == [(SECOND, 0), (FIRST, 2)]
-    found = json.loads(show("show", FIRST, "--json").stdout)
+    found = json.loads(show("show", FIRST, "--json").stdout)["checks"]
     assert [row["case"] for row in found] == ["stream_local", "p2p", "mpi"]
     assert {row["result"] for row in found} == {"unknown"}
 

@@ -60,7 +60,7 @@ def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
 
 
 def test_results_of_chosen_nodes(three):
-    shown = json.loads(run("results", "show", "--json", "--node", "node[2-3]").stdout)
+    shown = json.loads(run("results", "show", "--json", "--node", "node[2-3]").stdout)["checks"]
     assert [entry["node"] for entry in shown] == ["node2", "node3"]
     assert "stream_local @cluster:queue on node2 (fail)" in run("results", "show").stdout
     said = run("results", "show", "--node", "node[1,7-8]", code=3).stderr
@@ -93,7 +93,7 @@ def test_claims_and_coverage_of_each_node(three):
 def test_a_job_has_each_node_and_names_the_one_without_results(results_folder):
     distributed_sessions.job(results_folder, THREE | {"node4": None})
     shown = run("results", "show", "17", "--json", code=3)
-    assert [entry["node"] for entry in json.loads(shown.stdout)] == [*THREE, None]
+    assert [entry["node"] for entry in json.loads(shown.stdout)["checks"]] == [*THREE, None]
     assert "There is no result of node node4." in shown.stderr
     # The results folder of a node knows whose it is.
     folder = ResultsFolder(results_folder / "every-node" / "17" / "node2")

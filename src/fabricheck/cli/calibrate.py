@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
@@ -66,7 +66,8 @@ def calibrate(
     found = record.build(runs, system, record.published(output, system))
     _refuse_other_machines(found, system)
     proposal = changes.propose(found, output, partitions.extras(system).get("references"))
-    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(found, runs))
+    names = {run.number: run.named for run in runs}
+    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(found, names), names)
 
 
 def _refuse_other_machines(found: Record, system: str) -> None:
@@ -113,9 +114,8 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         say(f"{check} {what} is missing in session(s) {sessions}.")
 
 
-def _sessions(found: Record, runs: list[Run]) -> Iterator[str | show.Table]:
+def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[str | show.Table]:
     """Yield sessions with their nodes' names, which no record contains, and their contents."""
-    names = {run.number: run.named for run in runs}
     if found.clock == "simulated":
         yield (
             f"All values of {found.partition} are simulated: this is a rehearsal, not a "

@@ -68,6 +68,7 @@ def _read(name: str) -> Results | None:
 def _experiment(row: rules.Coverage) -> dict[str, Any]:
     return {
         "experiment": row.experiment.id,
+        "sentence": row.sentence,
         "title": row.experiment.title,
         "has_check": row.has_check,
         "needs": row.experiment.needs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -85,13 +85,16 @@ def end(
     accept_slow: bool = False,
     as_json: bool = False,
     above: Iterable[str | show.Table] = (),
+    nodes: Mapping[int, str] | None = None,
 ) -> None:
     """Show a proposal and what speaks against it, and write it if that is asked.
 
     :param above: what the text shows before the changes.
+    :param nodes: by the number of a session its node, which no record contains.
     """
     result = {
         "record": proposal.record,
+        "nodes": nodes or {},
         "changes": [
             asdict(one) | {"effect": one.effect, "value_change": one.value_change}
             for one in proposal.changes

@@ -113,7 +113,8 @@ def show_results(
     found = choose(what, on)
     entries = entries_of(found)
     text = series_tables.blocks(heading(found), found.checks, show_all)
-    show.result([_entry(entry) for entry in entries], text, as_json)
+    result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
+    show.result(result, text, as_json)
     code = say_problems(found, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -135,8 +136,13 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "where": entry.case.where if entry.case else None,
         "node": entry.node,
         "result": entry.case.result if entry.case else None,
+        "reason": entry.case.reason if entry.case else None,
+        "earlier": [
+            {"result": one.result, "reason": one.reason, "path": one.document_path}
+            for one in (entry.case.earlier if entry.case else ())
+        ],
         "failed_attempts": entry.case.failed_attempts if entry.case else None,
-        "path": str(entry.path) if entry.path else None,
+        "path": entry.path,
         "problem": " ".join(map(str, entry.problems)) or None,
         "document": entry.document,
     }

@@ -127,6 +127,9 @@ def model_json(model: NodeModel) -> dict[str, Any]:
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     return {
         "identity": model.identity,
+        "title": model.title,
+        "systems": model.systems,
+        "overlay": model.overlay and model.overlay.parts.description,
         "vendor": model.vendor,
         "device_model": model.device_model,
         "architecture": model.architecture,
@@ -136,6 +139,7 @@ def model_json(model: NodeModel) -> dict[str, Any]:
             {"pair": pair, "count": link.count, "peak_gbs": link.peak_gbs}
             for pair, link in model.links.items()
         ],
+        "host_link": model.host_link_type,
         "switch": model.switch,
         "copy_engine": model.copy_engine,
         "pairs": [
@@ -147,4 +151,8 @@ def model_json(model: NodeModel) -> dict[str, Any]:
             }
             for a, b in pairs
         ],
+        "hops": model.hop_matrix,
+        "placements": model.placements(),
+        "facts": model.facts,
+        "sources": model.sources,
     }
