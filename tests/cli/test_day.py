@@ -8,10 +8,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-import factories
-from fabricheck.cli import app, series_tables
+from fabricheck.cli import app
 from fabricheck.core.checkout import ROOT
-from fabricheck.results import reading, table
 from fabricheck.rfm.base import Printed
 
 SESSION = ROOT / "tests" / "outputs" / "h200" / "session-x2"
@@ -39,28 +37,6 @@ def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
         ["device", "0", "4,278", "55.5", "55.3", "396"],
         ["device", "1", "4,278", "55.4", "55.3", "396"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("medians", "rows"),
-    [
-        # Intervals are 1 % on either side.
-        ([100.0, 100.5, 101.0], [[0, 1, 2]]),
-        ([100.0, 90.0, 100.5, 90.4], [[0, 2], [1, 3]]),
-        ([100.0, 90.0, 80.0], [[0], [1], [2]]),
-    ],
-)
-def test_devices_that_agree_within_their_intervals_share_a_row(medians, rows, tmp_path):
-    series = [
-        factories.series([value * (0.99 + 0.0025 * step) for step in range(9)], device=index,
-                         device_set=[index])
-        for index, value in enumerate(medians)
-    ]  # fmt: skip
-    devices = [factories.device(index) for index in range(len(medians))]
-    written = factories.document(series=series, devices=devices)
-    (check,) = reading.read([str(factories.write(tmp_path / "result.json", written))]).checks
-    found = series_tables.alike(table.series(check, None))
-    assert [[one.device for one in row] for row in found] == rows
 
 
 def test_reframe_prints_five_digits_and_keeps_all():

@@ -50,6 +50,6 @@ def test_noise_of_what_works_beside_something_else_ends_no_run():
 def test_the_table_says_which_worked_beside_the_other(tmp_path):
     file = tmp_path / "result.json"
     file.write_text(text(*both("single"), *both("beside")))
-    shown = CliRunner().invoke(app, ["results", "show", str(file)], env={"COLUMNS": "160"})
+    shown = CliRunner().invoke(app, ["results", "show", str(file), "--all"], env={"COLUMNS": "160"})
     assert shown.exit_code == 0, shown.output
     assert shown.output.count("0, beside") == 2

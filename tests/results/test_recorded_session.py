@@ -106,10 +106,12 @@ def test_show(said):
     assert f"p2p_kernel @{PARTITION} (pass): p2p 0.1.0 on vm, runtime cuda, 2 device(s)" in text
     assert "clock measured" in text and "simulated" not in text
     assert "rank 1 on vm: cores 16, NUMA domain 0, device 1 (0000:00:07.0)" in text
-    assert "read 1 peer 0 -> device 640 MiB 1024 375 375 - 375 7 verified" in text
-    # Of two ranks on one device each has a row: their shares have no sum.
-    assert "h2d 0 of 0 pinned N0 -> device 320 MiB - 27.6 27.6 - 27.6 9 verified" in text
-    assert "h2d 0 of 0 pinned N0 -> device 320 MiB - 29.6 29.5 - 29.6 9 verified" in text
+    assert "E8 read peer-device 640 MiB 2 375 0.034 % verified" in text
+    every = said("results", "show", "--all")
+    assert "read 0 to 1 peer 0 -> device 640 MiB 1024 375." in every
+    # Of two ranks on one device each is by itself: their shares have no sum.
+    for rank, median in ((0, "27.595"), (1, "29.565")):
+        assert f"h2d rank {rank}, device 0 pinned N0 -> device 320 MiB - {median}" in every
 
 
 def test_validate(said):
