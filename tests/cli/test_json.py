@@ -61,8 +61,8 @@ ELSEWHERE = {
 }
 WRITING = {
     "beside rounds", "beside table", "every-node", "network record", "node best-gpus", "node draft",
-    "node platform", "node record", "report", "results export", "results join", "results record",
-    "site first-hour",
+    "node platform", "node record", "report", "results export", "results join", "results pack",
+    "results record", "site first-hour",
 }  # fmt: skip
 
 #: Names in a text: of checks and metrics, experiments, partitions, statuses.
