@@ -29,8 +29,7 @@ def partition(
         case = Case(name, "local", "sim", "sim", "pass", None, frozenset(), ())
         document = factories.simulated_document(series=list(found), **changes)
         entries.append(Entry(case, None, document, None))
-    cases = tuple(entry.case for entry in entries if entry.case)
-    return Observed("local:sim", cases, tuple(entries), load(node) if node else None)
+    return Observed("local:sim", factories.checks(*entries), load(node) if node else None)
 
 
 def drawn(drawer: Drawer, observed: Observed) -> dict[str, Figure]:

@@ -9,14 +9,14 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.observed import node_of, observe
+from fabricheck.results.reading import of_session
 from fabricheck.results.table import curve, largest, select
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 
 def observed(*documents):
-    entries = [Entry(None, None, document, None) for document in documents]
-    (found,) = observe(None, entries)
+    (found,) = observe(factories.checks(*documents))
     return found
 
 
@@ -28,7 +28,7 @@ def topology(node):
 def test_a_recorded_session_is_one_partition_with_its_part_of_the_node():
     folder = ResultsFolder(RECORDED)
     session = folder.latest()
-    (found,) = observe(session, folder.entries(session))
+    (found,) = of_session(folder, session).observed
     assert (found.where, found.kind, found.runtimes) == ("h200:x2", "measured", {"cuda"})
     assert found.node is not None
     assert (found.node.name, len(found.node.devices)) == ("h200 (2 of 8 devices)", 2)
@@ -45,7 +45,7 @@ def test_the_partitions_of_a_session_are_told_apart(results_folder):
     simulated = factories.simulated_document()
     factories.write(factories.case_folder(results_folder, "other") / "result.json", simulated)
     folder = ResultsFolder(results_folder)
-    host, sim = observe(folder.latest(), folder.entries(folder.latest()))
+    host, sim = of_session(folder, folder.latest()).observed
     assert host.apart == sim.apart == ""
     assert (host.where, host.kind, host.node) == ("local:host", "measured", None)
     assert (sim.where, sim.kind, len(sim.points)) == ("local:sim-mi250x", "simulated", 1)
@@ -55,7 +55,7 @@ def test_the_partitions_of_a_session_are_told_apart(results_folder):
 def test_a_case_without_a_document_stays_a_case(results_folder):
     factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
     folder = ResultsFolder(results_folder)
-    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    (found,) = of_session(folder, folder.latest()).observed
     assert (len(found.cases), found.documents, found.points) == (1, (), ())
     assert found.entries[0].problem is not None
 
@@ -122,7 +122,7 @@ def test_a_node_model_that_is_not_there_any_more_is_none():
 
 def test_the_documents_of_a_folder_need_no_session():
     documents = find_documents(RECORDED)[:2]
-    (found,) = observe(None, [read_entry(path) for path in documents])
+    (found,) = observe(factories.checks(*map(read_entry, documents)))
     assert found.where == "" and len(found.documents) == 2
 
 
@@ -132,8 +132,7 @@ def test_documents_outside_of_a_session_stand_together_only_where_they_are_alike
     slow = factories.simulated_document(node=node)
     cuda = factories.document(program=real["program"] | {"runtime": "cuda"})
     broken = Entry(None, None, None, None)
-    entries = [Entry(None, None, one, None) for one in (real, twin, slow, cuda, real)]
-    found = observe(None, [broken, *entries])
+    found = observe(factories.checks(broken, real, twin, slow, cuda, real))
     assert [[one.document for one in part.entries] for part in found] == [
         [None, real, real],
         [twin],
@@ -157,7 +156,7 @@ def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_f
     twin = factories.simulated_document()
     factories.write(factories.case_folder(results_folder, "twin") / "result.json", twin)
     folder = ResultsFolder(results_folder)
-    found = observe(folder.latest(), folder.entries(folder.latest()))
+    found = of_session(folder, folder.latest()).observed
     assert [(part.where, part.kind) for part in found] == [
         ("local:host", "measured"),
         ("local:host", "simulated"),
@@ -170,7 +169,7 @@ def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_f
 
 
 def test_nothing_but_a_document_that_can_not_be_read_is_a_partition_without_points():
-    (found,) = observe(None, [Entry(None, None, None, None)])
+    (found,) = observe(factories.checks(Entry(None, None, None, None)))
     assert (found.documents, found.points, len(found.entries)) == ((), (), 1)
 
 
@@ -193,7 +192,7 @@ def test_moved_results_bring_the_model_of_their_node(results_folder):
 
     def node():
         folder = ResultsFolder(results_folder)
-        (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+        (found,) = of_session(folder, folder.latest()).observed
         return found.node
 
     assert node() is None

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import factories
 from fabricheck.node import load
 from fabricheck.papers.claims import CLAIMS, Verdict, evaluate
-from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 
 #: A series, as `factories` builds it.
@@ -38,8 +37,8 @@ def simulated(*series: Series, **changes: Any) -> dict[str, Any]:
 
 def partition(*documents: dict[str, Any], node: str | None = "mi250x") -> Observed:
     """Build a partition of documents, and of a node model by its name."""
-    entries = tuple(Entry(None, None, one, None) for one in documents)
-    return Observed("site:partition", (), entries, load(node) if node else None)
+    checks = factories.checks(*documents)
+    return Observed("site:partition", checks, load(node) if node else None)
 
 
 def of(*series: Series, node: str | None = "mi250x", **changes: Any) -> Observed:

@@ -16,7 +16,6 @@ from fabricheck.papers.claims.groups import Group, measured
 from fabricheck.papers.claims.kinds import Limits, equal, level
 from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.papers.claims.published import number
-from fabricheck.results.entry import Entry
 
 
 def series_of(built, value, spread):
@@ -138,8 +137,7 @@ def test_noise_of_any_series_behind_a_median_is_told():
             one | {"series": [series | {"noisy": True} for series in one["series"]]}
             for one in observed.documents
         ]
-        entries = tuple(Entry(None, None, one, None) for one in noisy)
-        found = judged(name, replace(observed, entries=entries)).finding.numbers
+        found = judged(name, replace(observed, checks=factories.checks(*noisy))).finding.numbers
         assert not quiet.noisy, name
         assert all(one.noisy for one in found if one.unit in ("GB/s", "percent")), name
     assert of_several > 20

@@ -19,7 +19,7 @@ from fabricheck.papers.claims.collectives import EVERY, TWO_PASSES
 from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.references.published import OWN_FOLDER, of_folder
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.observed import observe
+from fabricheck.results.reading import of_session
 
 MODULES = (peers, sent, groups, cases_links)
 OURS = [name for module in MODULES for name in module.CASES]
@@ -179,7 +179,7 @@ def test_series_of_other_experiments_only_are_told_as_missing(name):
 def two_h200():
     folder = ResultsFolder(ROOT / "tests/outputs/h200/session-x2")
     session = folder.latest()
-    (observed,) = observe(session, folder.entries(session))
+    (observed,) = of_session(folder, session).observed
     return {one.claim.id: one for one in evaluate(CLAIMS, observed)}
 
 

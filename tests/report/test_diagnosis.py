@@ -37,7 +37,7 @@ def of(*found, **more):
 
 
 def drawn(*found, model=MI250X):
-    (figure,) = node.figures(Observed("local:sim", (), (), model), of(*found))
+    (figure,) = node.figures(Observed("local:sim", (), model), of(*found))
     return figure
 
 
@@ -120,7 +120,7 @@ def test_a_domain_and_a_line_to_the_switch_are_marked():
 
 
 def test_without_a_place_or_a_diagnosis_nothing_is_marked():
-    unmeasured = Observed("local:sim", (), (), MI250X)
+    unmeasured = Observed("local:sim", (), MI250X)
     for diagnosis in (None, of(), of(one(part("mpi", operation="collectives")))):
         assert list(node.figures(unmeasured, diagnosis)) == []
 

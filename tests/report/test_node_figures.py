@@ -20,7 +20,8 @@ from fabricheck.report.figures.drawing import Curve, Drawing, Style
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.metric_records import MetricRecord
-from fabricheck.results.observed import Observed, observe
+from fabricheck.results.observed import Observed
+from fabricheck.results.reading import of_session
 from fabricheck.results.run_report import MetricResult
 from fabricheck.results.session import Case, read_report
 
@@ -49,7 +50,7 @@ def mi250x():
 @pytest.fixture(scope="module")
 def h200():
     folder = ResultsFolder(RECORDED)
-    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    (found,) = of_session(folder, folder.latest()).observed
     return found
 
 
@@ -104,7 +105,7 @@ def partition(model, *documents, references=None):
             for name in references or {}
         }
         vars(entry)["_beside"] = records, None  # what else is read beside a document
-    return Observed("local:sim-mi250x", (case,), entries, model)
+    return Observed("local:sim-mi250x", factories.checks(*entries), model)
 
 
 def members(model, metric, document):
@@ -411,8 +412,7 @@ def test_collectives_are_of_the_best_devices_and_rccl_alone_of_threads():
         Entry(Case(name, "local", "sim", "sim", "pass", None, frozenset(), ()), None, one, None)
         for name, one in runs.items()
     ]
-    cases = tuple(one.case for one in entries if one.case)
-    observed = Observed("local:sim", cases, tuple(entries), load("mi250x"))
+    observed = Observed("local:sim", factories.checks(*entries), load("mi250x"))
     both, alone = collectives.figures(observed)
     of_osu = [row for row in both.rows if row["check"].startswith("osu")]
     assert [(row["check"], row["devices"]) for row in of_osu] == [

@@ -249,10 +249,11 @@ def over(values, unit="GB/s", metric="copy_worst"):
     parts = [
         Observed(
             "cluster:queue",
-            (Case("stream_local", "cluster", "queue", "host", "pass", None, frozenset(), (),
-                  metrics={metric: MetricResult(value, None, None, None, unit, None)},
-                  node=node),),
-            (), None, on=node,
+            factories.checks(cases=[
+                Case("stream_local", "cluster", "queue", "host", "pass", None, frozenset(), (),
+                     metrics={metric: MetricResult(value, None, None, None, unit, None)},
+                     node=node)]),
+            None, on=node,
         )
         for node, value in values.items()
     ]  # fmt: skip
@@ -297,10 +298,10 @@ def test_of_two_nodes_nobody_knows_which_one_stands_out():
 
 def test_two_environments_of_a_check_are_two_metrics():
     parts = [
-        Observed("cluster:queue", tuple(
+        Observed("cluster:queue", factories.checks(cases=[
             Case("stream_local", "cluster", "queue", environ, "pass", None, frozenset(), (),
                  metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)
-            for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()), (), None, on=node)
+            for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()]), None, on=node)
         for node in ("node1", "node2")
     ]  # fmt: skip
     found = {one.check: one.median for one in spread.of(parts)}
@@ -325,11 +326,11 @@ def test_each_node_that_stands_out_is_told_once_and_by_its_farthest():
 
 def test_repetitions_on_a_node_are_one_value():
     parts = [
-        Observed("cluster:queue", tuple(
+        Observed("cluster:queue", factories.checks(cases=[
             Case(f"stream_local %.repeat_no={number}", "cluster", "queue", "host", "pass", None,
                  frozenset(), (),
                  metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)
-            for number, value in enumerate(values)), (), None, on=node)
+            for number, value in enumerate(values)]), None, on=node)
         for node, values in {"node1": (9.0, 10.0, 20.0), "node2": (11.0, 11.0, 11.0)}.items()
     ]  # fmt: skip
     (found,) = spread.of(parts)

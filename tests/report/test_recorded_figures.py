@@ -10,7 +10,8 @@ import pytest
 from fabricheck.report.figure import WIDTH, Figure
 from fabricheck.report.figures import curves, host, placement, stream
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.observed import Observed, observe
+from fabricheck.results.observed import Observed
+from fabricheck.results.reading import of_session
 
 FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -24,7 +25,7 @@ DRAWERS = (
 def observed() -> Observed:
     folder = ResultsFolder(FOLDER)
     session = folder.latest()
-    (found,) = observe(session, folder.entries(session))
+    (found,) = of_session(folder, session).observed
     return found
 
 
@@ -77,5 +78,5 @@ def test_drawings_fit_a_phone(figures: list[Figure]) -> None:
 
 
 def test_nothing_gives_no_figure() -> None:
-    empty = Observed("h200:x2", (), (), None)
+    empty = Observed("h200:x2", (), None)
     assert [figure for drawer in DRAWERS for figure in drawer(empty)] == []

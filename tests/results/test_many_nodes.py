@@ -12,7 +12,7 @@ from fabricheck.cli import app
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe
-from fabricheck.results.reading import read
+from fabricheck.results.reading import of_session, read
 
 THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
 
@@ -31,7 +31,7 @@ def three(results_folder):
 
 def test_each_node_of_a_partition_is_observed_by_itself(three):
     folder = ResultsFolder(three)
-    found = observe(folder.latest(), folder.entries(folder.latest()))
+    found = of_session(folder, folder.latest()).observed
     assert [(one.where, one.on, one.apart) for one in found] == [
         ("cluster:queue", node, node) for node in THREE
     ]
@@ -43,7 +43,7 @@ def test_documents_outside_of_a_session_are_told_apart_by_their_node(three):
     folder = ResultsFolder(three)
     entries = folder.entries(folder.latest())
     loose = [type(one)(None, one.path, one.document, None) for one in entries]
-    assert [(one.where, one.on, len(one.points)) for one in observe(None, loose)] == [
+    assert [(one.where, one.on, len(one.points)) for one in observe(factories.checks(*loose))] == [
         ("", node, 1) for node in THREE
     ]
 
@@ -55,7 +55,7 @@ def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
     factories.session(results_folder, [factories.case(job_nodelist=["node1"], **on), lost])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     folder = ResultsFolder(results_folder)
-    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    (found,) = of_session(folder, folder.latest()).observed
     assert (found.on, found.apart, len(found.cases)) == ("node1", "", 2)
 
 

@@ -16,7 +16,7 @@ from fabricheck.papers.claims import CLAIMS, evaluate
 from fabricheck.results import reading
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.observed import observe
+from fabricheck.results.reading import of_session
 from fabricheck.rfm.bounds import node_bound
 
 PARTITION = "local:sim-mi250x"
@@ -220,7 +220,7 @@ def test_checks_and_claims_are_of_one_engine_whatever_the_version_of_rocm(of_a_v
     assert series["p2p_defaults"][(0, 1), "latency"]["engine"] == small
     assert {one["engine"] for one in series["p2p_engine_off"].values()} == {"kernel"}
     folder = ResultsFolder(suite.results)
-    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    (found,) = of_session(folder, folder.latest()).observed
     judged = {one.claim.id: one.outcome for one in evaluate(CLAIMS, found)}
     engine = ("two-levels", "parts-of-peak", "quad-as-dual", "widest-path", "off-faster")
     assert {judged[f"engine-{name}"] for name in engine} == {"reproduced"}

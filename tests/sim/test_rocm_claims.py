@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+import factories
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
 from fabricheck.node import load
 from fabricheck.papers.claims import CLAIMS, evaluate
-from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 
 ENGINE = ("engine-two-levels", "engine-parts-of-peak", "engine-quad-as-dual",
@@ -31,8 +29,7 @@ def documents(request, run):
 
 
 def outcomes(*found):
-    entries = tuple(Entry(None, Path("result.json"), one, None) for one in found)
-    observed = Observed("local:sim-mi250x", (), entries, load("mi250x"))
+    observed = Observed("local:sim-mi250x", factories.checks(*found), load("mi250x"))
     chosen = [claim for claim in CLAIMS if claim.id in ENGINE]
     assert len(chosen) == len(ENGINE)
     return {verdict.claim.id: verdict for verdict in evaluate(chosen, observed)}

@@ -22,7 +22,7 @@ from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Results
 from fabricheck.results.session import PASSED, SKIPPED
-from fabricheck.results.table import Check
+from fabricheck.results.table import Check, by_place
 from fabricheck.site import partitions
 
 #: The experiments whose results are comparisons without series: a node and its NICs with its model,
@@ -230,13 +230,7 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     features = features_of_devices(sites)
     found = []
     for experiment in experiments():
-        places: dict[tuple[str, str | None], list[Check]] = {}
-        for row in rows:
-            if experiment.id in _experiments_of(row):
-                # Nodes have only the scheduler's names in coverage.
-                of = row.entry or row.case
-                place = f"{row.system}:{row.partition}", of.node if of is not None else None
-                places.setdefault(place, []).append(row)
+        places = by_place(row for row in rows if experiment.id in _experiments_of(row))
         ran = [_ran(experiment, *place, own) for place, own in places.items()]
         have = None if able is None else able.get(experiment.id, ())
         has_check = have != () or bool(ran)
@@ -244,7 +238,7 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
         if not ran:
             why_not = _why_not(experiment, has_check, results, rows, have)
         reasons: dict[str, tuple[str, ...]] = {}
-        for where in dict.fromkeys(f"{row.system}:{row.partition}" for row in rows):
+        for where in dict.fromkeys(row.where for row in rows):
             own = [row for (there, _), each in places.items() if there == where for row in each]
             told = tuple(_not_testable(experiment, features.get(where), own))
             if told:

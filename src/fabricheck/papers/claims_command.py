@@ -53,7 +53,7 @@ def claims_command(
     entries = entries_of(results)
     found = [
         (observed, Claims(tuple(evaluate(CLAIMS, observed))))
-        for observed in observe(None, entries)
+        for observed in observe(results.checks)
         if observed.documents or observed.cases
     ]
     rows = [_verdict(observed, one) for observed, claims in found for one in claims.verdicts]

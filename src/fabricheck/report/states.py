@@ -39,11 +39,7 @@ class State:
 def of(observed: Observed) -> State | None:
     """Return the state around the checks of a partition; None if no document has it."""
     documents = [one for one in observed.documents if "state" in one]
-    rows = [
-        row.values
-        for entry in observed.entries
-        for row in table.states(table.check_row(None, entry.case, entry))
-    ]
+    rows = [row.values for check in observed.checks for row in table.states(check)]
     if not rows:
         return None
     every = chain.from_iterable(map(state.causes, documents))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
@@ -18,12 +18,10 @@ from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import has_runtime
-from fabricheck.results.session import Case, Session
+from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions, this_machine
-
-Item = TypeVar("Item")
 
 #: The name of a part of a node in a document: "h200 (2 of 8 devices)".
 _PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
@@ -33,22 +31,29 @@ _PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
 class Observed:
     """A session's results of one partition on one node: all measured, or all simulated.
 
-    where: ``system:partition``; empty for documents outside any session. on: the scheduler's name
-    of the node; None where it is unknown. cases: its cases, including those without a document.
-    entries: their documents, or the problems. node: the healthy node model of the partition; None
-    where it has none, or it cannot be read. apart: what distinguishes it from others of the same
-    ``where``, in words; empty for a single one. session: its session; None without a report, and
-    outside any session. recorded: the checks that the session could select here, if it says.
+    where: ``system:partition``; empty for documents outside any session. checks: its checks, and
+    documents without one. on: the scheduler's name of the node; None where it is unknown. node: the
+    healthy node model of the partition; None where it has none, or it cannot be read. apart: what
+    distinguishes it from others of the same ``where``, in words; empty for a single one. recorded:
+    the checks that the session could select here, if it says.
     """
 
     where: str
-    cases: tuple[Case, ...]
-    entries: tuple[Entry, ...]
+    checks: Sequence[Check]
     node: NodeModel | None
     apart: str = ""
     on: str | None = None
-    session: Session | None = None
     recorded: PartitionChecks | None = None
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """Its cases, including those without a document."""
+        return tuple(row.case for row in self.checks if row.case is not None)
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The documents, or the problems."""
+        return tuple(row.entry for row in self.checks if row.entry is not None)
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:
@@ -73,18 +78,13 @@ class Observed:
     @cached_property
     def series(self) -> tuple[Series, ...]:
         """All series of the documents, including those with wrong data."""
-        return tuple(
-            one
-            for entry in self.entries
-            for one in table.series(table.check_row(None, entry.case, entry), self.node)
-        )
+        return tuple(one for row in self.checks for one in table.series(row, self.node))
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics of its cases that have a value."""
-        entries = {id(entry.case): entry for entry in self.entries}
-        rows = (table.check_row(None, case, entries.get(id(case))) for case in self.cases)
-        return tuple(one for row in rows for one in table.metrics(row) if one.value is not None)
+        every = (one for row in self.checks for one in table.metrics(row))
+        return tuple(one for one in every if one.value is not None)
 
     @cached_property
     def _made_of(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
@@ -142,31 +142,20 @@ class Observed:
         return None
 
 
-def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]:
-    """Return the partitions of a session in the order of its cases, then other documents.
+def observe(checks: Iterable[Check]) -> list[Observed]:
+    """Return the partitions of checks in their order, then documents outside any session.
 
     Each node of a partition stands by itself. Measured and simulated results are never combined;
     documents outside any session are combined only where runtime, node model and overlay are the
     same.
-
-    :param session: None for documents outside any session.
-    :param entries: its documents, as returned by `ResultsFolder.entries`.
     """
-    cases = list(session.cases) if session else [entry.case for entry in entries if entry.case]
-    of_case = {id(entry.case): entry for entry in entries if entry.case is not None}
-    here: dict[str, list[Case]] = {}
-    for case in cases:
-        here.setdefault(case.where, []).append(case)
-    found: list[Observed] = []
-    for where, held in here.items():
-        on_nodes = by_node((case, _node_name(case, of_case.get(id(case)))) for case in held)
-        for on, own in on_nodes.items():
-            theirs = [of_case[id(case)] for case in own if id(case) in of_case]
-            found += _parts(session, where, on, own, theirs, len(on_nodes) > 1)
-    loose = by_node((entry, entry.node) for entry in entries if entry.case is None)
-    for on, documents in loose.items():
-        found += _parts(session, "", on, [], documents, len(loose) > 1)
-    return found
+    places = table.by_place(checks)
+    several = Counter(where for where, _ in places)
+    return [
+        one
+        for (where, node), rows in sorted(places.items(), key=lambda item: not item[0][0])
+        for one in _parts(where, node, rows, several[where] > 1)
+    ]
 
 
 def distinct_partitions(every: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
@@ -185,69 +174,29 @@ def distinct_partitions(every: Iterable[tuple[str, Observed]]) -> tuple[Observed
     return tuple(one for _, one in found)
 
 
-def _node_name(case: Case, entry: Entry | None) -> str | None:
-    return case.node if entry is None else entry.node
-
-
-def by_node(
-    items: Iterable[tuple[Item, str | None]], there: Iterable[str | None] = ()
-) -> dict[str | None, list[Item]]:
-    """Group items by node; items without one join the only node, where there is one.
-
-    :param there: further nodes besides those of the items.
-    """
-    found: dict[str | None, list[Item]] = {}
-    every = list(items)
-    for item, node in every:
-        found.setdefault(node, []).append(item)
-    named = {node for node in (*found, *there) if node is not None}
-    if len(named) == 1 and None in found:
-        return {named.pop(): [item for item, _ in every]}
-    return found
-
-
-def _parts(
-    session: Session | None,
-    where: str,
-    on: str | None,
-    cases: Sequence[Case],
-    entries: Sequence[Entry],
-    several: bool,
-) -> Iterator[Observed]:
+def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> Iterator[Observed]:
     """Yield one node's results of a partition, by what its documents belong to.
+
+    Checks without a document are in the first.
 
     :param several: whether the partition has others.
     """
-    groups = _alike(entries)
-    # Cases without a document are added to the first.
-    elsewhere = {id(one.case) for group in groups[1:] for one in group}
-    for index, group in enumerate(groups):
-        theirs = {id(one.case) for one in group}
-        held = (
-            case
-            for case in cases
-            if id(case) in theirs or (not index and id(case) not in elsewhere)
-        )
-        documents = [one.document for one in group if one.document is not None]
+    groups: dict[tuple[str | None, ...], list[Check]] = {}
+    for row in rows:
+        if row.document is not None:
+            groups.setdefault(_what_of(row.document, not where), []).append(row)
+    first = next(iter(groups), ())
+    lost = [id(row) for row in rows if row.document is None]
+    kept = {id(row) for row in groups.get(first, ())} | {*lost}
+    groups[first] = [row for row in rows if id(row) in kept]
+    for what, own in groups.items():
         apart = [(on or "unknown node")] if several else []
         if len(groups) > 1:
-            apart.append(_words(documents[0], not where))
-        node = node_of(where, documents, next(iter(cases), None))
-        yield Observed(where, tuple(held), tuple(group), node, ", ".join(apart), on, session)
-
-
-def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Group entries by what their documents belong to; unreadable ones join the first."""
-    groups: dict[tuple[str | None, ...], list[Entry]] = {}
-    for entry in entries:
-        if entry.document is not None:
-            groups.setdefault(_what_of(entry.document, entry.case is None), []).append(entry)
-    unread = [entry for entry in entries if entry.document is None]
-    if not groups or not unread:
-        return list(groups.values()) or [unread]
-    first, *others = groups.values()
-    kept = {id(entry) for entry in (*first, *unread)}
-    return [[entry for entry in entries if id(entry) in kept], *others]
+            apart.append(", ".join(word for word in what if word))
+        documents = [row.document for row in own if row.document is not None]
+        case = next((row.case for row in own), None)
+        node = node_of(where, documents, case)
+        yield Observed(where, own, node, ", ".join(apart), on)
 
 
 def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
@@ -259,10 +208,6 @@ def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
     overlay: Mapping[str, Any] = node.get("overlay") or {}
     ran_on = (document["program"]["runtime"], node.get("name"), overlay.get("name"))
     return (document["clock"], *(ran_on if alone else ()))
-
-
-def _words(document: ResultDocument, alone: bool) -> str:
-    return ", ".join(word for word in _what_of(document, alone) if word)
 
 
 def series_of(row: Check) -> Iterator[Series]:

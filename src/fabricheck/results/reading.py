@@ -24,7 +24,16 @@ from fabricheck.results.observed import Observed, distinct_partitions, observe, 
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, merge_sessions
 from fabricheck.results.session_checks import PartitionChecks
-from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
+from fabricheck.results.table import (
+    Check,
+    Metric,
+    Node,
+    Series,
+    by_place,
+    check_row,
+    metrics,
+    nodes,
+)
 from fabricheck.site import sets
 
 #: The name of what started last: a session, a killed session, or a job over many nodes.
@@ -278,7 +287,7 @@ class Results:
         return distinct_partitions(
             (source.name, replace(one, recorded=source.recorded.get(one.where)))
             for source in self.sources
-            for one in observe(source.reported, source.entries)
+            for one in observe(source.checks)
         )
 
     @cached_property
@@ -326,10 +335,8 @@ class Results:
     def places(self) -> str:
         """Its partitions and their nodes, for a sentence."""
         on: dict[str, list[str | None]] = {}
-        for source in self.sources:
-            for case in source.cases:
-                entry = source.by_case.get(id(case))
-                on.setdefault(case.where, []).append(entry.node if entry is not None else case.node)
+        for where, node in by_place(row for row in self.checks if row.case is not None):
+            on.setdefault(where, []).append(node)
         return ", ".join(
             f"{where} on {nodes}" if (nodes := folded(names)) else where
             for where, names in on.items()

@@ -119,6 +119,17 @@ class Check(_Row):
     rccl: Annotated[str | None, "version of RCCL or NCCL"] = None
 
     @property
+    def where(self) -> str:
+        """``system:partition``; empty outside a session."""
+        return self.case.where if self.case is not None else ""
+
+    @property
+    def scheduler_node(self) -> str | None:
+        """The scheduler's name of the node, where it is recorded."""
+        recorded = self.entry or self.case
+        return recorded.node if recorded is not None else None
+
+    @property
     def title(self) -> str:
         """ReFrame's name of the check; outside a session the document's path."""
         if self.case is not None:
@@ -523,6 +534,25 @@ def _of_run(document: ResultDocument | None) -> dict[str, Any]:
         "mpi": versions.get("mpi"),
         "rccl": versions.get("rccl"),
     }
+
+
+def by_place(rows: Iterable[Check]) -> dict[tuple[str, str | None], list[Check]]:
+    """Return checks by partition and the scheduler's name of the node.
+
+    Where a partition has one node, checks without one join it.
+    """
+    every = list(rows)
+    nodes: dict[str, dict[str | None, None]] = {}
+    for row in every:
+        nodes.setdefault(row.where, {})[row.scheduler_node] = None
+    named = {where: [one for one in own if one is not None] for where, own in nodes.items()}
+    only = {where: own[0] for where, own in named.items() if len(own) == 1}
+    found: dict[tuple[str, str | None], list[Check]] = {
+        (where, node): [] for where, own in nodes.items() for node in own
+    }
+    for row in every:
+        found[row.where, row.scheduler_node or only.get(row.where)].append(row)
+    return {place: own for place, own in found.items() if own}
 
 
 def metrics(row: Check) -> Iterator[Metric]:

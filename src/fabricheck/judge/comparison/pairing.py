@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded
-from fabricheck.results.observed import by_node
 from fabricheck.results.reading import Problem, Results, Source, read
-from fabricheck.results.table import Check
+from fabricheck.results.table import Check, by_place
 from fabricheck.site.software import record
 
 
@@ -91,7 +90,9 @@ def side(name: str) -> Side:
     """
     results = read([name])
     unread = tuple(_unread(results))
-    found = Side(name, results, tuple(_nodes(results)), unread)
+    places = by_place(_named(results))
+    nodes = tuple(NodeChecks(*place, tuple(checks)) for place, checks in places.items())
+    found = Side(name, results, nodes, unread)
     if not found.nodes:
         if found.chosen and unread:
             raise InvalidInputError(unread[0])
@@ -127,23 +128,8 @@ def _unread(results: Results) -> Iterator[str]:
             yield problem.sentence
 
 
-def _nodes(results: Results) -> Iterator[NodeChecks]:
-    """Yield the checks of each partition by node; those without a partition form one group."""
-    found: dict[str, list[tuple[Check, str | None]]] = {}
-    there: dict[str, set[str | None]] = {}
-    for source in _compared(results):
-        # Includes the nodes that the user did not choose.
-        for one in source.session.cases:
-            there.setdefault(one.where, set()).add(one.node)
-    for where, node, row in _placed(results):
-        found.setdefault(where, []).append((row, node))
-    for where, rows in found.items():
-        for node, checks in by_node(rows, there.get(where, ())).items():
-            yield NodeChecks(where, node, tuple(checks))
-
-
-def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
-    """Yield the rows of checks with their partition and node; the column ``check`` is made unique.
+def _named(results: Results) -> Iterator[Check]:
+    """Yield the rows of checks; the column ``check`` is made unique.
 
     The name gets the environment if the partition has several. For a document outside any session
     it gets the path of its folder if several folders have one name.
@@ -156,16 +142,12 @@ def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
             environs.setdefault(one.where, set()).add(one.environ)
         for row in source.checks:
             entry, case = row.entry, row.case
-            if case is None:
-                path = entry.path if entry is not None and folders[row.check] > 1 else None
-                name = str(path.parent.relative_to(source.results)) if path else row.check
-                yield "", None, replace(row, check=name)
-            else:
-                name = (
-                    f"{row.check} +{case.environ}" if len(environs[case.where]) > 1 else row.check
-                )
-                node = entry.node if entry is not None else case.node
-                yield case.where, node, replace(row, check=name)
+            name = row.check
+            if case is None and entry is not None and entry.path and folders[name] > 1:
+                name = str(entry.path.parent.relative_to(source.results))
+            elif case is not None and len(environs[case.where]) > 1:
+                name = f"{name} +{case.environ}"
+            yield replace(row, check=name)
 
 
 def pair_up(a: Side, b: Side) -> list[tuple[NodeChecks, NodeChecks]]:
