@@ -21,14 +21,12 @@ def said(*arguments: str) -> str:
     return ended.stdout
 
 
-def test_a_session_fits_one_screen_and_says_what_is_worst(monkeypatch):
+def test_a_session_is_summed_up_in_a_few_lines(monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
     text = said("summary")
     lines = text.splitlines()
-    assert len(lines) <= 30 and max(map(len, lines)) <= 100
-    assert "h200:x2, measured: PASS;" in text
-    (stream,) = (line for line in lines if line.startswith("E1 "))
-    assert stream.split()[-5:] == ["4,278", "4,278", "GB/s", "no", "limit"]
+    assert len(lines) <= 8 and max(map(len, lines)) <= 100
+    assert "h200:x2, measured: PASS;" in text and lines[-1].startswith("Accept ")
     assert "Not run: E4, E14, E16, E17 (fabricheck results coverage)" in text
     # Of each GPU its memory, its host link and the copies to its peers.
     rows = [line.split() for line in lines if line.startswith(("GB/s", "device"))]

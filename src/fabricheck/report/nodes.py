@@ -17,7 +17,7 @@ from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
 from fabricheck.report.spread import Spread
-from fabricheck.report.verdict import is_of
+from fabricheck.report.verdict import first_reason, is_of
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
 from fabricheck.results.table import Metric
@@ -117,11 +117,7 @@ def _place(row: Row) -> tuple[int, bool, float, list[tuple[int, int, str]]]:
 def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:
     checks = verdict.checks
     every = checks.passed + checks.failed + len(checks.skipped)
-    says = f"{checks.passed} of {count(every, 'check')} passed"
-    if verdict.reasons:
-        says = verdict.reasons[0].sentence
-        more = len(verdict.reasons) - 1
-        says = f"{says.rstrip('.')}. And {more} more." if more else says
+    says = first_reason(verdict) or f"{checks.passed} of {count(every, 'check')} passed"
     if verdict.drain is not None and verdict.simulated is None:
         says = f"{says} {scheduler.advice(verdict.drain)}"
     own = [

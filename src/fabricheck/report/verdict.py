@@ -38,10 +38,10 @@ def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
     first, names = own[0], folded(titled(one.node) for one in own)
     if first.status == "PASS" and len(own) > _MOST_NAMED:
         names = count(len(own), "node")
-    because = first.reasons[0].sentence if first.reasons else "there is no result."
+    because = first_reason(first) or "there is no result."
     if first.simulated is not None:
         found = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
-        yield f"Nothing follows for a machine: the simulated node {found}"
+        yield f"The simulated node {found} Nothing follows for a machine."
     elif first.status == "PASS":
         yield f"Accept {names}{' for now' if first.provisional else ''}: nothing failed."
     elif first.status == "UNSTABLE":
@@ -53,7 +53,7 @@ def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
             advice = f"Look into the {titled(one.node)}."
             if one.drain is not None:
                 advice = scheduler.advice(one.drain, one.node)
-            yield f"{advice} {one.reasons[0].sentence}"
+            yield f"{advice} {first_reason(one)}"
         if len(own) > _MOST_NAMED:
             yield f"{first.label} also: {folded(titled(one.node) for one in own[_MOST_NAMED:])}."
 
@@ -62,6 +62,17 @@ def is_of(verdict: NodeVerdict, one: Observed) -> bool:
     """Whether values belong to a verdict's subject, the machine or its simulation."""
     here = one.where in verdict.partitions or not one.where
     return here and (one.kind == "simulated") == (verdict.simulated is not None)
+
+
+def first_reason(verdict: NodeVerdict) -> str:
+    """Return the diagnosis, the first reason against PASS, and how many more there are."""
+    found, more = verdict.diagnosis, len(verdict.reasons) - 1
+    said = (
+        *([found.sentence] if found is not None and found.degraded else []),
+        *(f"{one.sentence.rstrip('.')}." for one in verdict.reasons[:1]),
+        *([f"And {count(more, 'more reason')}."] if more > 0 else []),
+    )
+    return " ".join(dict.fromkeys(said))
 
 
 def of(judged: Iterable[NodeVerdict], observed: Observed) -> NodeVerdict:
@@ -120,8 +131,7 @@ def says(observed: Observed) -> str:
         (lacking, f"{count(lacking, 'document')} missing or not whole"),
         (limited, f"{limits['kept']} of {count(limited, 'metric')} within the limit"),
         (limits["free"], f"{limits['free']} without a limit"),
-        (True, f"{len(series)} series"),
-        (noisy, f"{noisy} of them noisy"),
-        (True, f"{wrong} with wrong data"),
+        (noisy, f"{noisy} of {len(series)} series noisy"),
+        (wrong, f"{wrong} of {len(series)} series with wrong data"),
     )
     return ", ".join([first, *(text for number, text in where_any if number)])

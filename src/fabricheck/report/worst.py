@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -92,16 +91,6 @@ def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
 
 def _margin(metric: Metric) -> float:
     return 0.0 if metric.margin is None else metric.margin
-
-
-def sentence(metric: Metric) -> str:
-    """Return a metric's value and its nearest limit, as a sentence without its full stop."""
-    limit, bound, _ = metric.recorded.nearest_limit or (math.nan, "", None)
-    on = f" on {missed_at(metric)}" if missed_at(metric) else ""
-    return (
-        f"{metric.of.title} {metric.metric}{on}: {number(metric.value or 0.0)} {metric.unit}, "
-        f"required {bound} {number(limit)}"
-    )
 
 
 def missed_at(metric: Metric) -> str:
