@@ -49,7 +49,7 @@ def _campaign(one: Campaign) -> Iterator[str]:
     for name, tool in TOOLS.items():
         if name in ran:
             told.setdefault(tool.title, "of a version that it does not tell")
-    yield f"- Versions: {', '.join(f'{name} {version}' for name, version in told.items())}."
+    yield f"- Versions: {show.listed(f'{name} {version}' for name, version in told.items())}."
     for name, why in manifest.left_out.items():
         yield f"- {name} is left out: {why}."
     yield ""
@@ -61,7 +61,7 @@ def _campaign(one: Campaign) -> Iterator[str]:
     counted: list[str | None] = [row.verdict for row in judged]
     words = ["reached", "equal within the spread", "missed"]
     words += [ONE_ROUND] * (ONE_ROUND in counted)
-    yield f"Of {len(counted)} targets: {', '.join(f'{counted.count(w)} {w}' for w in words)}."
+    yield f"Of {len(counted)} targets: {show.listed(f'{counted.count(w)} {w}' for w in words)}."
     nothing = counted.count(None)
     if nothing:
         yield f"Nothing to compare in {nothing}."
@@ -87,7 +87,7 @@ def _rounds(manifest: Manifest) -> str:
 def _failures(one: Campaign) -> Iterator[str]:
     manifest = one.manifest
     missing = [
-        f"round {number}: {'all' if len(names) == len(manifest.planned) else ', '.join(names)}"
+        f"round {number}: {'all' if len(names) == len(manifest.planned) else show.listed(names)}"
         for number, names in manifest.missing().items()
     ]
     if missing:

@@ -197,7 +197,7 @@ def _place(key: Key) -> str:
     block = [f"block {row.block_size}"] if row.block_size else []
     typed = [row.datatype] if row.datatype and row.experiment == "E12" else []
     words = [*block, row.variant, *typed, "in place" if row.in_place else ""]
-    return ", ".join(filter(None, (row.place, *words, amounts.size(row.bytes))))
+    return listed(filter(None, (row.place, *words, amounts.size(row.bytes))))
 
 
 def _words(found: Comparison) -> tuple[str, str]:

@@ -130,11 +130,11 @@ def _checks(own: Sequence[Listed]) -> Iterator[str]:
     before: set[str] = set()
     for one in own:
         if rules.known()[one.name].several_nodes:
-            yield f"{one.name}, on several nodes: {', '.join(one.checks)}."
+            yield f"{one.name}, on several nodes: {show.listed(one.checks)}."
             continue
         added = [check for check in one.checks if check not in before]
         besides = ", besides" if before else ""
-        yield f"{one.name}{besides}: {', '.join(added) or 'nothing more'}."
+        yield f"{one.name}{besides}: {show.listed(added) or 'nothing more'}."
         before.update(one.checks)
 
 

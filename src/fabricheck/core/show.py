@@ -46,21 +46,25 @@ class Table(NamedTuple):
     rest: str = "--json"
 
 
-def listed(
-    items: Iterable[object],
-    most: int | None = None,
-    separator: str = ", ",
-    last: str | None = None,
-) -> str:
-    """Join names by commas, and the number of those beyond the most: a, b and 5 more.
+def listed(items: Iterable[object], most: int | None = None, separator: str = ", ") -> str:
+    """Join names by commas, and the number of those beyond the most: a, b and 5 more."""
+    names = list(map(str, items))
+    more = f" and {len(names[most:])} more" if most is not None and names[most:] else ""
+    return separator.join(names[:most]) + more
 
-    :param last: what joins the last one where it is no comma: ``" and "``, ``" or "``.
-    """
+
+def enumerated(items: Iterable[object], most: int | None = None, last: str = "and") -> str:
+    """Join names by commas and a last word, at most some: a, b and c; a, b and 5 more."""
     names = list(map(str, items))
     if most is not None and len(names) > most:
-        names[most:], last = [f"{len(names) - most} more"], " and "
-    first = separator.join(names[:-1])
-    return (separator if last is None else last).join([*filter(None, [first]), *names[-1:]])
+        return listed(names, most)
+    return f" {last} ".join(filter(None, [listed(names[:-1]), *names[-1:]]))
+
+
+def numbered(noun: str, items: Iterable[object]) -> str:
+    """Return names behind their noun: device 0; devices 0, 1 and 2."""
+    names = list(items)
+    return f"{noun}{'s' if len(names) > 1 else ''} {enumerated(names)}"
 
 
 def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fabricheck.core.show import listed
 from fabricheck.papers import document_figures
 from fabricheck.papers.claims import CLAIMS, Verdict, evaluate, fitted_keys
 from fabricheck.papers.claims.model import Claims
@@ -53,8 +54,7 @@ def fitted(observed: Observed, records: frozenset[str]) -> str:
     ]
     if not claims:
         return ""
-    more = f" ({len(claims) - _MOST} more)" if len(claims) > _MOST else ""
     return (
         " Of the claims on published values here, these rest on what was fitted or is built in, "
-        f"so that it is no evidence where they hold: {', '.join(claims[:_MOST])}{more}."
+        f"so that it is no evidence where they hold: {listed(claims, _MOST)}."
     )

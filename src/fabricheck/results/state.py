@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal, Protocol, TypeVar, cast
 
+from fabricheck.core.show import listed, numbered
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import Throttle
 from fabricheck.results.model import (
@@ -75,11 +76,6 @@ class Controller:
     def text(self, address: bool = True) -> str:
         """Return ``memory controller mc8 (MI200)``."""
         return f"memory controller {self.name}"
-
-
-def _listed(noun: str, names: Iterable[object]) -> str:
-    *most, last = map(str, names)
-    return f"{noun}s {', '.join(most)} and {last}" if most else f"{noun} {last}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,9 @@ class Use:
 
     def clause(self, address: bool = True) -> str:
         """Return ``process 4711 (copy_loop of user ada) used device 2 (...) before ...``."""
-        return f"process {self.pid}{self._who()} used {_listed('device', self.devices)} {self.when}"
+        return (
+            f"process {self.pid}{self._who()} used {numbered('device', self.devices)} {self.when}"
+        )
 
     def _who(self) -> str:
         # A process of another container shows neither.
@@ -267,7 +265,7 @@ class Throttled:
             most = f" of {self.clock_max_mhz:,.0f}" if self.clock_max_mhz is not None else ""
             facts.append(f"{self.clock_mhz:,.0f}{most} MHz")
         by = " and ".join(_BY.get(reason, reason) for reason in self.reasons)
-        shown = f" ({', '.join(facts)})" if facts else ""
+        shown = f" ({listed(facts)})" if facts else ""
         return f"{self.device.text(address)} was throttled by {by} {self.when}{shown}"
 
     def with_(self, other: Throttled) -> Throttled:
@@ -314,7 +312,7 @@ class Errors:
 
     def clause(self, address: bool = True) -> str:
         """Return ``device 3 (...) had 2 new uncorrected memory errors meanwhile``."""
-        on = f" on {_listed('link', self.links)}" if self.links else ""
+        on = f" on {numbered('link', self.links)}" if self.links else ""
         errors = count(self.number, f"new {self.what}")
         return f"{self.device.text(address)} had {errors}{on} meanwhile"
 
@@ -365,7 +363,7 @@ class LinksDown:
 
     def clause(self, address: bool = True) -> str:
         """Return ``device 3 (...) lost link 2 meanwhile``."""
-        return f"{self.device.text(address)} lost {_listed('link', self.links)} meanwhile"
+        return f"{self.device.text(address)} lost {numbered('link', self.links)} meanwhile"
 
     def with_(self, other: LinksDown) -> LinksDown:
         """Combine the links."""

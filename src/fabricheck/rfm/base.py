@@ -24,7 +24,7 @@ from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 from fabricheck.core.amounts import number
 from fabricheck.core.checkout import config_file
 from fabricheck.core.errors import FabricheckError, NotFoundError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
@@ -509,7 +509,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         judged = self._judged()
         lost = [metric.name for metric in self.judged_metrics() if metric.name not in judged]
         if lost:
-            raise PerformanceError(f"No value for the declared metric(s) {', '.join(lost)}.")
+            raise PerformanceError(f"No value for the declared metric(s) {listed(lost)}.")
         free = [
             name
             for name, (_, _, lower, upper, _, _) in judged.items()
@@ -518,7 +518,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if free and not self.is_dry_run():
             self.logger.info(
                 f"{self.name}: report only, without a limit on {self.current_partition.fullname}: "
-                f"{', '.join(free)}"
+                f"{listed(free)}"
             )
 
     def _judged(self) -> dict[str, MetricResult]:

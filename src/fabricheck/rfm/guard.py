@@ -19,7 +19,7 @@ from typing import Any
 from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
-from fabricheck.core import slurm_formats
+from fabricheck.core import show, slurm_formats
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes, session_checks
@@ -248,7 +248,7 @@ class _Session:
             out = [case for case in out if sets.known().keys().isdisjoint(case.check.tags)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
-            say(f"These checks run only if requested by -n or -t: {', '.join(names)}.")
+            say(f"These checks run only if requested by -n or -t: {show.listed(names)}.")
         return [case for case in cases if case not in out]
 
     def checks(self) -> SessionChecks:
@@ -338,7 +338,7 @@ class _Session:
             stopped = sorted(_classes(testcases, where) - _classes((*ended, *skipped), where))
             if stopped:
                 raise ReframeError(
-                    f"Partition {where}: the session ended before {', '.join(stopped)}."
+                    f"Partition {where}: the session ended before {show.listed(stopped)}."
                 )
 
     def option(self, name: str) -> Any:
@@ -368,18 +368,18 @@ class _Session:
             if not any(re.match(pattern, name) for name in environments):
                 raise ReframeError(
                     f"-p {pattern} names no environment of system {runtime.runtime().system.name}: "
-                    f"there are {', '.join(environments)}."
+                    f"there are {show.listed(environments)}."
                 )
 
     def _known_names(self) -> str:
         names = sorted({type(case.check).__name__ for case in self._generated})
-        return f"are {', '.join(names)}" if names else f"is none in {self._path}"
+        return f"are {show.listed(names)}" if names else f"is none in {self._path}"
 
     def _why_nothing(self) -> str:
         system = runtime.runtime().system.name
         if not self._generated:
             return f"{self._path} contains no check for system {system}"
-        chosen = ", ".join(f"{name}={value}" for name, value in self._selecting().items())
+        chosen = show.listed(f"{name}={value}" for name, value in self._selecting().items())
         return f"system {system} has {len(self._generated)}; the selection was {chosen or 'all'}"
 
 

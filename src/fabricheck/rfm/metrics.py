@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fabricheck.core.show import listed, numbered
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.rules import Rule
 from fabricheck.results.metric_records import MetricRecord, Reduction
@@ -164,12 +165,12 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
     node = f"node {document['host']['hostname']}"
     if not active:
         ranks = sorted({rank for one in series for rank in one.get("ranks") or ()})
-        return f"{_listed('rank', list(map(str, ranks)))} of {node}" if ranks else node
+        return f"{numbered('rank', ranks)} of {node}" if ranks else node
     domains = sorted({domain for one in series for domain in host_domains(one)})
     named = f"{_ends(document, sorted(active), domains)} of {node}"
     if not pairs:
         return named
-    return f"{'pair' if len(pairs) == 1 else 'pairs'} {', '.join(pairs)}, {named}"
+    return f"{'pair' if len(pairs) == 1 else 'pairs'} {listed(pairs)}, {named}"
 
 
 def _between_nodes(document: ResultDocument, series: Sequence[Series]) -> str:
@@ -191,7 +192,7 @@ def _between_nodes(document: ResultDocument, series: Sequence[Series]) -> str:
         named.append(
             pair.join(map(end, own)) if len(own) == 2 else f"all NICs of {' and '.join(hosts)}"
         )
-    return ", ".join(dict.fromkeys(named))
+    return listed(dict.fromkeys(named))
 
 
 def _ends(document: ResultDocument, devices: Sequence[int], domains: Sequence[int]) -> str:
@@ -200,13 +201,7 @@ def _ends(document: ResultDocument, devices: Sequence[int], domains: Sequence[in
         f"{index} ({addresses[index]})" if addresses.get(index) else str(index) for index in devices
     ]
     ends = [("device", named), ("NUMA domain", [str(domain) for domain in domains])]
-    return " and ".join(_listed(noun, words) for noun, words in ends if words)
-
-
-def _listed(noun: str, words: Sequence[str]) -> str:
-    if len(words) == 1:
-        return f"{noun} {words[0]}"
-    return f"{noun}s {', '.join(words[:-1])} and {words[-1]}"
+    return " and ".join(numbered(noun, words) for noun, words in ends if words)
 
 
 def combinations(metric: Metric, population: Population) -> Sequence[tuple[Any, ...]]:
@@ -264,4 +259,4 @@ def _field(series: Series, name: str) -> Any:
 
 
 def _words(wanted: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in wanted.items())
+    return listed(f"{name} {value}" for name, value in wanted.items())

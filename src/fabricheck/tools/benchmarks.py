@@ -25,7 +25,7 @@ from fabricheck.core.errors import (
     WrongSettingError,
 )
 from fabricheck.core.models import StrictModel
-from fabricheck.core.show import listed
+from fabricheck.core.show import listed, numbered
 from fabricheck.core.vocabulary import (
     BETTER,
     NCCL_COLLECTIVES,
@@ -157,9 +157,7 @@ class Launch(StrictModel):
             return f"{self.program} of {self.ranks} ranks"
         if len(set(self.devices)) < len(self.devices):
             return f"{self.program} of {self.ranks} ranks on device {self.devices[0]}"
-        *others, last = map(str, self.devices)
-        named = f"devices {', '.join(others)} and {last}" if others else f"device {last}"
-        return f"{self.program} on {named}"
+        return f"{self.program} on {numbered('device', self.devices)}"
 
     @property
     def origin(self) -> str:
@@ -203,7 +201,7 @@ class Plan(StrictModel):
     def _is_verified(self) -> Plan:
         tool = BENCHMARKS.get(self.tool)
         if tool is None:
-            raise ValueError(f"the tool {self.tool} is unknown; known are {', '.join(BENCHMARKS)}")
+            raise ValueError(f"the tool {self.tool} is unknown; known are {listed(BENCHMARKS)}")
         verified = {one.measured for one in self.launches if one.verifies}
         for one in self.launches:
             if one.program not in tool.operations:

@@ -19,7 +19,7 @@ from fabricheck.core.errors import (
     RanksApartError,
     WrongDataError,
 )
-from fabricheck.core.show import first_of
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
@@ -368,4 +368,4 @@ def _values(found: tuple[Series, ...]) -> str:
     if not found:
         return "verified"
     shown = [found[0], found[-1]] if len(found) > 1 else [found[0]]
-    return ", ".join(f"{one['bytes']} B {one['median']:g} {one['unit']}" for one in shown)
+    return listed(f"{one['bytes']} B {one['median']:g} {one['unit']}" for one in shown)

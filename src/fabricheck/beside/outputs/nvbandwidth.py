@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from fabricheck.beside.outputs import PlacedValues
-from fabricheck.core import strict_json
+from fabricheck.core import show, strict_json
 from fabricheck.core.errors import GarbledOutput, InvalidFile, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
 from fabricheck.core.models import validated
@@ -98,7 +98,7 @@ def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
                     values[testcase.name, row, column] = value
     names = [testcase.name for testcase in report.testcases]
     if names != list(testcases):
-        listed = [", ".join(some) or "none" for some in (names, testcases)]
+        listed = [show.listed(some) or "none" for some in (names, testcases)]
         raise OtherRunError(origin, None, f"its testcases are {listed[0]}, not {listed[1]}")
     return PlacedValues(values, report.version, tuple(report.devices))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.calibration.record import text
@@ -220,7 +220,7 @@ def _refuse_lost(record: Record, before: Record) -> None:
     ]
     if lost:
         raise InvalidInputError(
-            f"The references of {', '.join(lost)} on {record.partition} come from the present "
+            f"The references of {listed(lost)} on {record.partition} come from the present "
             "record, but none of these sessions has values of them: add sessions that ran all "
             "checks."
         )

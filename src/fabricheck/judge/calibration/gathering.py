@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.node import NodeModel
@@ -98,7 +98,7 @@ def value_of(
         metric.unit,
         half_width,
         classes.pop() if len(classes) == 1 else None,
-        ", ".join(sorted({one["engine"] for one in chosen})) or None,
+        listed(sorted({one["engine"] for one in chosen})) or None,
         bound,
         rule.FLOOR_AT_ONCE if at_once else 0,
     )
@@ -178,7 +178,7 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
     unknown = sorted(without - {run.node for run in runs})
     if unknown:
         known = sorted({run.node for run in runs})
-        raise UsageError(f"No session has {', '.join(unknown)}; the nodes are {', '.join(known)}.")
+        raise UsageError(f"No session has {listed(unknown)}; the nodes are {listed(known)}.")
     for run in runs:
         if run.node in without and run.values:
             said = f"{run.session.id}: node {run.node} was left out."
@@ -299,7 +299,7 @@ def gather(
             for run in _runs(source, partition, simulated):
                 runs.setdefault((run.session.uuid, run.named), run)
     if not runs:
-        raise NotFoundError(f"There is no session of {partition} in {', '.join(map(str, paths))}.")
+        raise NotFoundError(f"There is no session of {partition} in {listed(paths)}.")
     ordered = sorted(runs.values(), key=lambda run: (run.session.start, run.named))
     leave_out(ordered, without)
     _check_units(ordered)
@@ -355,7 +355,7 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     for file, one in lists.items():
         for name, requested in one.nodes.items():
             if name not in known:
-                state = ", ".join(
+                state = listed(
                     word for word in (requested.state, requested.because, requested.said) if word
                 )
                 yield f"{name} is in {file}, but no session has it{f' ({state})' if state else ''}."
@@ -467,7 +467,7 @@ def _check_units(runs: Sequence[Run]) -> None:
             if value.unit != unit:
                 why = f"in {unit} in an earlier session"
             elif value.unit not in UNITS:
-                why = f"only {', '.join(sorted(UNITS))} can be calibrated"
+                why = f"only {listed(sorted(UNITS))} can be calibrated"
             else:
                 continue
             raise InvalidInputError(

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from fabricheck.core import amounts
 from fabricheck.core.models import StrictModel
+from fabricheck.core.show import enumerated, listed
 
 #: Above this power of ten the odds depend on the assumed noise and are not printed.
 _SURE = 12
@@ -125,7 +126,7 @@ class Component(StrictModel):
         forms, ids = _LABELS[self.kind], self.ids
         form = next(forms[one] for one in (self.direction, len(ids), "any") if one in forms)
         half = (len(ids) + 1) // 2
-        a, b, every = (", ".join(map(str, part)) for part in (ids[:half], ids[half:], ids))
+        a, b, every = (listed(part) for part in (ids[:half], ids[half:], ids))
         steps = sorted(ids).index(ids[0]) if ids else 0
         return form.format(
             a=a, b=b, ids=every, steps=steps, way=self.direction or "of", operation=self.operation
@@ -205,8 +206,7 @@ class Diagnosis(StrictModel):
 
 
 def _told(one: Degraded) -> str:
-    names = [each.label for each in (one.component, *one.equals)]
-    name = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    name = enumerated([each.label for each in (one.component, *one.equals)], last="or")
     down = "" if one.component.is_latency else "down by "
     told = f"{name} {down}{one.loss}" if one.loss else name
     return f"{told} ({one.causes[0]})" if one.causes else told

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fabricheck.core.show import MOST_SENTENCES, first_of
+from fabricheck.core.show import MOST_SENTENCES, first_of, listed
 from fabricheck.core.text import count
 from fabricheck.node.fabric import Place
 from fabricheck.results.model import (
@@ -144,7 +144,7 @@ def _elsewhere(rounds: RoundsMember, document: ResultDocument) -> dict[End, str]
 
 
 def _way(its: RankNetwork) -> str:
-    by = ", ".join(str(one) for one in (its["transport"], its["provider"]) if one is not None)
+    by = listed(str(one) for one in (its["transport"], its["provider"]) if one is not None)
     names = " and ".join(one["name"] for one in its["nics"])
     return f"{by} ({names})" if names else by
 

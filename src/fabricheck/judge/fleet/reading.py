@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from fabricheck.core import nodelists
+from fabricheck.core import nodelists, show
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
@@ -131,7 +131,7 @@ class Partition:
     def title(self) -> str:
         """Its name, and that it is simulated, or of networks."""
         words = [self.clock] * (self.clock != "measured") + ["networks"] * self.networks
-        return f"{self.where} ({', '.join(words)})" if words else self.where
+        return f"{self.where} ({show.listed(words)})" if words else self.where
 
     @property
     def key(self) -> tuple[str, str, bool]:

@@ -87,8 +87,7 @@ def _outlier(one: Outlier, metrics: int) -> str:
 
 def implausible(one: Outlier) -> str:
     """Return the first value of a node that cannot be, and how many more there are."""
-    more = len(one.implausible) - 1
-    return value_of(one.implausible[0]) + (f" and {more} more" if more else "")
+    return listed(map(value_of, one.implausible), 1)
 
 
 def behind(one: Outlier) -> str:
@@ -129,8 +128,7 @@ def nodes_of(nodes: Iterable[str], longest: int = 2000) -> str:
 
 
 def _metrics(metrics: Sequence[Metric]) -> str:
-    more = len(metrics) - 1
-    return f"{metrics[0].title}{f' and {more} more' if more else ''}"
+    return listed([one.title for one in metrics], 1)
 
 
 def _node_groups(one: NodeGroups) -> str:

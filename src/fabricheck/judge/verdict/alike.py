@@ -37,7 +37,7 @@ class Difference:
         told = [f"{value} on {nodelists.folded(own)}" for value, own in fewer]
         even = len(rest) == len([*self.nodes.values()][-2])
         others = nodelists.folded(rest) if even else f"the other {count(len(rest), 'node')}"
-        return f"The nodes differ in {self.what}: {', '.join(told)}, {most} on {others}."
+        return f"The nodes differ in {self.what}: {listed(told)}, {most} on {others}."
 
     def caveat(self, value: str) -> str:
         """Return a sentence on one node that has a rarer value."""
@@ -46,7 +46,7 @@ class Difference:
             for other, own in reversed(self.nodes.items())
             if other != value
         ]
-        return f"Its {self.what} is {value}; that of others is {', '.join(others)}."
+        return f"Its {self.what} is {value}; that of others is {listed(others)}."
 
 
 def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
@@ -54,7 +54,7 @@ def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
     checks: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     for one in verdicts:
         for alike in one.all_alike:
-            checks[alike.nodes, ", ".join(alike.drivers)][alike.check] = None
+            checks[alike.nodes, listed(alike.drivers)][alike.check] = None
     return [
         f"Software and settings first: all {nodes} nodes that ran {listed([*names], 3)} "
         f"{f'with driver {driver} ' if driver else ''}failed alike."
@@ -73,7 +73,7 @@ def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:
         for one in own:
             for what, values in _told(one.versions):
                 if values:
-                    found[what][", ".join(values)].append(one.node)
+                    found[what][listed(values)].append(one.node)
         for what, nodes in found.items():
             if len(nodes) > 1:
                 ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))

@@ -103,7 +103,7 @@ def _two_levels(observed: Observed) -> Finding:
     named = [f"{a}-{b} {one.value:.1f}" for (a, b), one in neither.items()]
     return verdict(
         all(inside) and not neither,
-        f"Levels in GB/s of {len(values)} ordered pairs: {', '.join(texts)}; in neither: "
+        f"Levels in GB/s of {len(values)} ordered pairs: {listed(texts)}; in neither: "
         f"{listed(named, 3) or 'none'}.",
         *(number for part in (*inside, neither) if part for number in EVERY_COPY.numbers(part)),
     )

@@ -184,12 +184,12 @@ def absent(
         }
         named_wrong = sorted({f"{one.operation} of {about(one.bytes)}" for one in wrong})
         most = max(point.taking_part or 0 for point in found)
-        untested = f"; not tested: {', '.join(sorted(skipped))}" if skipped else ""
+        untested = f"; not tested: {listed(sorted(skipped))}" if skipped else ""
         clock = found[0].clock
         return verdict(
             not wrong,
-            f"Of {len(found)} series of {', '.join(operations)} on {most} devices {len(wrong)} had "
-            f"wrong data{': ' + ', '.join(named_wrong[:3]) if wrong else ''}{untested}.",
+            f"Of {len(found)} series of {listed(operations)} on {most} devices {len(wrong)} had "
+            f"wrong data{': ' + listed(named_wrong[:3]) if wrong else ''}{untested}.",
             counted("series", len(found), "series", clock),
             counted("with wrong data", len(wrong), "series", clock),
             counted("compared", sum(point.bytes_checked for point in found), "B", clock),

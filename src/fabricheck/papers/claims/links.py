@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import combinations, permutations
 
+from fabricheck.core.show import listed
 from fabricheck.node import NodeModel, best_subsets
 from fabricheck.node.subsets import mean_between
 from fabricheck.papers.claims import needs
@@ -90,10 +91,10 @@ def _table(observed: Observed) -> Finding:
     node = needs.node(observed)
     as_modelled(observed)
     found = differences_from_table(node)
-    listed = [
-        f"{a}-{b} {_modelled(node, (a, b)):g} (page: {_published((a, b)):g})" for a, b in found[:3]
+    pairs = [
+        f"{a}-{b} {_modelled(node, (a, b)):g} (page: {_published((a, b)):g})" for a, b in found
     ]
-    told = f": {', '.join(listed)}{' and more' if len(found) > 3 else ''} GB/s" if found else ""
+    told = f", in GB/s: {listed(pairs, 3)}" if found else ""
     return verdict(
         not found,
         f"Of the page's table {len(found)} pairs differ from {node.name}{told}.",

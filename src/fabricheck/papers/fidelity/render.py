@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
@@ -28,9 +28,10 @@ def page(found: Fidelity) -> str:
         "is a record of `reference_values/published_values.yaml`. **Simulated** follows from the",
         f"node model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
-        f"records of {_all_of(found.plan.file.experiments)} on {', '.join(found.node.systems)}.",
+        f"records of {show.enumerated(found.plan.file.experiments)} on "
+        f"{show.listed(found.node.systems)}.",
         *(
-            f"Of {also.system} also those of {_all_of(also.experiments)}: {also.reason}."
+            f"Of {also.system} also those of {show.enumerated(also.experiments)}: {also.reason}."
             for also in found.plan.file.also
         ),
         "",
@@ -88,7 +89,7 @@ def summary(found: Fidelity) -> list[str]:
 
 
 def _notes(name: str, share: Share, both: Share) -> list[str]:
-    worst = ", ".join(
+    worst = show.listed(
         f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
         for row in share.worst
     )
@@ -145,7 +146,7 @@ def _places(table: Table) -> list[str]:
     if len(places) <= 3:
         return places
     parts = zip(*(place.split(", ") for place in places), strict=False)
-    common = ", ".join(same[0] for same in takewhile(lambda part: len(set(part)) == 1, parts))
+    common = show.listed(same[0] for same in takewhile(lambda part: len(set(part)) == 1, parts))
     return [f"{common}, {len(places)} places"] if common else places
 
 
@@ -167,11 +168,6 @@ def _deviation(row: Row) -> str:
     return f"{'0.0' if shown == '-0.0' else shown} %"
 
 
-def _all_of(words: Iterable[str]) -> str:
-    *others, last = words
-    return " and ".join(filter(None, (", ".join(others), last)))
-
-
 def _percent(part: float) -> str:
     return f"{100 * part:g} %"
 
@@ -187,7 +183,7 @@ def _statements(statements: Sequence[Judged]) -> list[str]:
         rows.append(
             [
                 judged.title,
-                ", ".join(dict.fromkeys(judged.records)),
+                show.listed(dict.fromkeys(judged.records)),
                 f"{judged.published}{unit}",
                 f"{low if low == high else f'{low} to {high}'}{unit}",
                 str(judged.n),

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import enumerated
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.charts import GREYS, bars, cell, curves
@@ -93,7 +94,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     ]
     over_partners = len({row["partners"] for row in rows}) > 1
     if theirs:
-        bounds_said = words.listed(dict.fromkeys(words.amount(r["value"], "us") for r in theirs))
+        bounds_said = enumerated(dict.fromkeys(words.amount(r["value"], "us") for r in theirs))
         says += (
             f" {'Dotted lines are l' if over_partners else 'L'}ower bounds that the paper states, "
             f"of one and of two rounds over the fastest pair: {bounds_said}."
@@ -140,7 +141,7 @@ def _ends(rows: Sequence[Row]) -> str:
     if len(rows) > 1:
         said += f", {words.amount(last['value'], 'us')} with {last['partners']}"
         falls = [b["partners"] for a, b in pairwise(rows) if b["value"] < 0.99 * a["value"]]
-        said += f", falling at {words.listed(map(str, falls))}" if falls else ""
+        said += f", falling at {enumerated(falls)}" if falls else ""
     return said
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fabricheck.core.show import enumerated
 from fabricheck.report import added
-from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Metric, Series
@@ -41,7 +41,7 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
     }
     said = ""
     if keys:
-        named = words.listed(f"{record} ({key})" for record, key in keys.items())
+        named = enumerated(f"{record} ({key})" for record, key in keys.items())
         said = (
             f" The simulation was fitted to {named}: agreement there, and wherever the same "
             "parameter decides, is no evidence."

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import enumerated
 from fabricheck.node import NodeModel
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
@@ -149,7 +150,7 @@ def _best(
         kind=observed.kind,
         says=(
             f"The best of each interface past the caches, {title}, on device {mine[0]['devices']}: "
-            f"{words.listed(parts)}.{words.of_published(rows)}{words.of_noise(rows)}"
+            f"{enumerated(parts)}.{words.of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,
         drawing=bars(drawing, known=_LABELS),

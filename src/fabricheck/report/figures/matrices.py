@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from fabricheck.core.amounts import about
-from fabricheck.core.show import listed
+from fabricheck.core.show import enumerated
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
@@ -145,7 +145,7 @@ def hops(observed: Observed) -> Iterator[Figure]:
         f"between {far} of {len(cells) // 2} pairs."
     )
     if node.detour_pairs:
-        detours = words.listed(f"{a}-{b}" for a, b in node.detour_pairs)
+        detours = enumerated(f"{a}-{b}" for a, b in node.detour_pairs)
         says += f" The widest path is longer than the shortest one for {detours}."
     rows = [
         {"row": a, "column": b, "kind": "derived", "value": int(cells[a, b]), "unit": "hops"}
@@ -245,11 +245,10 @@ class _Values:
         named = [
             f"{place[0]}-{place[1]} with {words.amount(self.cells[place], self.unit)} "
             f"(reference {words.amount(wanted.reference or 0, '')})"
-            for place in self.missed[:6]
+            for place in self.missed
             if (wanted := self.expected[place])
         ]
-        more = f" and {len(self.missed) - 6} more" if len(self.missed) > 6 else ""
-        return f" Framed, since outside of the limits: {words.listed(named)}{more}."
+        return f" Framed, since outside of the limits: {enumerated(named, 6)}."
 
 
 def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
@@ -317,10 +316,7 @@ def _range(cells: Mapping[Pair, float], unit: str) -> str:
 def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
     """Return the places with an extreme value or a value within 0.5 % of it."""
     near = [pair for pair, value in cells.items() if abs(value - extreme) <= 0.005 * abs(extreme)]
-    named = [f"{a}-{b}" for a, b in near]
-    if len(named) <= most:
-        return words.listed(named)
-    return listed(named, most)
+    return enumerated([f"{a}-{b}" for a, b in near], most)
 
 
 def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:

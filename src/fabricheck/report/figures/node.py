@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
 
-from fabricheck.core.show import cut
+from fabricheck.core.show import cut, enumerated
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
@@ -281,7 +281,7 @@ def _group(what: str, several: Sequence[Health]) -> str:
             parts.append(f"{len(found)} {words_of_it}, {ends}")
     missing = [one.name for one in several if one.state == "missing"]
     if missing:
-        named = words.listed(missing[:6]) if len(missing) <= 6 else f"{len(missing)} of them"
+        named = enumerated(missing[:6]) if len(missing) <= 6 else f"{len(missing)} of them"
         parts.append(f"not measured: {named}")
     return f"{said} {'; '.join(parts)}." if parts else said
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fabricheck.core.amounts import about
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.show import enumerated
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
@@ -70,7 +71,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     )
     theirs = list(beside(node, "paper-stream-p2p-pct-*"))
     if theirs:
-        stated = words.listed(words.amount(value.value, "%") for value in theirs)
+        stated = enumerated(words.amount(value.value, "%") for value in theirs)
         says += f" Published: {stated} of the peak ({theirs[0].place})."
     rows += [
         of_value(value.id, value, to=None, peak=None, percent=value.value, reference=None, text="")
@@ -110,7 +111,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
     title = "From device 0 to each: MPI and direct access"
     says = f"{title}, {observed.kind}. {' '.join(_in_words(rows))}"
     absent = [label for label in LABELS if not any(row["series"] == label for row in rows)]
-    says += f" Without values: {words.listed(absent)}." if absent else ""
+    says += f" Without values: {enumerated(absent)}." if absent else ""
     if any(row["kind"] == "published" for row in rows):
         says += (
             " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import Figure
@@ -156,7 +157,7 @@ def _told(label: str, rows: Sequence[Row]) -> str:
         text += f", {words.amount(min(values), '')} to {words.amount(max(values))}"
     remote = [str(row["rank"]) for row in rows if row["core"] == REMOTE]
     if remote:
-        whose = "all" if len(remote) == len(rows) else f"rank {words.listed(remote)}"
+        whose = "all" if len(remote) == len(rows) else f"rank {enumerated(remote)}"
         text += f", on cores of another domain: {whose}"
     for rank, percent in _odd_ranks(rows).items():
         way = "below" if percent < 0 else "above"

@@ -8,6 +8,7 @@ from statistics import median_low
 import altair as alt
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
@@ -86,7 +87,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
             for value in beside(observed.node, *_KERNELS[name])
         ]
     blocks = sorted({row["threads_per_block"] for row in own(rows)})
-    with_blocks = words.listed(map(str, blocks))
+    with_blocks = enumerated(blocks)
     return curve_figure(
         "stream-curves",
         "STREAM in a device's own memory, over size",

@@ -22,12 +22,6 @@ def amount(value: float, unit: str = "GB/s") -> str:
     return f"{text} {unit}".rstrip()
 
 
-def listed(parts: Iterable[str]) -> str:
-    """Return words as a list: a, b and c; empty for none."""
-    *most, last = list(parts) or [""]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def of_curve(rows: Sequence[Row]) -> str:
     """Return the end of a curve, its saturation, and its deepest fall, as a sentence.
 

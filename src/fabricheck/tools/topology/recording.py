@@ -187,7 +187,7 @@ def _compare(
     }
     compared = [*outcome.compared, *(what for what, known in of_host.items() if known)]
     content["notes"] = [
-        f"compared with {model.name}: {', '.join(compared)}",
+        f"compared with {model.name}: {listed(compared)}",
         *outcome.notes,
         *content["notes"],
         *(f"not reported: {what}" for what, known in of_host.items() if not known),
