@@ -44,7 +44,7 @@ def test_one_slowed_link_is_worse_and_named(before, tmp_path):
     shown = compare(before, after)
     assert shown.exit_code == 10
     row = next(line for line in shown.stdout.splitlines() if " 0 to 1, 256 MiB " in line)
-    assert re.search(r"p2p_engine E7 engine peer +1/2 .* 50.000 37.000 GB/s 0.740 \(0.733-", row)
+    assert re.search(r"p2p_engine E7 engine peer, GB/s +1/2 .* 50.000 37.000 0.740 \(0.733-", row)
     assert shown.stdout.index("Worse in B") < shown.stdout.index("1 worse, 0 better, 2 unchanged")
     assert re.search(r"at most 0\.000\d+ of these series would differ by chance", shown.stdout)
     assert all(len(line) <= show.PIPED_WIDTH for line in shown.stdout.splitlines())
@@ -223,7 +223,7 @@ def test_of_the_runtime_host_nothing_is_worse_but_with_a_floor(tmp_path):
     first, last = only["undetermined"]
     assert (first["floor"], first["ratio"]) == (None, pytest.approx(0.4))
     marked = compare(*sides, "--markdown").stdout
-    assert "| p2p\\_engine | E7 engine peer | 1/1 | pair 0 to 1, 256 MiB |" in marked
+    assert "| p2p\\_engine | E7 engine peer, GB/s | 1/1 | pair 0 to 1, 256 MiB |" in marked
     assert last["why"] == "A has 1 sample(s) and needs 7", "what changed beyond noise comes first"
     assert compare(*sides, "--floor", 50).exit_code == 10
     slow = simulated([pair(0, 1, [20.0])])
@@ -331,7 +331,7 @@ def test_markdown_names_the_worst_and_shows_text_as_text(before, tmp_path):
     assert ended.exit_code == 10
     assert "1 worse, 0 better, 2 unchanged" in ended.stdout
     assert "| Check | Worse in B |" in ended.stdout
-    assert "| p2p\\_engine | E7 engine peer | 1/2 | pair 0 to 1, 256 MiB |" in ended.stdout
+    assert "| p2p\\_engine | E7 engine peer, GB/s | 1/2 | pair 0 to 1, 256 MiB |" in ended.stdout
     assert "&lt;b&gt;" in ended.stdout and "<b" not in ended.stdout
     assert compare(before, before, "--markdown", "--json").exit_code == 2
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from fabricheck.core import amounts
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import Table, cut, listed
-from fabricheck.judge.comparison.compare import Compared, Comparison
+from fabricheck.judge.comparison.compare import Compared, Comparison, NotComparable
 from fabricheck.judge.comparison.pairing import Side
 from fabricheck.judge.comparison.values import Key
 from fabricheck.results.table import Metric
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=Compared | NotComparable | Key)
 
 #: Up to this number of nodes, all are shown, whatever the result.
 MOST_NODES = 4
@@ -53,49 +53,37 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
 
 
 def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
-    if one.differs:
-        rows = [
-            (item.what, _values(item.a, show_all), _values(item.b, show_all))
-            for item in one.differs
-        ]
-        yield _some(("Differs", "A", "B"), rows, show_all)
+    differs = [
+        (item.what, _values(item.a, show_all), _values(item.b, show_all)) for item in one.differs
+    ]
+    yield Table(("Differs", "A", "B"), differs, most=None if show_all else MOST_ROWS, rest="--all")
     for letter, causes in (("A", one.causes_in_a), ("B", one.causes_in_b)):
         yield from (f"In {letter}: {cause}" for cause in causes)
-    if one.outcomes:
-        results = [
-            (item.check, item.before, item.after, item.judgement,
-             item.reason if show_all else cut(item.reason, LONGEST_REASON))
-            for item in sorted(one.outcomes, key=lambda item: not item.worse)
-        ]  # fmt: skip
-        yield from ("", Table(("Result", "A", "B", "", "Reason"), results))
+    results = [
+        (item.check, item.before, item.after, item.judgement,
+         item.reason if show_all else cut(item.reason, LONGEST_REASON))
+        for item in sorted(one.outcomes, key=lambda item: not item.worse)
+    ]  # fmt: skip
+    yield Table(("Result", "A", "B", "", "Reason"), results, above="")
     for judgement, word in zip(("worse", "better"), _words(one), strict=True):
-        yield from _judged(one, judgement, f"{word.capitalize()} in B", show_all)
+        yield _judged(one, judgement, f"{word.capitalize()} in B", show_all)
     for side, keys, checks in (
         ("B", one.in_a, one.checks_in_a),
         ("A", one.in_b, one.checks_in_b),
     ):
         if checks:
             yield from ("", f"Checks missing in {side}: {listed(checks)}")
-        yield from _missing(one, side, keys, checks, show_all)
-    yield from _not_comparable(one, show_all)
-    yield from _judged(one, "undetermined", "Undetermined", show_all)
+        lacking = [key for key in keys if key.check not in checks]
+        yield _groups(f"Missing in {side}", lacking, one.compared, {}, show_all)
+    why = {"A and B": lambda some: some[0].why}
+    yield _groups("Not comparable", one.not_comparable, one.compared, why, show_all)
+    yield _judged(one, "undetermined", "Undetermined", show_all)
     yield from ("", f"{_counts(one)}.")
     if one.by_chance:
         yield (
             f"If nothing had changed, at most {one.by_chance:.2g} of these series would differ "
             "by chance."
         )
-
-
-def _some(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    show_all: bool,
-    right: Sequence[str] = (),
-) -> Table:
-    """Return a table that shows the first rows, or all."""
-    most = None if show_all else MOST_ROWS
-    return Table(columns, rows, right, most=most, rest="--all")
 
 
 def _values(values: Sequence[str], show_all: bool) -> str:
@@ -105,40 +93,50 @@ def _values(values: Sequence[str], show_all: bool) -> str:
 
 
 def _groups(
-    items: Iterable[Item], key: Callable[[Item], Key], every: Iterable[Key], show_all: bool
-) -> Iterator[tuple[Key, str, list[Item]]]:
-    """Yield values of one check, kind and unit together, or each by itself.
+    title: str,
+    items: Sequence[Item],
+    others: Iterable[Compared],
+    cells: Mapping[str, Callable[[Sequence[Item]], str]],
+    show_all: bool,
+) -> Table:
+    """Return a table of values: those of one check, kind and unit together, or each by itself.
 
-    Yields the key of the first, how many of how many there are, and the values.
-
-    :param every: the keys that the values are among.
+    :param others: the values of which these are some, or beside which they stand.
+    :param cells: the further columns, and what each says of the values of a row.
     """
-    totals = Counter((one.check, one.row.kind, one.unit) for one in every)
+    totals = Counter(map(_group, {*map(_key, others), *map(_key, items)}))
     found: dict[object, list[Item]] = {}
     for number, item in enumerate(items):
-        one = key(item)
-        group = (one.check, one.row.kind, one.unit)
-        found.setdefault(number if show_all else group, []).append(item)
+        found.setdefault(number if show_all else _group(_key(item)), []).append(item)
+    rows: list[list[str]] = []
     for some in found.values():
-        one = key(some[0])
-        of = totals[one.check, one.row.kind, one.unit]
-        yield one, "1" if show_all else f"{len(some)}/{of}", some
+        key = _key(some[0])
+        of = "1" if show_all else f"{len(some)}/{totals[_group(key)]}"
+        kind = f"{key.row.kind}, {key.unit}"
+        rows.append([key.check, kind, of, _place(key), *(cell(some) for cell in cells.values())])
+    columns = ("Check", title, "n", "First of them", *cells)
+    most = None if show_all else MOST_ROWS
+    return Table(columns, rows, ("n", "A", "B"), most=most, rest="--all", above="")
 
 
-def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> Iterator[str | Table]:
-    is_open = judgement == "undetermined"
-    every = (one.key for one in found.compared)
-    rows = [
-        (key.check, key.row.kind, number, _place(key), amounts.number(some[0].a.median),
-         amounts.number(some[0].b.median), key.unit,
-         f"{some[0].decision.why if is_open else _ratio(some[0])}{_noisy(some)}")
-        for key, number, some in _groups(
-            found.judged(judgement), lambda one: one.key, every, show_all)
-    ]  # fmt: skip
-    last = "Why" if is_open else "B/A, at least 95 %"
-    columns = ("Check", title, "n", "First of them", "A", "B", "Unit", last)
-    if rows:
-        yield from ("", _some(columns, rows, show_all, ("n", "A", "B")))
+def _key(item: Compared | NotComparable | Key) -> Key:
+    return item if isinstance(item, Key) else item.key
+
+
+def _group(key: Key) -> tuple[str, str, str]:
+    return key.check, key.row.kind, key.unit
+
+
+def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> Table:
+    cells: dict[str, Callable[[Sequence[Compared]], str]] = {
+        "A": lambda some: amounts.number(some[0].a.median),
+        "B": lambda some: amounts.number(some[0].b.median),
+    }
+    if judgement == "undetermined":
+        cells["Why"] = lambda some: some[0].decision.why + _noisy(some)
+    else:
+        cells["B/A, at least 95 %"] = lambda some: _ratio(some[0]) + _noisy(some)
+    return _groups(title, found.judged(judgement), found.compared, cells, show_all)
 
 
 def _noisy(items: Sequence[Compared]) -> str:
@@ -146,35 +144,6 @@ def _noisy(items: Sequence[Compared]) -> str:
     if not count:
         return ""
     return ", noisy" if len(items) == 1 else f", {count} noisy"
-
-
-def _missing(
-    found: Comparison, side: str, keys: Sequence[Key], checks: Sequence[str], show_all: bool
-) -> Iterator[str | Table]:
-    """Yield the values that one side lacks, but those of checks that it lacks completely."""
-    every = [*(one.key for one in found.compared), *keys]
-    lacking = [key for key in keys if key.check not in checks]
-    rows = [
-        (key.check, f"{key.row.kind}, {key.unit}", number, _place(key))
-        for key, number, _ in _groups(lacking, lambda key: key, every, show_all)
-    ]
-    if rows:
-        columns = ("Check", f"Missing in {side}", "n", "First of them")
-        yield from ("", _some(columns, rows, show_all))
-
-
-def _not_comparable(found: Comparison, show_all: bool) -> Iterator[str | Table]:
-    every = [
-        *(one.key for one in found.compared),
-        *(one.key for one in found.not_comparable),
-    ]
-    rows = [
-        (key.check, f"{key.row.kind}, {key.unit}", number, _place(key), some[0].why)
-        for key, number, some in _groups(found.not_comparable, lambda one: one.key, every, show_all)
-    ]
-    if rows:
-        columns = ("Check", "Not comparable", "n", "First of them", "A and B")
-        yield from ("", _some(columns, rows, show_all))
 
 
 def _ratio(one: Compared) -> str:

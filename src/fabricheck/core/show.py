@@ -33,7 +33,7 @@ class Table(NamedTuple):
     right: the columns that are right-aligned. widths: the greatest widths of the first columns.
     whole: the columns whose cells take one line, however narrow the terminal is. cut_cells: a cell
     that is wider than its column ends with an ellipsis. most: the rows that are shown; rest: the
-    option that shows the others.
+    option that shows the others. above: the line above the table, which is only shown with it.
     """
 
     columns: Sequence[str]
@@ -44,6 +44,7 @@ class Table(NamedTuple):
     cut_cells: bool = False
     most: int | None = None
     rest: str = "--json"
+    above: str | None = None
 
 
 def listed(items: Iterable[object], most: int | None = None, separator: str = ", ") -> str:
@@ -134,6 +135,7 @@ def _shown(block: str | Text | Table) -> Iterator[str | Text | Table]:
     if not isinstance(block, Table):
         yield block
     elif block.rows:
+        yield from [] if block.above is None else [block.above]
         yield block._replace(rows=block.rows[: block.most])
         if block.most is not None and len(block.rows) > block.most:
             yield f"and {len(block.rows) - block.most} more: {block.rest}"
