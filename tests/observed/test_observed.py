@@ -20,9 +20,10 @@ def observed(*documents):
     return found
 
 
-def topology(node):
+def topology(node, devices=None):
     program = factories.document()["program"] | {"name": "topology"}
-    return factories.document(program=program, series=[], options={"node": node})
+    options = {"node": node, "devices": devices}
+    return factories.document(program=program, series=[], options=options)
 
 
 def test_a_recorded_session_is_one_partition_with_its_part_of_the_node():
@@ -109,7 +110,7 @@ def test_points_are_chosen_by_value_or_by_set_and_ordered_by_size():
 def test_the_node_is_that_of_the_documents_before_that_of_the_site():
     assert node_of("local:host", []) is None
     assert node_of("h200:x4", []) is not None and len(node_of("h200:x4", []).devices) == 4
-    stated = node_of("h200:x4", [topology("h200 (2 of 8 devices)")])
+    stated = node_of("h200:x4", [topology("h200", 2)])
     assert stated is not None and len(stated.devices) == 2
     overlaid = factories.simulated_document()
     assert node_of("h200:x4", [overlaid]).name == "mi250x"
@@ -117,7 +118,7 @@ def test_the_node_is_that_of_the_documents_before_that_of_the_site():
 
 def test_a_node_model_that_is_not_there_any_more_is_none():
     assert node_of("", [topology("a-node-of-another-version")]) is None
-    assert node_of("", [topology("h200 (9 of 8 devices)")]) is None
+    assert node_of("", [topology("h200", 9)]) is None
 
 
 def test_the_documents_of_a_folder_need_no_session():

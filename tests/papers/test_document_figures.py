@@ -90,6 +90,6 @@ def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
 
 def test_what_a_counterpart_is_of_is_told(two_partitions):
     found = section.counterparts(contents.of(reading.read()))
-    assert all(ours.of for row in found for ours in row.ours)
-    text = {ours.where: ours.of for row in found for ours in row.ours}
+    assert all(ours.node_shown for row in found for ours in row.ours)
+    text = {ours.where: ours.node_shown for row in found for ours in row.ours}
     assert text == {"local:host": "a CPU, no GPU", "local:sim-mi250x": "mi250x"}

@@ -76,6 +76,12 @@ def test_an_older_document_with_an_error_has_the_present_word():
     assert document.parse(older)["outcome"] == content["outcome"]
 
 
+def test_an_older_document_has_the_number_of_devices_in_the_name_of_its_node():
+    options = {"node": "h200 (2 of 8 devices)", "time_limit_s": 60}
+    found = document.parse(json.dumps(factories.document(options=options)))["options"]
+    assert found == {"node": "h200", "devices": 2, "time_limit_s": 60}
+
+
 def test_a_simulated_document_loads():
     overlay = {"name": "link 0-6 gone", "content": {"links": [{"pair": [0, 6], "gone": True}]}}
     for changed in (None, overlay):

@@ -169,12 +169,17 @@ class NodeModel:
         )
         return replace(
             self,
-            name=f"{PurePath(self.file).stem} ({count} of {self.part_of or whole} devices)",
+            name=f"{self.whole_name} ({count} of {self.part_of or whole} devices)",
             devices=self.devices[:count],
             domains=tuple(domain for domain in domains if domain.cores),
             nics=tuple(nic for nic in self.nics if nic.device is not None and nic.device < count),
             part_of=self.part_of or whole,
         )
+
+    @property
+    def whole_name(self) -> str:
+        """The name of the model, also of a part of it."""
+        return PurePath(self.file).stem if self.part_of else self.name
 
     @cached_property
     def identity(self) -> dict[str, Any]:

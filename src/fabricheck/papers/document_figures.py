@@ -81,9 +81,7 @@ def _shows(ours: Shown, theirs: DocumentFigure) -> bool:
 
 
 def _is_of(ours: Shown, nodes: Sequence[str]) -> bool:
-    # A part of a node is named "h200 (2 of 8 devices)".
-    name = ours.node.split(" ")[0]
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in nodes)
+    return any(fnmatch.fnmatchcase(ours.node, pattern) for pattern in nodes)
 
 
 def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, Coverage]) -> str:

@@ -291,13 +291,14 @@ def _shown(
     undrawn: list[str],
 ) -> Iterator[Shown]:
     """Yield the figures of a partition, with their partition and node."""
-    node = observed.node.name if observed.node is not None else ""
-    without = "a CPU, no GPU" if observed.runtimes == {"host"} else "no node model"
+    name, shows = "", "a CPU, no GPU" if observed.runtimes == {"host"} else "no node model"
+    if observed.node is not None:
+        name, shows = observed.node.whole_name, observed.node.name
     for shown in _drawn(part, figures, undrawn):
         rows = own(shown.figure.rows)
         measured = {row["experiment"] for row in rows if "experiment" in row}
         yield replace(
-            shown, where=_name(observed), of=node or without, node=node,
+            shown, where=_name(observed), node_shown=shows, node=name,
             measured=frozenset(measured or _measured(observed, coverage)),
         )  # fmt: skip
 

@@ -83,9 +83,10 @@ class Figure:
 class Shown:
     """A figure on the page.
 
-    name: its id on the page, and its file name. where: its partition. of: the node model that it
-    shows, or what is known without one. node: the name of that model; empty without one. measured:
-    the experiments that it shows, or else those of which the partition has series or comparisons.
+    name: its id on the page, and its file name. where: its partition. node_shown: the node model
+    that it shows, or what is known without one. node: the name of that model; empty without one.
+    measured: the experiments that it shows, or else those of which the partition has series or
+    comparisons.
     """
 
     name: str
@@ -93,7 +94,7 @@ class Shown:
     drawing: Markup
     csv: str
     where: str = ""
-    of: str = ""
+    node_shown: str = ""
     node: str = ""
     measured: frozenset[str] = frozenset()
 

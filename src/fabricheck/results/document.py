@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +22,9 @@ from fabricheck.results.state import complete
 
 SCHEMA_NAME = "fabricheck-result"
 SCHEMA_VERSION = 1
+
+#: The name of a part of a node model in documents up to version 0.2: h200 (2 of 8 devices).
+_PART = re.compile(r"(?P<name>\S+) \((?P<devices>\d{1,9}) of \d+ devices\)")
 
 #: Longest excerpt of a document's value in a sentence, in characters.
 _LONGEST_EXCERPT = 160
@@ -72,7 +76,7 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
     """
     value = strict_json.parse(text, path)
     _check_version(value, path)
-    _rename_status(value)
+    _renew(value)
     if not _validator().is_valid(value):
         first = min(_validator().iter_errors(value), key=_place_in_document)
         raise InvalidFile(path, _json_path(first), _reason(first))
@@ -113,11 +117,16 @@ def _check_version(value: Any, path: Path | str) -> None:
         )
 
 
-def _rename_status(value: dict[str, Any]) -> None:
-    """Replace the status of documents up to version 0.2 that did not tell errors apart."""
-    outcome = value.get("outcome")
+def _renew(value: dict[str, Any]) -> None:
+    """Replace what documents up to version 0.2 have: a status that told no errors apart, and the
+    number of devices in the name of the node model.
+    """
+    outcome, options = value.get("outcome"), value.get("options")
     if isinstance(outcome, dict) and outcome.get("status") == "runtime-error":
         outcome["status"] = "software"
+    part = _PART.fullmatch(str(options.get("node"))) if isinstance(options, dict) else None
+    if part:
+        value["options"] |= {"node": part["name"], "devices": int(part["devices"])}
 
 
 def _place_in_document(error: jsonschema_rs.ValidationError) -> list[tuple[bool, str, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +21,6 @@ from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions, this_machine
-
-#: The name of a part of a node in a document: "h200 (2 of 8 devices)".
-_PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +231,9 @@ def node_of(
         simulated = document.get("node")
         if simulated:
             return _node(simulated["name"])
-        if not has_runtime(document) and "node" in document["options"]:
-            return _node(str(document["options"]["node"]))
+        options = document["options"]
+        if not has_runtime(document) and "node" in options:
+            return _node(str(options["node"]), options.get("devices"))
     site = partitions.known(where)
     name = site.get("extras", {}).get("node")
     devices: dict[str, Any] = next(iter(site.get("devices", [])), {})
@@ -245,9 +242,6 @@ def node_of(
 
 @functools.cache
 def _node(stated: str, count: int | None = None) -> NodeModel | None:
-    part = _PART.fullmatch(stated)
-    if part:
-        stated, count = part["name"], int(part["count"])
     try:
         node = load_node(stated)
         return node if count is None or count == len(node.devices) else node.part(count)

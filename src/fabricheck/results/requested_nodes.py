@@ -49,7 +49,7 @@ class RequestedNode(StrictModel):
     state, because: the state that the scheduler reported when the session began (``IDLE``,
     ``DOWN+DRAIN``), and its reason. ended: when its part ended; None while it runs, and for a node
     that never answered. status: the exit status of its session; None without one. said: how its
-    part ended where it was stopped, in one sentence.
+    part ended where it was stopped, in one sentence that names it.
     """
 
     results: str | None = None

@@ -272,9 +272,7 @@ class _Node:
             lacking = f"There is no result of {self.title}"
             yield finding("silent", f"{lacking}{_as_requested(requested)}.")
         elif requested is not None and requested.said is not None:
-            named = self.several or node in requested.said
-            said = requested.said if named else f"Node {node}: {requested.said}"
-            yield finding("session", said)
+            yield finding("session", requested.said)
         elif requested is not None and requested.status and not failed_anywhere:
             yield finding(
                 "session",

@@ -78,7 +78,7 @@ def record(
         if devices is not None:
             node = node.part(devices)
         require_nics(node)
-        content["options"] |= {"node": node.name, "digest": node.sha256}
+        content["options"] |= {"node": node.whole_name, "digest": node.sha256}
         network = None if fabric is None else load_fabric(fabric)
         _examine(node, network, tool, started + limit_s, root, interval_s, content)
     except FabricheckError as error:

@@ -85,7 +85,7 @@ def record(
         node = None if model is None else load(model)
         if node is not None:
             node = node if devices is None else node.part(devices)
-            content["options"] |= {"node": node.name, "digest": node.sha256}
+            content["options"] |= {"node": node.whole_name, "digest": node.sha256}
         told = inventory.ask(programs, limit_s)
         content |= {
             "node": told["node"],
