@@ -244,10 +244,6 @@ FAULTS = {
         lambda c: c.pop("links"),
         "links: this key is missing, and there is no switch either.",
     ),
-    "still to fill": (
-        lambda c: (c["devices"].update(model="to fill"), c.update(title="to fill")),
-        "devices.model: it must still be filled in (and 1 more).",
-    ),
 }
 
 

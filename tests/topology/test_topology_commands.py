@@ -10,12 +10,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import factories
 import inventories
 import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory
-from fabricheck.node.loading import to_fill
+from fabricheck.rfm import bounds
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
@@ -187,12 +188,11 @@ def test_compare_and_parse_of_this_machine(tmp_path, drivers, monkeypatch):
     ],
 )
 def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name):
-    """The drivers and the device's data sheet state what the model does; nothing is to fill."""
+    """The drivers and the device's data sheet state what the model does."""
     model = load(name)
     told = inventories.kept(tree)
     text = run("node", "draft", name, *drivers(told)).stdout
     draft = yaml.safe_load(text)
-    assert not {*to_fill(draft)}
     count = len(told["devices"])
     assert draft["devices"]["count"] == count
     assert draft["devices"]["architecture"] in (model.architecture, "sm_90")
@@ -231,16 +231,62 @@ def test_a_draft_beside_the_model_of_such_a_node(tmp_path, drivers, tree, name):
         assert f"note: not judged: {one}, which {name} has from the driver" in result.stderr
 
 
+def described(folder, content):
+    file = folder / "told.json"
+    file.write_text(json.dumps(content))
+    return str(file)
+
+
 def test_write_a_draft(tmp_path):
-    result = run("node", "draft", "mine", "--from", BANDWIDTH)
+    told = described(tmp_path, inventories.kept("mi300x"))
+    result = run("node", "draft", "mine", "--from", told)
     assert yaml.safe_load(result.stdout)["name"] == "mine"
-    assert "validator: mine.yaml: title: it must still be filled in" in result.stderr
-    arguments = ("node", "draft", "mine", "--from", BANDWIDTH, "--output", str(tmp_path))
+    arguments = ("node", "draft", "mine", "--from", told, "--output", str(tmp_path))
     assert run(*arguments).exit_code == 0
     assert (tmp_path / "mine.yaml").read_text() == result.stdout
     assert "mine.yaml already exists" in failed(run(*arguments), 2)
     nowhere = run(*arguments[:-1], str(tmp_path / "nowhere"))
     assert "cannot be written" in failed(nowhere, 3)
+
+
+def test_texts_of_tools_do_not_tell_enough_for_a_draft():
+    said = failed(run("node", "draft", "mine", "--from", BANDWIDTH), 4)
+    assert "does not tell enough of a node: run this suite's program inventory there" in said
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"host_link": {"kind": "pcie", "gb_per_s": None}, "pcie": None},
+        {"host_link": None, "numa_domain": None, "cores": None, "name": None},
+    ],
+)
+def test_what_the_driver_does_not_tell_is_unknown_and_not_judged(tmp_path, changes):
+    """As on a virtual machine that shows no PCIe, or whose kernel tells no rate of a link."""
+    told = inventories.kept("mi250x")
+    for device in told["devices"]:
+        device |= changes
+    for way in told["links"]:
+        way["gb_per_s"] = None
+    arguments = ("--from", described(tmp_path, told), "--output", str(tmp_path))
+    assert run("node", "draft", "mine", *arguments).exit_code == 0
+    node = load(str(tmp_path / "mine.yaml"))
+    assert {"host_link.peak_gbs", "links.peak_gbs"} <= {*node.unknown_peaks}
+    assert node.link_matrix == load("mi250x").link_matrix
+    assert node.best_subsets(2) == load("mi250x").best_subsets(2)
+    copy = factories.series(operation="h2d", device=0, source=factories.place("host-pinned"),
+                            destination=factories.place("device", 0))  # fmt: skip
+    write = factories.series(device=0, device_set=[0, 1], destination=factories.place("peer", 1))
+    assert [bounds.node_bound(node, one) for one in (copy, write)] == [None, None]
+    shown = run("node", "show", str(tmp_path / "mine.yaml")).stdout
+    assert "unknown GB/s per direction" in shown and "links4 (unknown): 0-1" in shown
+    assert "host_link.peak_gbs = None: unknown (not told by the driver)" in shown
+
+
+def test_a_node_in_parts_is_not_drafted(tmp_path):
+    told = described(tmp_path, inventories.kept("mi300x-cpx"))
+    said = failed(run("node", "draft", "mine", "--from", told), 4)
+    assert "has its GPUs in mode CPX, as 16 devices: set SPX" in said
 
 
 def test_failures_are_one_sentence(tmp_path):

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 import yaml
 
+import inventories
 import topology_texts as texts
-from fabricheck.core.errors import InvalidFile, InvalidInputError
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import load, node_directory
-from fabricheck.node.loading import to_fill
-from fabricheck.tools.topology import compare, merge, parse_text, write_draft
+from fabricheck.node.loading import available
+from fabricheck.tools.topology import compare, inventory, merge, parse_text, write_draft
 from fabricheck.tools.topology.reported import Reported
 
 MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
@@ -166,52 +167,35 @@ def test_what_is_not_told_is_said():
     assert "NUMA domains are not reported" in compare(MAP_A, report(texts.shownodesbw(MAP_A))).notes
 
 
-def test_a_draft_keeps_what_was_seen_and_marks_the_rest(tmp_path):
-    seen = report(texts.amd_smi(MAP_A, texts.PCI), texts.showtoponuma(MAP_A))
-    text, verdict = write_draft(seen, "mine")
-    content = yaml.safe_load(text)
-    assert content["links"]["matrix"] == [list(row) for row in MAP_A.link_matrix]
-    peak = content["links"]["peak_gbs"]
-    assert (peak["value"], peak["kind"]) == (50, "assumed")
-    assert [entry["index"] for entry in content["domains"]["list"]] == [0, 1, 2, 3]
-    assert content["devices"]["pci"]["addresses"][7] == "0000:de:00.0"
-    assert "devices.memory_peak_gbs" in to_fill(content)
-    assert verdict.startswith("mine.yaml: title: it must still be filled in (and ")
+def drafted(told):
+    return yaml.safe_load(write_draft(inventory.reported(told), "mine"))
+
+
+@pytest.mark.parametrize("name", available())
+def test_each_node_is_drafted_from_what_its_driver_tells(tmp_path, name):
+    model = load(name)
+    content = drafted(inventories.composed(model))
     path = tmp_path / "mine.yaml"
-    path.write_text(text)
-    with pytest.raises(InvalidFile, match="still be filled in"):
-        load(str(path))
-
-
-def test_a_draft_that_is_filled_in_loads(tmp_path):
-    seen = report(texts.topo_m(A100))
-    content = yaml.safe_load(write_draft(seen, "a100-booster")[0])
-    told = yaml.safe_load((node_directory() / "a100-booster.yaml").read_text())
-    assert content["links"]["matrix"] == told["links"]["matrix"]
-    assert content["domains"]["list"][0]["cores"] == "0-15"
-    content["sources"] |= told["sources"]
-    content["title"] = told["title"]
-    content["devices"] = told["devices"]
-    content["packages"] = told["packages"]
-    content["domains"]["memory_peak_gbs"] = told["domains"]["memory_peak_gbs"]
-    for section in ("links", "host_link", "copy_engine"):
-        content[section] = told[section]
-    path = tmp_path / "a100-booster.yaml"
     path.write_text(yaml.safe_dump(content))
-    assert load(str(path)).link_counts == A100.link_counts
+    draft = load(str(path))
+    assert draft.link_matrix == model.link_matrix
+    assert (draft.switch is None) == (model.switch is None)
+    assert [one.domain for one in draft.devices] == [one.domain for one in model.devices]
+    assert [one.cores for one in draft.domains] == [one.cores for one in model.domains]
+    assert draft.packages == model.packages or "MI250" not in model.device_model
 
 
-def test_many_nvlinks_are_drafted_as_a_switch():
-    content = yaml.safe_load(write_draft(report(texts.topo_m(H200)), "x")[0])
-    assert content["switch"]["links_per_device"] == 18
-    assert "links" not in content
+def test_a_switch_has_the_links_of_the_device_with_most():
+    told = inventories.set_links(inventories.kept("h100-x2"), 0, 1, 17)
+    told["links"][0]["links"] = 18
+    assert drafted(told)["switch"]["links_per_device"] == 17  # both directions have them
+    assert "links" not in drafted(told)
 
 
 def test_a_draft_needs_links():
-    with pytest.raises(InvalidInputError, match="The number of links is not reported in the tools"):
-        write_draft(report(texts.showtopo(MAP_A)), "x")
-    content = yaml.safe_load(write_draft(report(texts.shownodesbw(MAP_A)), "x")[0])
-    assert content["domains"]["list"] == "to fill"
+    told = inventories.set_links(inventories.kept("mi250x"), 0, 1, None)
+    with pytest.raises(InvalidInputError, match="The number of links is not reported in the driv"):
+        drafted(told)
 
 
 @pytest.mark.parametrize(("kind", "gone"), [("XGMI", True), ("PCIE", True), ("UNKNOWN", False)])

@@ -174,12 +174,12 @@ def draft(
 ) -> None:
     """Draft a node model from the drivers of this machine, or from files.
 
-    Values that they do not tell are marked. Without a name it is that of this machine, by which
-    'reframe --system=local:gpu' measures it once nothing is left to fill in.
+    What they do not tell is unknown, and not judged. Without a name it is that of this machine,
+    which 'reframe --system=local:gpu' then measures.
     """
     if name is None:
         name, folder = this_machine.draft().stem, folder or this_machine.draft().parent
-    text, verdict = write_draft(_report(files, programs), name)
+    text = write_draft(_report(files, programs), name)
     if folder is None:
         typer.echo(text, nl=False)
     else:
@@ -194,7 +194,6 @@ def draft(
         except OSError as error:
             raise NotFoundError(f"{path} cannot be written ({error.strerror}).") from None
         typer.echo(f"wrote {path}", err=True)
-    typer.echo(f"validator: {verdict}", err=True)
 
 
 @commands.command("node platform")

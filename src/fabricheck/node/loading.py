@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import Any
 
 from fabricheck.core.checkout import config_file, config_folder
 from fabricheck.core.errors import InvalidFile
-from fabricheck.core.models import key_of, validated
+from fabricheck.core.models import validated
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.cores import parse_cores
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
@@ -18,11 +19,9 @@ from fabricheck.node.schema import (
     LinkSection,
     NicSection,
     NodeFile,
+    Quantity,
     provenances,
 )
-
-#: The placeholder in a drafted node model for a number or a list that no tool reported.
-TO_FILL = "to fill"
 
 #: The key of the source, in a drafted node model, of what the drivers of a node told: comparing it
 #: with these drivers would prove nothing.
@@ -64,10 +63,6 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
     :param path: what to call the file in an error.
     :raises InvalidFile: when the mapping describes no possible node.
     """
-    missing = to_fill(content)
-    if missing:
-        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise InvalidFile(path, missing[0], f"it must still be filled in{more}")
     file = validated(NodeFile, content, path)
     if not path.stem == file.name:
         raise InvalidFile(path, "name", f"'{file.name}' differs from the file's name")
@@ -97,7 +92,7 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
             domain=home[index],
             memory_bytes=int(file.devices.memory_bytes.value),
             memory_peak_gbs=None if peak is None else float(peak),
-            host_link_gbs=float(file.host_link.peak_gbs.value),
+            host_link_gbs=_peak(file.host_link.peak_gbs),
             near_cores=near[index],
             pci_address=pci.get(index),
         )
@@ -116,7 +111,7 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
         links=MappingProxyType(links),
         switch=None
         if file.switch is None
-        else Switch(file.switch.links_per_device, float(file.switch.peak_gbs.value)),
+        else Switch(file.switch.links_per_device, _peak(file.switch.peak_gbs)),
         host_link_type=file.host_link.type,
         copy_engine=CopyEngine(
             None if engine.peak_gbs.value is None else float(engine.peak_gbs.value),
@@ -200,6 +195,11 @@ def _pci(file: NodeFile, path: Path) -> dict[int, str]:
     return addresses
 
 
+def _peak(quantity: Quantity) -> float:
+    """Return the peak of a link, infinite where it is unknown: it then bounds nothing."""
+    return math.inf if quantity.value is None else float(quantity.value)
+
+
 def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
     matrix = section.matrix
     key = "links.matrix"
@@ -219,7 +219,7 @@ def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
                 reason = f"the link {a}-{b} is one-sided: {there} from {a} to {b}, {back} back"
                 raise InvalidFile(path, key, reason)
             if there:
-                links[(a, b)] = Link(there, float(section.peak_gbs.value))
+                links[(a, b)] = Link(there, _peak(section.peak_gbs))
     return links
 
 
@@ -262,36 +262,25 @@ def _check_switch(file: NodeFile, count: int, path: Path) -> None:
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:
     """Refuse peaks at which data would leave a memory faster than the memory delivers it."""
     stated = file.devices.memory_peak_gbs.value
-    memory = float("inf") if stated is None else float(stated)
+    memory = math.inf if stated is None else float(stated)
     for (a, b), link in links.items():
-        if link.total_gbs > memory:
+        if memory < link.total_gbs < math.inf:
             reason = (
                 f"the link {a}-{b} has {link.total_gbs:g} GB/s, but its devices' memory has "
                 f"{memory:g}"
             )
             raise InvalidFile(path, "links.peak_gbs", reason)
     if file.switch is not None:
-        total = file.switch.links_per_device * float(file.switch.peak_gbs.value)
-        if total > memory:
+        total = file.switch.links_per_device * _peak(file.switch.peak_gbs)
+        if memory < total < math.inf:
             reason = f"a device has {total:g} GB/s to the switch, but its memory has {memory:g}"
             raise InvalidFile(path, "switch.peak_gbs", reason)
     host = file.domains.memory_peak_gbs.value
-    link_peak = float(file.host_link.peak_gbs.value)
-    if host is not None and link_peak > host:
+    link_peak = _peak(file.host_link.peak_gbs)
+    if host is not None and host < link_peak < math.inf:
         reason = f"a host link has {link_peak:g} GB/s, but the memory of a NUMA domain has {host:g}"
         raise InvalidFile(path, "host_link.peak_gbs", reason)
 
 
 def _no_device(device: int, count: int) -> str:
     return f"there is no device {device}; the node has devices 0 to {count - 1}"
-
-
-def to_fill(content: Any, place: tuple[int | str, ...] = ()) -> list[str]:
-    """Return the keys that must still be filled in."""
-    if content == TO_FILL:
-        return [key_of(place)]
-    if isinstance(content, dict):
-        return [key for k, value in content.items() for key in to_fill(value, (*place, k))]
-    if isinstance(content, list):
-        return [key for i, value in enumerate(content) for key in to_fill(value, (*place, i))]
-    return []

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: The ROCm before 6.0 uses one engine for a copy; simulations are fitted to such bandwidths.
 FITTED_ROCM = "5.7"
 
+#: The peaks that bound what is measured.
+_PEAKS = ("devices.memory_peak", "links.peak", "switch.peak", "host_link.peak")
+
 #: The type of a host link where there is none: cores and compute units share one memory.
 SHARED_MEMORY = "shared memory"
 
@@ -30,8 +33,9 @@ SHARED_MEMORY = "shared memory"
 class Device:
     """One device, as HIP or CUDA numbers it.
 
-    Bandwidths are peaks in GB/s; ``host_link_gbs`` is per direction. ``near_cores`` are the cores
-    of its NUMA domain that are nearest to it, reserved ones left out.
+    Bandwidths are peaks in GB/s; ``host_link_gbs`` is per direction, and infinite where it is
+    unknown, as peaks of links and of a switch are. ``near_cores`` are the cores of its NUMA domain
+    that are nearest to it, reserved ones left out.
     """
 
     index: int
@@ -131,6 +135,12 @@ class NodeModel:
     simulation: SimulationSection | None = None
     part_of: int | None = None
     rocm: str = FITTED_ROCM
+
+    @property
+    def unknown_peaks(self) -> list[str]:
+        """The keys of the peaks of devices and links that are unknown."""
+        facts = ((f"{one}_gbs", self.facts.get(f"{one}_gbs")) for one in _PEAKS)
+        return [key for key, fact in facts if fact is not None and fact.kind == "unknown"]
 
     @property
     def shares_memory(self) -> bool:
@@ -366,12 +376,12 @@ class NodeModel:
 
         :raises UsageError: when k is below 1 or the node has fewer than k devices.
         """
-        return subsets.best_subsets(self.direct_peaks_gbs, k, self.name)
+        return subsets.best_subsets(self.link_matrix, k, self.name)
 
     @cached_property
     def growing_subsets(self) -> tuple[tuple[int, ...], ...]:
         """Return sets of 2, 3 ... all devices with the best bandwidth, nested where possible."""
-        return subsets.growing_subsets(self.direct_peaks_gbs, self.name)
+        return subsets.growing_subsets(self.link_matrix, self.name)
 
     @cached_property
     def direct_peaks_gbs(self) -> tuple[tuple[float, ...], ...]:

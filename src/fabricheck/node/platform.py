@@ -7,6 +7,7 @@ that a route names. All bandwidths are those that a flow can reach: peaks times 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -270,13 +271,18 @@ class Platform:
         return self.node.widest_path(source.index, destination.index)
 
     def _link(self, name: Resource, gbs: float | None, each: bool = False) -> Resource:
+        if gbs is not None and math.isinf(gbs):
+            if self.stated:
+                unknown = ", ".join(self.node.unknown_peaks)
+                raise InvalidFile(self.node.file, unknown, "a simulation needs a value")
+            gbs = None
         self.links.setdefault(name, {"gbs": gbs, "each": each})
         return name
 
     def _memory(self, place: Place) -> Resource:
         """Return the memory of a place: reads and writes share it."""
         name, peak = Resource("memory of {0}", end_of(place)), place.memory_peak_gbs
-        if peak is None and (self.stated or isinstance(place, Device)):
+        if peak is None and self.stated:
             key = "devices" if isinstance(place, Device) else "domains"
             reason = "a simulation needs its value, which is unknown"
             raise InvalidFile(self.node.file, f"{key}.memory_peak_gbs", reason)

@@ -150,14 +150,14 @@ class DomainSection(Provenance):
 class LinkSection(Provenance):
     """Links between pairs of devices: a matrix of counts, and the peak of one link."""
 
-    peak_gbs: KnownQuantity
+    peak_gbs: Quantity
     matrix: list[list[Annotated[int, Field(ge=0)]]]
 
 
 class SwitchSection(Provenance):
     """A switch that connects all devices, each with the same number of links."""
 
-    peak_gbs: KnownQuantity
+    peak_gbs: Quantity
     links_per_device: Annotated[int, Field(ge=1)]
 
 
@@ -195,7 +195,7 @@ class HostLinkSection(StrictModel):
     """The link between each device and its NUMA domain."""
 
     type: str
-    peak_gbs: KnownQuantity
+    peak_gbs: Quantity
 
 
 class EngineSection(StrictModel):

@@ -6,6 +6,7 @@ Their numbers are in ``rules.yaml`` beside the reference files, each with its so
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ def memory_floor(architecture: str, peak_gbs: float) -> Rule | None:
     return None if stated is None else _floor(stated, peak_gbs, "the memory's peak")
 
 
-def direct_link_floor(peak_gbs: float) -> Rule:
+def direct_link_floor(peak_gbs: float) -> Rule | None:
     """Return what a kernel reaches one way over the direct links of a pair on every healthy node.
 
     :param peak_gbs: of all links of the pair, one way.
@@ -134,7 +135,7 @@ def direct_link_floor(peak_gbs: float) -> Rule:
     return _floor(_stated().floors.direct_link, peak_gbs, "the links' peak")
 
 
-def host_link_floor(peak_gbs: float) -> Rule:
+def host_link_floor(peak_gbs: float) -> Rule | None:
     """Return what a copy of pinned memory near a device reaches one way on every healthy node.
 
     :param peak_gbs: of the host link, one way.
@@ -142,7 +143,9 @@ def host_link_floor(peak_gbs: float) -> Rule:
     return _floor(_stated().floors.host_link, peak_gbs, "the host link's peak")
 
 
-def _floor(stated: _Floor, peak_gbs: float, peak: str) -> Rule:
+def _floor(stated: _Floor, peak_gbs: float, peak: str) -> Rule | None:
+    if math.isinf(peak_gbs):
+        return None  # it is unknown
     why = f"no healthy node on record is below {stated.least_percent:g} % of {peak}"
     return Rule((peak_gbs, round(stated.least_percent / 100 - 1, 3), None, "GB/s"), why)
 

@@ -7,6 +7,7 @@ from the extras of partition and environment (docs/reference/site-file.md).
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import sys
@@ -161,6 +162,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if not all(node.widest_path(*pair) for pair in pairs):
             return None
         link = min(node.peer_peak_gbs(*pair) for pair in pairs)
+        if math.isinf(link):
+            return None
         library = "simulated" if self.simulated else library
         return rules.collective(operation, size, len(devices), link, library, unit)
 
@@ -395,7 +398,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 faults.append(str(error))
         ranks = document.get("ranks") or ()
         bound_of = partial(self.physical_bound, ranks=ranks)
-        unknown = self.node is not None and self.node.device(0).memory_peak_gbs is None
+        unknown = self.node is not None and bool(self.node.unknown_peaks)
         beyond = list(bounds.figure_faults(document, figures, bound_of, unknown))
         doubts = {*run_match.clock_faults(document), *beyond}
         self._refuse(document, [*faults, *beyond], doubts)
@@ -487,14 +490,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return bounds.Bound(**stated) if stated else None
 
     def _not_bounded(self, document: ResultDocument) -> Iterator[str]:
-        """Say that values of a device's memory have no bound where its peak is unknown."""
-        if self.node is None or self.node.device(0).memory_peak_gbs is not None:
+        """Say that values have no bound where a peak of the node is unknown."""
+        if self.node is None or not self.node.unknown_peaks:
             return
         ranks = document.get("ranks") or ()
         if any(self.physical_bound(one, ranks) is None for one in document["series"]):
             yield (
-                f"not judged: whether values are possible; devices.memory_peak_gbs of "
-                f"{self.node.name} is unknown."
+                f"not judged: whether values are possible; unknown of {self.node.name}: "
+                f"{', '.join(self.node.unknown_peaks)}."
             )
 
     def check_performance(self) -> None:

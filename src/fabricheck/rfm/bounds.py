@@ -50,6 +50,11 @@ def node_bound(node: NodeModel, series: Series, ranks: Sequence[Rank] = ()) -> B
     :param ranks: those of the document; they tell nodes apart, and have the NICs that each used.
     :returns: ``None`` where the model states no peak for the path of the data.
     """
+    bound = _bound(node, series, ranks)
+    return None if bound is None or math.isinf(bound.value) else bound
+
+
+def _bound(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bound | None:
     if series["unit"] == "us":
         return Bound(0.0, "derived", "a time is positive")
     if series["experiment"] == BETWEEN_NODES:

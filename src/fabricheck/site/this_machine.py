@@ -27,7 +27,7 @@ def draft() -> Path:
 
 
 def node(required: bool = False) -> str | None:
-    """Return the node model that FABRICHECK_NODE names, else a complete draft; None without both.
+    """Return the node model that FABRICHECK_NODE names, else the draft; None without both.
 
     :raises InvalidInputError: when the variable names no usable node model; without both if one is
         required, with the ways to get one.
@@ -48,7 +48,7 @@ def node(required: bool = False) -> str | None:
             raise InvalidInputError(
                 f"{NAME} has no node model ({str(error).removesuffix('.')}): set {NODE} to a name "
                 "in config/nodes or to the path of a file, or draft that of this machine with "
-                "'fabricheck node draft' and fill it in."
+                "'fabricheck node draft'."
             ) from None
         return None
     return model

@@ -35,7 +35,7 @@ from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.results.series import has_runtime
-from fabricheck.site import partitions
+from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice
 from fabricheck.site.software.record import FOLDER
 
@@ -327,6 +327,11 @@ class _Node:
             label = _label(self.choice)
             yield f"No selected set is known ({label}), so missing checks are unknown."
         yield from self.checks.unknown()
+        for where in {this_machine.NAME} & {*self.results.partitions}:
+            node = node_of(where, self.documents)
+            if node is not None and node.unknown_peaks:
+                unknown = ", ".join(node.unknown_peaks)
+                yield f"Not judged against a peak of {node.name} that is unknown: {unknown}."
         yield from caveats.state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():

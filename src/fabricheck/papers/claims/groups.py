@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -189,7 +190,7 @@ class Group:
             node = needs.node(observed)
             return {
                 key: combined(
-                    100 * one.value / peak.find(node, key, one.series[0]), "percent", [one]
+                    100 * one.value / peak.gbs(node, key, one.series[0]), "percent", [one]
                 )
                 for key, one in self.choose(observed).items()
             }
@@ -254,15 +255,22 @@ class Peak:
     """The peak that a rate is compared with: its name, and how to find it for a subject."""
 
     name: str
-    find: Callable[[NodeModel, Any, Series], float]
+    find: Callable[[NodeModel, Any, Series], float | None]
+
+    def gbs(self, node: NodeModel, subject: Any, series: Series) -> float:
+        """Return the peak.
+
+        :raises NotTestable: when it is unknown.
+        """
+        peak = self.find(node, subject, series)
+        if peak is None or math.isinf(peak):
+            raise NotTestable(f"{self.name} is unknown of {node.name}")
+        return peak
 
 
-def _memory_peak(node: NodeModel, subject: Any, _: Series) -> float:
+def _memory_peak(node: NodeModel, subject: Any, _: Series) -> float | None:
     device = subject[0] if isinstance(subject, tuple) else subject
-    peak = node.device(device).memory_peak_gbs
-    if peak is None:
-        raise NotTestable(f"the memory's peak of {node.name} is unknown")
-    return peak
+    return node.device(device).memory_peak_gbs
 
 
 MEMORY = Peak("the memory's peak", _memory_peak)

@@ -149,7 +149,7 @@ def _matrix_of_paper(node: NodeModel | None, label: str, pair: Pair) -> Iterator
 def _parts_of_peak(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
     """Yield the paper's 43 to 44 % of the link's bidirectional peak, in GB/s."""
     for value in beside(node, "paper-stream-p2p-pct-*"):
-        if node is not None and _known(node, pair):
+        if node is not None and _known(node, pair) and not node.unknown_peaks:
             peak = 2 * node.peer_peak_gbs(*pair)
             yield derived(of_value(label, value), value.value / 100 * peak)
 

@@ -4,6 +4,7 @@ several devices at once (4 and 5).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -222,9 +223,8 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
 
 def _peak_of(node: NodeModel | None, devices: tuple[int, ...]) -> float | None:
     """Return the peak of their links to the host, both directions, in GB/s."""
-    if node is None:
-        return None
-    return sum(2 * node.host_peak_gbs(device) for device in devices)
+    peak = math.inf if node is None else sum(2 * node.host_peak_gbs(one) for one in devices)
+    return None if math.isinf(peak) else peak
 
 
 def _published_ratio(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -135,6 +136,7 @@ def _of_pair(found: list[Found]) -> list[Found]:
 def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Found]:
     """Return the series of the largest size of each check, direction and operation."""
     judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
+    peak = 0.0 if math.isinf(peak) else peak
     return [Found(point, expected.of(observed, point), peak) for point in judged.values()]
 
 
@@ -149,6 +151,6 @@ def hosts(observed: Observed) -> dict[int, Health]:
     for device in (one.index for one in node.devices):
         own = (point for point in copies if point.device == device)
         found = _found(observed, own, node.host_peak_gbs(device))
-        judged = [one for one in found if one.expected] or found
+        judged = [one for one in found if one.expected] or [one for one in found if one.peak]
         health[device] = Health(f"host-{device}", tuple(judged))
     return health

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,6 +47,8 @@ def figures(observed: Observed) -> Iterator[Figure]:
     rows = []
     for device in sorted(found):
         peak = 2 * node.peer_peak_gbs(0, device)
+        if math.isinf(peak):
+            continue
         percent = 100 * found[device].value / peak
         wanted = expected.of(observed, found[device])
         rows.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +22,10 @@ def _links(links: Sequence[Sequence[int]]) -> Table:
         ["-" if a == b else cell or "." for b, cell in enumerate(row)]
         for a, row in enumerate(links)
     ])  # fmt: skip
+
+
+def _rate(peak_gbs: float) -> str:
+    return "unknown" if math.isinf(peak_gbs) else f"{peak_gbs:g}"
 
 
 def model_text(model: NodeModel) -> Iterator[str | Table]:
@@ -51,7 +56,7 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
             f"devices {attached}"
         )
     yield f"\nHost link of each device: {model.host_link_type}, " + _peaks(
-        f"{device.host_link_gbs:g}" for device in model.devices
+        _rate(device.host_link_gbs) for device in model.devices
     )
     engine = model.copy_engine
     yield "Copy engine: " + (
@@ -60,11 +65,11 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
     if model.switch is not None:
         yield (
             f"\nSwitch: {model.switch.links_per_device} links per device, "
-            f"{model.switch.peak_gbs:g} GB/s each and per direction"
+            f"{_rate(model.switch.peak_gbs)} GB/s each and per direction"
         )
     else:
         yield "\nLinks between devices (. none), " + _peaks(
-            f"{link.peak_gbs:g}" for link in model.links.values()
+            _rate(link.peak_gbs) for link in model.links.values()
         )
         yield _links(model.link_matrix)
         yield "\nHops of the shortest path"
@@ -72,7 +77,7 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
     yield "\nLink classes (theoretical peak of the widest path, GB/s per direction)"
     for link_class, pairs in model.link_classes.items():
         peaks = {model.peer_peak_gbs(a, b) for a, b in pairs if link_class.links}
-        shown = " and ".join(f"{peak:g}" for peak in sorted(peaks)) or "none"
+        shown = " and ".join(map(_rate, sorted(peaks))) or "none"
         which = " ".join(f"{a}-{b}" for a, b in pairs)
         yield f"  {link_class.name} ({shown}): {which}"
     if model.detour_pairs:
