@@ -54,6 +54,8 @@ if [ -z "$system" ]; then
 fi
 
 if [ "$system" = local:gpu ]; then
+  [ -z "$bundled" ] || [ "$nvidia" -gt 0 ] \
+    || fail "the bundle's programs are for GPUs of NVIDIA, and its driver shows none: in a checkout make run measures this machine (docs/any-node.md)"
   [ "$gpus" != none ] || fail "this machine has no GPU: neither AMD's nor NVIDIA's driver shows one"
   # Ranks are placed as Open MPI 5 takes it, and their device buffers go by a UCX that knows devices.
   mpi=OFF ranks="none (no Open MPI 5 with such a UCX); E6, E9, E10, E12 and E15 are left out"

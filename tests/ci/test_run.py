@@ -97,6 +97,16 @@ def test_a_bundle_needs_no_compiler(machine):
     assert "--system=local:gpu" in ended.calls
 
 
+@pytest.mark.parametrize("files", [{}, FOUR_MI250X])
+def test_a_bundle_without_a_gpu_of_its_own_says_in_one_sentence_what_to_do(machine, files):
+    ended = machine("node", files=files, bundle="/bundle/bin")
+    assert ended.returncode == 3 and ended.calls == ""
+    assert ended.stderr == (
+        "run: the bundle's programs are for GPUs of NVIDIA, and its driver shows none: in a "
+        "checkout make run measures this machine (docs/any-node.md)\n"
+    )
+
+
 def test_without_a_gpu_or_its_compiler_it_is_as_it_was(machine):
     ended = machine("node")
     assert ended.returncode == 0, ended.stderr
