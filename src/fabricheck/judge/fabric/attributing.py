@@ -351,7 +351,7 @@ def _switches(
                 len(down),
                 len(ends),
                 f"Switch {switch} of group {group}: {len(down)} of its {len(ends)} NICs are low, "
-                f"by {_percent(loss)} in the middle; it is named in their place.",
+                f"median loss {_percent(loss)}; it is reported instead of its NICs.",
             )
         )
     return found, taken
@@ -376,7 +376,7 @@ def _nodes(
         yield FaultyEndpoint(
             its.name, None, loss, *_interval(loss, error),
             max(low[end].score for end in sure), partners, _WORDS.get(ways, "both"),
-            f"{its.name}: all of its {len(ends)} NICs are low, by {_percent(loss)} in the middle, "
+            f"{its.name}: all of its {len(ends)} NICs are low, median loss {_percent(loss)}, "
             f"over {count(partners, 'partner')}, {_again(effects)} of them proven.",
         )  # fmt: skip
 

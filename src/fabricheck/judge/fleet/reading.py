@@ -241,7 +241,7 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
         raise NotFoundError(f"{' '.join(names)} lists no name.")
     tables = [Path(one) for one in named if _suffix(one) in TABLES]
     others = [one for one in named if _suffix(one) not in TABLES]
-    strange = [one for one in others if _is_strange(Path(one))]
+    strange = [one for one in others if _is_not_json(Path(one))]
     results = [one for one in others if one not in strange]
     log = table.ExportLog(problems=[f"{one} is neither a table nor a result." for one in strange])
     exported: list[pl.LazyFrame] = []
@@ -277,7 +277,7 @@ def _suffix(name: str) -> str:
     return Path(name).suffix.lower()
 
 
-def _is_strange(path: Path) -> bool:
+def _is_not_json(path: Path) -> bool:
     """Whether a path is a file that is neither a table, nor results, nor a document."""
     if not path.is_file() or archive.is_archive(path) or path.suffix.lower() in DOCUMENTS:
         return False
