@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import fabricheck
 import factories
-from fabricheck.cli import app
+from fabricheck.cli import app, results_list
 from fabricheck.core.text import ranges
 
 GOOD, USAGE, NOTHING, INVALID = 0, 2, 3, 4
@@ -69,7 +69,7 @@ def test_version_and_help():
         (["results", "bogus"], "No such command 'bogus'"),
         (["results"], "Missing command"),
         (["results", "list", "--limti"], "No such option: --limti"),
-        (["results", "list", "--limit", "0"], "Invalid value for '--limit'"),
+        (["compare", "a", "b", "--floor", "-1"], "Invalid value for '--floor'"),
         (["results", "coverage", "a", "b"], "unexpected extra argument"),
     ],
 )
@@ -90,7 +90,7 @@ def test_no_session(results_folder):
         assert "There is no session" in run("results", command, code=NOTHING).stderr
 
 
-def test_list(one_session):
+def test_list(one_session, monkeypatch):
     later = factories.SESSION_START + 3600
     cases = [factories.case("a", result="fail"), factories.case("b", partition="gpu")]
     factories.session(one_session, cases, number=1, start=later)
@@ -100,9 +100,11 @@ def test_list(one_session):
     assert "local:gpu, local:host" in lines[1]
     assert lines[2].split()[0] == "run-0"
     assert lines[2].split()[-5:] == ["1", "1", "0", "0", "measured"]
-    short = run("results", "list", "--limit", "1").stdout
-    assert "run-0" not in short and "1 older sessions" in short
-    found = json.loads(run("results", "list", "--json").stdout)
+    monkeypatch.setattr(results_list, "MOST", 1)
+    short = run("results", "list").stdout
+    assert "run-0" not in short and "and 1 more: --all" in short
+    assert "run-0" in run("results", "list", "--all").stdout
+    found = json.loads(run("results", "list", "--all", "--json").stdout)
     assert [row["session"] for row in found["sessions"]] == ["run-1", "run-0"]
     assert found["sessions"][1]["clock"] == ["measured"]
 

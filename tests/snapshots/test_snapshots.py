@@ -209,8 +209,7 @@ OTHERS = {
         results
         results bogus
         results list --limti
-        results list --limit 0
-        results list --limit many
+        results list --limit 3
         results show a b
         results join somewhere
         results coverage a b
@@ -219,6 +218,7 @@ OTHERS = {
         results export --output nowhere/table.csv
         compare only-one
         compare run-0 latest --floor -1
+        compare run-0 latest --floor many
         compare run-0 latest --json --markdown
         limits show
         limits show --system nowhere

@@ -16,20 +16,24 @@ from fabricheck.results import jobs
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
 
+#: The latest sessions and jobs that are listed without --all.
+MOST = 20
+
 RIGHT = ("Checks", "Passed", "Failed", "Retried")
 
 
 @commands.command("results list")
 def list_sessions(
+    every: Annotated[bool, typer.Option("--all", help="All sessions, not the latest 20.")] = False,
     as_json: AsJson = False,
-    limit: Annotated[int, typer.Option(min=1, help="Number of latest sessions to list.")] = 20,
 ) -> None:
     """List the sessions, latest first, also those that were killed or are still running."""
     folder = ResultsFolder.default()
     found, unreadable = jobs.all_of(folder.path)
     without_report, outside = folder.unreported()
-    every = sorted([*folder.sessions, *without_report], key=lambda one: one.start, reverse=True)
-    rows = [_row(folder, one) for one in every[:limit]]
+    most = None if every else MOST
+    sessions = sorted([*folder.sessions, *without_report], key=lambda one: one.start, reverse=True)
+    rows = [_row(folder, one) for one in sessions[:most]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
     result = {
         "sessions": rows,
@@ -37,20 +41,21 @@ def list_sessions(
         "documents_outside": outside,
         "problems": problems,
     }
-    older = [f"{len(every) - limit} older sessions: use --limit to list more."]
     of_jobs = (
         f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
         f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
-        for job in found[:limit]
+        for job in found[:most]
     )
-    show.result(result, [*_text(rows), *older * (len(every) > limit), *of_jobs], as_json)
+    older = len(sessions) - len(rows)
+    more = [f"and {older} more: --all"] if older else []
+    show.result(result, [*_text(rows), *more, *of_jobs], as_json)
     for problem in problems:
         output.say(problem)
     if outside:
         output.say(f"{len(outside)} result document(s) belong to no session, such as {outside[0]}.")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
-    if not every and not outside and not found:
+    if not sessions and not outside and not found:
         raise folder.no_session()
 
 
