@@ -63,11 +63,9 @@ def rounds_command(
     try:
         found = rounds.record(folder, programs, tools, number, limit_s, _note)
     except rounds.NotKept as error:
-        for failure in error.failures:
-            output.say(failure.sentence)
+        output.say(*(failure.sentence for failure in error.failures))
         raise
-    for failure in found.failures:
-        output.say(failure.sentence)
+    output.say(*(failure.sentence for failure in found.failures))
     raise typer.Exit(rounds.exit_code(found))
 
 

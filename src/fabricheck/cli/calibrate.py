@@ -95,8 +95,7 @@ def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
 
 def _say_what_is_lost(runs: list[Run], system: str) -> None:
     unused = [one for run in runs for one in run.unused]
-    for one in unused:
-        say(f"not used: {one.sentence}")
+    say(*(f"not used: {one.sentence}" for one in unused))
     if unused:
         ran = sum(len(run.documents) for run in runs)
         say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")

@@ -47,7 +47,7 @@ def compare(
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Write the tables in Markdown.")
     ] = False,
-) -> None:
+) -> int:
     """Show what is worse, better, missing or not comparable in B relative to A (docs/result.md).
 
     Exit status 10 if something is worse beyond noise, 4 if a document cannot be read or is
@@ -72,12 +72,10 @@ def compare(
             f"{show.listed(elsewhere)}: {each} ran on other nodes in B than in A, so nothing of it "
             "is compared. Add @NODE to A and B to compare two nodes."
         )
-    for sentence in (*unread, *(each for comparison in found for each in comparison.unread)):
-        output.say(sentence)
+    output.say(*unread, *(each for comparison in found for each in comparison.unread))
     if code == NotFoundError.exit_code:
         raise NotFoundError(f"{a} and {b} have nothing comparable.")
-    if code != EXIT_GOOD:
-        raise typer.Exit(code)
+    return code
 
 
 def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:

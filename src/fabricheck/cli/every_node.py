@@ -76,7 +76,7 @@ def every_node(
         bool,
         typer.Option("--network-only", help="Measure what joins the nodes, and no node by itself."),
     ] = False,
-) -> None:
+) -> int:
     """Run a session on each node of the allocation, all at the same time.
 
     Use it inside sbatch or salloc, with --nodes=N --exclusive. Exit status as of
@@ -122,4 +122,4 @@ def every_node(
         number = of_all.measure(run.folder, run.nodes, command, left_s, typer.echo)
     if number is not None:
         raise typer.Exit(128 + number)
-    verdict.verdict([str(run.folder)])
+    return verdict.verdict([str(run.folder)])

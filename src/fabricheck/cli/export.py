@@ -64,8 +64,7 @@ def export(
         _to_stdout(rows)
     if metrics is not None:
         write_whole(metrics, buffer.text)
-    for sentence in log.sentences:
-        say(sentence)
+    say(*log.sentences)
     for written in (output, metrics):
         if written is not None:
             typer.echo(f"Export: {written}")

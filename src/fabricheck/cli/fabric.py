@@ -53,8 +53,7 @@ def fabric(
         if entry.document is not None and entry.document.get("rounds") is not None
     ]
     invalid = [one.problem for one in entries if one.document is None and one.problem is not None]
-    for problem in invalid if found else invalid[1:]:
-        output.say(str(problem))
+    output.say(*(invalid if found else invalid[1:]))
     if not found and invalid:
         raise invalid[0]
     if not found:
@@ -85,8 +84,7 @@ def _no_rounds(what: str | None, entries: Sequence[Entry]) -> str:
 
 def _entries(what: str | None) -> Iterator[Entry]:
     results = read([what] if what is not None else ())
-    for problem in results.problems:
-        output.say(str(problem.sentence))
+    output.say(*(one.sentence for one in results.problems))
     for source in results.sources:
         yield from source.entries
 

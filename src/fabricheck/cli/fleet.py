@@ -11,7 +11,6 @@ from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.core.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def fleet(
         bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
     ] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Show which of many nodes stand out, and what changed on them (docs/network.md).
 
     Exit status 14 if a node stands out, 10 if something is worse after, 4 if something cannot be
@@ -62,16 +61,13 @@ def fleet(
         found = _found(what or [], after or [], every, each=True)
     show.result(findings.as_json(found), text.lines(found), as_json, wrapped=False)
     earlier = found.changes.before.problems if found.changes is not None else ()
-    for sentence in dict.fromkeys((*found.fleet.problems, *earlier)):
-        output.say(sentence)
-    for note in found.fleet.notes:
-        output.say(note)
+    output.say(*dict.fromkeys((*found.fleet.problems, *earlier)))
+    output.say(*found.fleet.notes)
     if page is not None:
         _write(page, found)
         if not as_json:
             typer.echo(f"Page: {page}")
-    if found.exit_code != EXIT_GOOD:
-        raise typer.Exit(found.exit_code)
+    return found.exit_code
 
 
 def _found(what: list[str], after: list[str], every: bool, each: bool = False) -> Findings:

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
-def say(sentence: str) -> None:
-    """Print a sentence to standard error, in one line."""
-    said = naming_archives(" ".join(sentence.split()))
-    print(f"fabricheck: {printable(said)}", file=sys.stderr)
+def say(*sentences: object) -> None:
+    """Print sentences to standard error, each in one line."""
+    for sentence in sentences:
+        said = naming_archives(" ".join(str(sentence).split()))
+        print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 def say_differences(document: ResultDocument) -> None:

@@ -73,8 +73,7 @@ def runs_of(sessions: Sequence[Path], system: str, pause: float, without: str) -
     """
     left_out = frozenset(nodelists.unfolded(without)) if without else frozenset()
     runs = gather(sessions, system, pause, left_out)
-    for sentence in silent(sessions, runs):
-        say(sentence)
+    say(*silent(sessions, runs))
     return runs
 
 
@@ -104,8 +103,7 @@ def end(
         "far_from_published": proposal.slow,
     }
     show.result(result, itertools.chain(above, _text(proposal)), as_json, wrapped=False)
-    for note in proposal.notes:
-        say(note)
+    say(*proposal.notes)
     if isinstance(proposal.record, Record):
         _say_slow_nodes(proposal.record)
     for one in proposal.changes:
@@ -113,11 +111,9 @@ def end(
             say(f"report only: {one.check} {one.metric}: {one.why}.")
     # All of them, accepted or not, so that a user who accepts one sees the others too.
     if not write or accept_looser:
-        for sentence in changes.looser(proposal):
-            say(f"looser: {sentence}")
+        say(*(f"looser: {sentence}" for sentence in changes.looser(proposal)))
     if not write or accept_slow:
-        for sentence in proposal.slow:
-            say(f"far from published values: {sentence}")
+        say(*(f"far from published values: {sentence}" for sentence in proposal.slow))
     if write:
         typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
     else:

@@ -44,8 +44,7 @@ def report(
     folder = output or page.folder(results)
     written = page.write(folder, page.files(found, folder))
     problems = tuple(found.problems)
-    for problem in (*problems, *results.notes):
-        say(problem)
+    say(*problems, *results.notes)
     typer.echo(f"Report: {written}")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)

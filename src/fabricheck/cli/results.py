@@ -87,8 +87,7 @@ def entries_of(found: Results) -> list[Entry]:
 def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     """Print missing or unreadable results to standard error, and return their exit code."""
     problems = [problem for entry in entries for problem in entry.problems]
-    for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
-        output.say(sentence)
+    output.say(*(one.sentence for one in found.problems), *map(str, problems), *found.notes)
     codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
     return max(codes, default=EXIT_GOOD)
 
@@ -108,7 +107,7 @@ def show_results(
     ] = False,
     on: OnNodes = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Show what was measured."""
     found = choose(what, on)
     entries = entries_of(found)
@@ -116,10 +115,9 @@ def show_results(
     result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
     code = say_problems(found, entries)
-    if code != EXIT_GOOD:
-        raise typer.Exit(code)
-    if not entries:
+    if not entries and code == EXIT_GOOD:
         raise NotFoundError(_no_documents(found))
+    return code
 
 
 def _no_documents(found: Results) -> str:
@@ -155,17 +153,17 @@ def mpi_beside_osu(
     ] = "latest",
     on: OnNodes = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
     found = choose(what, on)
     rows = osu_comparison.compare(found.series)
     if not rows and not as_json:
         code = say_problems(found, entries_of(found))
-        if code != EXIT_GOOD:
-            raise typer.Exit(code)
-        raise NotFoundError(
-            f"{what} has no measurement by both mpi and OSU between the same ranks."
-        )
+        if code == EXIT_GOOD:
+            raise NotFoundError(
+                f"{what} has no measurement by both mpi and OSU between the same ranks."
+            )
+        return code
     right = ("mpi", "OSU", "mpi/OSU")
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
     cells = [
@@ -185,6 +183,7 @@ def mpi_beside_osu(
     ]
     compared = [asdict(row) | {"ratio": row.ratio} for row in rows]
     show.result(compared, [show.Table(columns, cells, right)], as_json)
+    return EXIT_GOOD
 
 
 @commands.command("results validate")
@@ -198,7 +197,7 @@ def validate(
         ),
     ] = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Report for each document whether it is valid and complete, in one sentence.
 
     Exit status 4 if one is invalid or incomplete, 3 if one is missing or there is none.
@@ -215,9 +214,7 @@ def validate(
     show.result(rows, (says for _, says in verdicts), as_json, wrapped=False)
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
-    code = max(code for code, _ in verdicts)
-    if code != EXIT_GOOD:
-        raise typer.Exit(code)
+    return max(code for code, _ in verdicts)
 
 
 def _to_validate(name: str) -> list[Entry]:
@@ -274,8 +271,7 @@ def join_results(
     if whole is not None:
         sets.require(whole)
     report, lacking = joined.join(folders, target, whole)
-    for sentence in lacking:
-        output.say(sentence)
+    output.say(*lacking)
     typer.echo(f"Joined: {report}")
     if lacking:
         raise typer.Exit(InvalidInputError.exit_code)

@@ -19,7 +19,7 @@ from fabricheck.results.session import Session
 #: The latest sessions and jobs that are listed without --all.
 MOST = 20
 
-RIGHT = ("Checks", "Passed", "Failed", "Retried")
+_RIGHT = ("Checks", "Passed", "Failed", "Retried")
 
 
 @commands.command("results list")
@@ -49,8 +49,7 @@ def list_sessions(
     older = len(sessions) - len(rows)
     more = [f"and {older} more: --all"] if older else []
     show.result(result, [*_text(rows), *more, *of_jobs], as_json)
-    for problem in problems:
-        output.say(problem)
+    output.say(*problems)
     if outside:
         output.say(f"{len(outside)} result document(s) belong to no session, such as {outside[0]}.")
     if problems:
@@ -78,9 +77,9 @@ def _row(folder: ResultsFolder, one: Session) -> dict[str, Any]:
 
 def _text(rows: Sequence[Mapping[str, Any]]) -> Iterator[str | show.Table]:
     on = ("Nodes",) if any(row["nodes"] for row in rows) else ()
-    columns = ("Session", "Date", "Partitions", *on, *RIGHT, "Clock")
+    columns = ("Session", "Date", "Partitions", *on, *_RIGHT, "Clock")
     cells = [[_cell(name, row[name.lower()]) for name in columns] for row in rows]
-    yield show.Table(columns, cells, RIGHT, whole=("Session", "Date"))
+    yield show.Table(columns, cells, _RIGHT, whole=("Session", "Date"))
     if any(row["retried"] for row in rows):
         yield "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
     if any(row["passed"] is None for row in rows):

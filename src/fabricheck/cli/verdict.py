@@ -14,7 +14,6 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import nodelists, show
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, listed
-from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
 from fabricheck.results import reading
@@ -65,7 +64,7 @@ def verdict(
         typer.Option("--output", metavar="DIR", help="The folder to write to."),
     ] = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Judge each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, with reasons.
 
     Writes a document for each node and one of all. Commands for scontrol are printed, never run.
@@ -84,8 +83,7 @@ def verdict(
         written = documents.write(folder, verdicts, total)
     text = _text(total, judging.began(results), written)
     show.result(documents.as_json(total), text, as_json, wrapped=False)
-    if total.exit_code != EXIT_GOOD:
-        raise typer.Exit(total.exit_code)
+    return total.exit_code
 
 
 def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[str | show.Table]:

@@ -41,14 +41,14 @@ def claims_command(
     rules: Annotated[
         bool, typer.Option("--rules", help="List the claims and their rules; no session is read.")
     ] = False,
-) -> None:
+) -> int:
     """Show which published findings are reproduced here.
 
     Exit status 0 with any outcome, 4 if a document is unreadable, 3 if there is none.
     """
     if rules:
         _show_rules(as_json)
-        return
+        return EXIT_GOOD
     results = choose(what, on)
     entries = entries_of(results)
     found = [
@@ -61,10 +61,9 @@ def claims_command(
     text = (block for observed, claims in found for block in _text(observed, claims, show_all))
     show.result({"claims": rows, "problems": problems}, (heading(results), *text), as_json)
     code = say_problems(results, entries)
-    if code != EXIT_GOOD:
-        raise typer.Exit(code)
-    if not entries:
+    if not entries and code == EXIT_GOOD:
         raise NotFoundError(f"There is no result document in {what}.")
+    return code
 
 
 def _show_rules(as_json: bool) -> None:
