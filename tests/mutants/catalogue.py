@@ -45,7 +45,7 @@ METRICS = (
     Mutant("of alike latencies the shortest is behind", "rfm/relative.py",
            "if higher else (others, member.value)", "if higher else (member.value, others)",
            _RELATIVE),
-    Mutant("pairs over several links have the limit of direct ones", "references/rules.py",
+    Mutant("pairs over several links have the limit of direct ones", "results/series.py",
            "if not direct:", "if unit is None:", _LIMITS),
     Mutant("a collective is compared with its widest link", "rfm/base.py",
            "link = min(node.peer_peak_gbs(*pair)", "link = max(node.peer_peak_gbs(*pair)",
