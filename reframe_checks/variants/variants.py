@@ -32,17 +32,17 @@ ENOUGH = 0.95
 class Units(Metric):
     """The fewest blocks with 95 % of the best rate of a sweep.
 
-    of: the metric of the sweep's series, in GB/s.
+    compared: the metric of the sweep's series, in GB/s.
     """
 
-    of: Metric = field(kw_only=True)
+    compared: Metric = field(kw_only=True)
 
     def figure(self, document, population):
         """Compute the figure; the series with the fewest blocks decides it.
 
         :raises MetricError: as `Metric.figure` does.
         """
-        chosen = series_of(document, self.of, population, self.of.unit)
+        chosen = series_of(document, self.compared, population, self.compared.unit)
         best = max(series["median"] for series in chosen)
         enough = [series for series in chosen if series["median"] >= ENOUGH * best]
         fewest = min(enough, key=lambda series: series["grid"])
@@ -70,7 +70,7 @@ def of_sweep(name, where):
     return [
         Metric(f"{name}_one_block", {**where, "grid": 1}, ()),
         best,
-        Units(f"{name}_blocks", where, ("grid",), unit="count", among=every, of=best),
+        Units(f"{name}_blocks", where, ("grid",), unit="count", among=every, compared=best),
     ]
 
 

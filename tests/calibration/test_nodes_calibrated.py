@@ -98,7 +98,7 @@ def test_a_minority_of_slow_nodes_is_set_aside(folder, one):
     assert f"{CHECK} {METRIC}: node C is excluded: its 360.42 GB/s differs" in said.stderr
     assert entry(folder) == [396.06, -0.02, None, "GB/s"]
     kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
-    assert (kept.aside, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
+    assert (kept.excluded, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
 
 
 def test_all_nodes_slow(folder, one):

@@ -15,7 +15,7 @@ def test_several_devices_at_once_on_host_memory_have_a_higher_floor(devices, mem
     source = factories.place(memory=memory)
     one = factories.series(device_set=devices, role="share", source=source)
     metric = table.Metric(
-        of=None, recorded=None, metric="share_worst", value=100.0, unit="GB/s", series=(0,)
+        check_row=None, recorded=None, metric="share_worst", value=100.0, unit="GB/s", series=(0,)
     )
     document = factories.document(series=[one])
     assert value_of(metric, 100.0, document, None).floor == floor

@@ -108,12 +108,12 @@ def test_the_nodes_keep_their_pass_and_the_network_is_named_with_its_reason(job,
 def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
     job("--network")
     results = reading.read(["7"])
-    found = nodes.of(results, judge(results))
+    found = nodes.overview(results, judge(results))
     assert dict(found.totals) == {
         "3 simulated nodes": [("PASS", 3, "")],
         "1 simulated network": [("INCOMPLETE", 1, "node[1-3]")],
     }
-    shown = page.files(contents.of(results))["index.html"]
+    shown = page.files(contents.page_contents(results))["index.html"]
     assert (
         '<li>network of node[1-3], simulating local:sim <span class="status incomplete">' in shown
     )

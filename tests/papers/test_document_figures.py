@@ -27,7 +27,7 @@ def test_a_figure_names_what_it_needs_or_says_why_it_never_comes(one):
 
 
 def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
-    found = section.counterparts(contents.of(reading.read()))
+    found = section.counterparts(contents.page_contents(reading.read()))
     rows = {(row.theirs.document, row.theirs.figure): row for row in found}
     stream = rows["jsc", "STREAM over size"]
     assert [one.where for one in stream.ours] == ["local:sim-mi250x", "local:host"]
@@ -41,7 +41,7 @@ def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
 
 
 def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
-    rows = section.counterparts(contents.of(reading.read()))
+    rows = section.counterparts(contents.page_contents(reading.read()))
     blocks = next(row for row in rows if row.theirs.figure == "threads and sizes, MI250")
     assert (
         blocks.why_not.startswith("E1: measured")
@@ -89,7 +89,7 @@ def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
 
 
 def test_what_a_counterpart_is_of_is_told(two_partitions):
-    found = section.counterparts(contents.of(reading.read()))
+    found = section.counterparts(contents.page_contents(reading.read()))
     assert all(ours.node_shown for row in found for ours in row.ours)
     text = {ours.where: ours.node_shown for row in found for ours in row.ours}
     assert text == {"local:host": "a CPU, no GPU", "local:sim-mi250x": "mi250x"}

@@ -74,7 +74,7 @@ def half(content):
             "places": "0,2,4,6",
             "lost": {
                 "records": "epicure-lumi-half-incorrect-rank{rank}",
-                "of": "epicure-lumi-half-correct-rank{rank}",
+                "below": "epicure-lumi-half-correct-rank{rank}",
                 "above": 0.05,
             },
         }
@@ -124,11 +124,11 @@ def test_every_rank_loses_or_none_does(changed, node, documents, far, rule, hold
         (lambda one: one.pop("against"), "a statement with lost requires against"),
         (lambda one: one.update(near="paper-p2p-bw-hi"), "one of near, between, below and lost"),
         (
-            lambda one: one["lost"].update(of="epicure-lumi-nothing-rank{rank}"),
+            lambda one: one["lost"].update(below="epicure-lumi-nothing-rank{rank}"),
             "no record 'epicure-lumi-nothing-rank0'",
         ),
         (
-            lambda one: one["lost"].update(of="paper-p2p-lat-single"),
+            lambda one: one["lost"].update(below="paper-p2p-lat-single"),
             "'paper-p2p-lat-single' is in us, but what is read for it is in GB/s",
         ),
     ],

@@ -151,7 +151,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
     )  # fmt: skip
     monkeypatch.setattr(judging, "_node_diagnosis", lambda tried: found)
     monkeypatch.setattr(figures, "SECTIONS", {"The node": (node.figures,)})
-    shown = Page(page.files(contents.of(reading.read()))["index.html"])
+    shown = Page(page.files(contents.page_contents(reading.read()))["index.html"])
     assert list(faults(shown)) == []
     (sentence, _) = [one for one in shown.all("p") if one.get("class") == "diagnosis"]
     assert sentence["text"] == found.sentence
@@ -176,6 +176,6 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
 
 
 def test_a_session_without_misses_has_none_of_it(two_partitions):
-    shown = Page(page.files(contents.of(reading.read()))["index.html"])
+    shown = Page(page.files(contents.page_contents(reading.read()))["index.html"])
     assert not [one for one in shown.all("p") if one.get("class") == "diagnosis"]
     assert "Odds" not in shown.text("section")

@@ -13,7 +13,7 @@ OUTPUTS = Path(__file__).parents[1] / "outputs"
 
 
 def of(*what):
-    rows = experiments.of(reading.read(what).observed[0])
+    rows = experiments.experiment_rows(reading.read(what).observed[0])
     assert [row.id for row in rows] == [f"E{number}" for number in range(1, 18)]
     return {row.id: row for row in rows}
 
@@ -83,6 +83,6 @@ def test_of_a_latency_the_best_is_the_least(results_folder):
     devices = [factories.device(index) for index in range(2)]
     write(results_folder, "stream_local", factories.document(series=series, devices=devices))
     observed = reading.read().observed[0]
-    (one,) = rests_on.of(observed)
+    (one,) = rests_on.references_of(observed)
     best, worst = experiments._extremes(one, list(observed.points))
     assert (best.value, best.where, worst.value) == (2.0, "device 1", 3.0)

@@ -17,7 +17,7 @@ HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
 
 def written(what="latest"):
-    files = page.files(contents.of(reading.read([what])))
+    files = page.files(contents.page_contents(reading.read([what])))
     return Page(files["index.html"]), files
 
 
@@ -45,13 +45,13 @@ def test_everyone_can_read_the_page(two_partitions):
     ],
 )
 def test_what_the_page_is_held_against_can_fail(two_partitions, spoil):
-    text = page.files(contents.of(reading.read()))["index.html"]
+    text = page.files(contents.page_contents(reading.read()))["index.html"]
     assert spoil(text) != text
     assert list(faults(Page(spoil(text))))
 
 
 def test_measured_and_simulated_are_in_each_heading_by_word_and_mark(two_partitions):
-    text = page.files(contents.of(reading.read()))["index.html"]
+    text = page.files(contents.page_contents(reading.read()))["index.html"]
     for heading, kind in (("local:host", "measured"), ("local:sim-mi250x", "simulated")):
         marks = re.findall(rf"<h3[^>]*>{heading} (.*?)</h3>", text)
         assert len(marks) == 6
@@ -145,7 +145,7 @@ def test_what_failed_stands_before_what_passed(results_folder, one_figure):
     factories.session(results_folder, cases)
     for name in ("good", "fine"):
         write(results_folder, name, factories.document())
-    names = [part.name for part in contents.of(reading.read()).parts]
+    names = [part.name for part in contents.page_contents(reading.read()).parts]
     assert names == ["local:bad", "local:good", "local:fine"]
 
 

@@ -40,7 +40,7 @@ def statuses(found):
 
 
 def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
-    found = contents.of(reading.read())
+    found = contents.page_contents(reading.read())
     assert list(statuses(found).items()) == [
         ("node2", "PERF-FAIL"),
         ("node3", "INCOMPLETE"),
@@ -54,7 +54,7 @@ def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
 
 
 def test_each_node_has_sections_of_its_own(session):
-    found = contents.of(reading.read())
+    found = contents.page_contents(reading.read())
     assert [(part.name, part.verdict.status) for part in found.parts] == [
         ("cluster:queue (node2)", "PERF-FAIL"),
         ("cluster:queue (node3)", "INCOMPLETE"),
@@ -66,7 +66,7 @@ def test_each_node_has_sections_of_its_own(session):
 
 
 def test_the_page_and_its_summary_name_them(session):
-    files = page.files(contents.of(reading.read()))
+    files = page.files(contents.page_contents(reading.read()))
     shown = Page(files["index.html"])
     assert list(faults(shown)) == []
     text = shown.text()
@@ -90,7 +90,7 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
         assert (results.title, page.folder(results).parent.parent.name) == (
             "job 17 over 4 nodes", "17",
         )  # fmt: skip
-    found = contents.of(results)
+    found = contents.page_contents(results)
     assert statuses(found) == {
         "node1": "PASS", "node2": "PERF-FAIL", "node3": "PASS", "node4": "INCOMPLETE",
     }  # fmt: skip
@@ -107,7 +107,7 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
 
 def test_the_session_of_one_node_of_a_job_is_a_page_as_of_any(results_folder, one_figure):
     job = distributed_sessions.job(results_folder, {"node1": 10.0, "node2": 7.0})
-    found = contents.of(reading.read([str(job / "node2")]))
+    found = contents.page_contents(reading.read([str(job / "node2")]))
     assert (found.nodes, [part.name for part in found.parts]) == (None, ["cluster:queue"])
     assert "On node2, 2026-01-02" in Page(page.files(found)["index.html"]).text()
 
@@ -118,7 +118,7 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     distributed_sessions.job(
         results_folder, values | {"node3": 7.0}, simulated=values | {"node2": 5.0}
     )
-    found = contents.of(reading.read(["17"]))
+    found = contents.page_contents(reading.read(["17"]))
     behind = {
         (far.node, one.kind): round(far.percent) for one in found.nodes.spreads for far in one.worse
     }
@@ -140,7 +140,7 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
     values = {f"node{number}": 10.0 for number in range(1, 7)}
     slow = {name: values | {"node5": value} for name, value in (("as", 7.0), ("in", 5.0))}
     distributed_sessions.job(results_folder, slow["as"], simulated=slow["in"])
-    found = contents.of(reading.read(["17"]))
+    found = contents.page_contents(reading.read(["17"]))
     assert [(part.observed.on, part.kind) for part in found.parts] == [
         ("node5", "measured"), ("node5", "simulated"),
     ]  # fmt: skip
@@ -167,7 +167,7 @@ def test_values_without_any_document_are_of_what_the_site_says(results_folder):
         for node, value in {"node1": 10.0, "node2": 9.5, "node3": 10.0}.items()
     ]  # fmt: skip
     factories.session(results_folder, cases)
-    (found,) = contents.of(reading.read()).nodes.spreads
+    (found,) = contents.page_contents(reading.read()).nodes.spreads
     assert (found.kind, len(found.values)) == ("simulated", 3)
 
 
@@ -179,7 +179,7 @@ def fifty(results_folder, one_figure):
 
 
 def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
-    found = contents.of(reading.read())
+    found = contents.page_contents(reading.read())
     assert [part.observed.on for part in found.parts] == ["nid0007", "nid0044"]
     assert (len(found.nodes.rows), found.left_out) == (50, 48)
     files = page.files(found)
@@ -198,22 +198,22 @@ def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
 def test_of_those_that_failed_the_farthest_off_are_the_worst(results_folder, one_figure):
     values = {f"node{number}": 8.9 - number / 10 for number in range(1, 7)}
     distributed_sessions.session(results_folder, values)
-    found = contents.of(reading.read())
+    found = contents.page_contents(reading.read())
     assert [part.observed.on for part in found.parts] == ["node6", "node5", "node4", "node3"]
     assert [row.node for row in found.nodes.rows][-2:] == ["node2", "node1"]
 
 
 def test_chosen_nodes_have_sections(fifty):
-    found = contents.of(reading.read(), ["nid0001", "nid0002"])
+    found = contents.page_contents(reading.read(), ["nid0001", "nid0002"])
     assert [part.observed.on for part in found.parts] == ["nid0001", "nid0002"]
     assert len(found.nodes.rows) == 50
     with pytest.raises(NotFoundError, match=r"There is no result of nid9999 in session run-0\."):
-        contents.of(reading.read(), ["nid9999"])
+        contents.page_contents(reading.read(), ["nid9999"])
 
 
 def test_where_all_passed_the_first_has_sections(results_folder, one_figure):
     distributed_sessions.session(results_folder, {f"node{n}": 10.0 for n in range(1, 7)})
-    found = contents.of(reading.read())
+    found = contents.page_contents(reading.read())
     assert ([part.observed.on for part in found.parts], found.status) == (["node1"], "PASS")
 
 
@@ -221,7 +221,7 @@ def test_documents_of_many_nodes_outside_of_a_session(tmp_path, one_figure):
     for number in range(6):
         document = distributed_sessions.document(f"node{number}")
         factories.write(tmp_path / f"{number}" / "result.json", document)
-    found = contents.of(reading.read([str(tmp_path)]))
+    found = contents.page_contents(reading.read([str(tmp_path)]))
     assert (found.nodes, len(found.parts), found.left_out) == (None, 1, 5)
 
 
@@ -239,7 +239,7 @@ def test_the_command_takes_nodes(session, tmp_path):
 
 def test_five_hundred_nodes_are_as_quick_to_look_at(results_folder, one_figure):
     distributed_sessions.session(results_folder, {f"nid{n:04}": 10.0 for n in range(500)})
-    files = page.files(contents.of(reading.read()))
+    files = page.files(contents.page_contents(reading.read()))
     assert len(files["index.html"]) < 800_000
     assert len(files["figures/all-nodes-cluster-queue-measured.svg"]) < 100_000
 
@@ -257,7 +257,7 @@ def over(values, unit="GB/s", metric="copy_worst"):
         )
         for node, value in values.items()
     ]  # fmt: skip
-    return spread.of(parts)
+    return spread.spreads(parts)
 
 
 def named(far):
@@ -304,7 +304,7 @@ def test_two_environments_of_a_check_are_two_metrics():
             for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()]), None, on=node)
         for node in ("node1", "node2")
     ]  # fmt: skip
-    found = {one.check: one.median for one in spread.of(parts)}
+    found = {one.check: one.median for one in spread.spreads(parts)}
     assert found == {"stream_local +rocm5": 10.0, "stream_local +rocm6": 20.0}
 
 
@@ -333,7 +333,7 @@ def test_repetitions_on_a_node_are_one_value():
             for number, value in enumerate(values)]), None, on=node)
         for node, values in {"node1": (9.0, 10.0, 20.0), "node2": (11.0, 11.0, 11.0)}.items()
     ]  # fmt: skip
-    (found,) = spread.of(parts)
+    (found,) = spread.spreads(parts)
     assert (found.check, dict(found.values)) == ("stream_local", {"node1": 10.0, "node2": 11.0})
 
 
@@ -349,4 +349,4 @@ def test_the_figure_draws_every_place_once_and_tells_who_stands_out():
 
 def test_without_a_file_of_nodes_the_cases_tell_them(session):
     (session / "output" / "nodes.json").unlink()
-    assert list(statuses(contents.of(reading.read()))) == ["node2", "node3", "node1"]
+    assert list(statuses(contents.page_contents(reading.read()))) == ["node2", "node3", "node1"]

@@ -36,17 +36,17 @@ def claims(monkeypatch):
 
 
 def shown(what="latest"):
-    found = Page(page.files(contents.of(reading.read([what])))["index.html"])
+    found = Page(page.files(contents.page_contents(reading.read([what])))["index.html"])
     assert list(faults(found)) == []
     return found
 
 
 def test_what_agrees_by_construction_is_counted_apart_on_a_simulated_node(two_partitions, claims):
     host, simulated = reading.read().observed
-    assert judged_claims.of(host).says == (
+    assert judged_claims.judged_claims(host).says == (
         "2 reproduced, 1 not reproduced, 1 not testable here, of 4 claims"
     )
-    assert judged_claims.of(simulated).says == (
+    assert judged_claims.judged_claims(simulated).says == (
         "1 reproduced, 1 agree by construction, 1 not reproduced, 1 not testable here, of 4 claims"
     )
 
@@ -111,7 +111,7 @@ def facts(results, *versions):
         told = {"runtime": version, "driver": "5"}
         environ = {"HSA_XNACK": "1"}
         write(results, name, factories.document(versions=told, environment=environ))
-    found = environment.of(reading.read().observed[0])
+    found = environment.environment_facts(reading.read().observed[0])
     return [(one.value, one.where) for one in found if one.name == "version of runtime"], found
 
 
@@ -184,7 +184,7 @@ def test_files_that_are_attached_to_a_session_are_linked(results_folder, one_fig
     write(results_folder, "stream_local", factories.document())
     results = reading.read()
     for folder in (page.folder(results), tmp_path / "elsewhere"):
-        written = page.files(contents.of(results), folder)["index.html"]
+        written = page.files(contents.page_contents(results), folder)["index.html"]
         found = Page(written)
         assert list(faults(found)) == []
         (link,) = [one["href"] for one in found.all("a") if one["text"] == str(scraped)]

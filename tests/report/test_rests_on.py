@@ -20,7 +20,7 @@ def of(results, **metrics):
     )
     factories.session(results, [case])
     write(results, "memcpy_near", factories.simulated_document())
-    return {one.of.metric: one for one in rests_on.of(reading.read().observed[0])}
+    return {one.metric.metric: one for one in rests_on.references_of(reading.read().observed[0])}
 
 
 def test_a_reference_of_today_is_followed_to_its_document(results_folder):
@@ -33,7 +33,7 @@ def test_a_reference_of_today_is_followed_to_its_document(results_folder):
     assert (one.kind, one.how, one.limits) == (
         "published elsewhere", "paper-h2d-pinned", "at least 26.885 (-5 %)"
     )  # fmt: skip
-    assert one.of.margin == pytest.approx(100 * (28.0 - 26.885) / 26.885)
+    assert one.metric.margin == pytest.approx(100 * (28.0 - 26.885) / 26.885)
     ((source, places),) = rests_on.sources(one)
     assert (
         "Schieffer" in source.title and places and found["d2h_pinned_near_worst"].kind == "derived"
@@ -60,5 +60,5 @@ def test_a_limit_of_a_rule_is_told_with_its_rule(results_folder):
     document = json.loads(path.read_text())
     record = MetricRecord(series=(0,), reduce="peers", rule=why)
     metric_records.write(path.parent, document, {name: record})
-    (one,) = rests_on.of(reading.read().observed[0])
+    (one,) = rests_on.references_of(reading.read().observed[0])
     assert (one.kind, one.how) == ("rule", why)

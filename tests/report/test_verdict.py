@@ -27,7 +27,7 @@ def of(results, cases, documents):
 
 def of_page(results):
     """Return what the page of the only partition says of its verdict."""
-    [part] = contents.of(results).parts
+    [part] = contents.page_contents(results).parts
     return part
 
 
@@ -156,7 +156,7 @@ def test_documents_of_a_session_without_a_report_are_no_pass(results_folder):
     results = reading.read()
     found = of_page(results)
     assert found.verdict.status == "INCOMPLETE" and "20260102T030405-7" in results.title
-    assert reading.NO_REPORT in contents.of(results).problems
+    assert reading.NO_REPORT in contents.page_contents(results).problems
 
 
 def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):

@@ -14,7 +14,7 @@ def of(results, *series, **values):
     factories.session(results, [factories.case(perfvalues=told)])
     devices = [factories.device(index) for index in range(4)]
     write(results, "stream_local", factories.document(series=list(series), devices=devices))
-    return worst.of(reading.read().observed[0])
+    return worst.worst_findings(reading.read().observed[0])
 
 
 def on(device, value, **changes):
@@ -51,7 +51,7 @@ def test_metrics_are_told_from_the_nearest_to_their_limit_on(results_folder):
         free=judged(1.0, 0, None, None),
         missed=judged(8.0, result="fail"),
     )
-    assert [one.metric for one in found.kept] == ["near_worst", "far"]
+    assert [one.metric for one in found.within_limits] == ["near_worst", "far"]
     assert [(one.metric, round(one.margin, 1)) for one in found.failed] == [("missed", -11.1)]
 
 
@@ -73,7 +73,7 @@ def test_noise_is_told(results_folder):
     noisy = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, regime="cache")
     factories.session(results_folder, [factories.case()])
     write(results_folder, "stream_local", factories.document(series=[noisy]))
-    (said,) = worst.of(reading.read().observed[0]).noisy
+    (said,) = worst.worst_findings(reading.read().observed[0]).noisy
     assert said.startswith("stream_local: 1 series, 1 of them of sizes that fit the caches")
     assert said.endswith(f"the median ± {100 * noisy['relative_half_width']:.1f} %")
 
@@ -85,7 +85,7 @@ def test_noise_of_a_share_whose_sum_is_judged_fails_nothing(results_folder):
     outcome = {"exit_code": 7, "status": "too-noisy", "message": "wide"}
     document = factories.document(series=series, outcome=outcome)
     write(results_folder, "stream_local", document)
-    (said,) = worst.of(reading.read().observed[0]).noisy
+    (said,) = worst.worst_findings(reading.read().observed[0]).noisy
     assert said.startswith("stream_local: 2 series, 1 of them")
 
 
@@ -97,5 +97,5 @@ def test_a_device_whose_domain_nobody_tells_is_not_called_far(results_folder):
     factories.session(results_folder, [factories.case()])
     devices = [factories.device(index, numa_domain=None) for index in range(4)]
     write(results_folder, "stream_local", factories.document(series=copies, devices=devices))
-    (slow,) = worst.of(reading.read().observed[0]).slow
+    (slow,) = worst.worst_findings(reading.read().observed[0]).slow
     assert (slow.what, slow.among) == ("device 2, NUMA domain 0", "devices with NUMA domain 0")

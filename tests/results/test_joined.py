@@ -91,7 +91,7 @@ def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
     (sentence,) = session.lacking
     assert f"{tmp_path / 'lost'} has no usable session" in sentence
     # The page and the verdict of it say so, too.
-    assert sentence in contents.of(reading.read([str(tmp_path / "known")])).problems
+    assert sentence in contents.page_contents(reading.read([str(tmp_path / "known")])).problems
     words = {one.node: one for one in judging.judge(reading.read([str(tmp_path / "known")]))}
     assert [one.sentence for one in words["(no node)"].reasons] == [sentence]
 

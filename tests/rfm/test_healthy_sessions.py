@@ -91,7 +91,9 @@ def test_metrics_have_the_series_that_they_are_made_of(whole):
     suite, _ = whole
     found = {}
     for row in read([str(suite.results)]).metrics:
-        medians = [one["median"] for one in (row.of.document["series"][i] for i in row.series)]
+        medians = [
+            one["median"] for one in (row.check_row.document["series"][i] for i in row.series)
+        ]
         found[row.metric] = (row.value, row.reduce, len(medians))
         if row.reduce is None:
             continue  # computed, as of alike members

@@ -57,7 +57,7 @@ def test_the_fewest_blocks_with_the_best_rate(checks):
     where = {**checks.StreamVariantCheck.where("copy"), "bytes": 2 << 30}
     grids = tuple((n,) for n in (1, 2, 4, 8, 16, 33, 66, 132, 264))
     best = Metric("copy_best", where, ("grid",), "best", among=grids)
-    units = checks.Units("copy_blocks", where, ("grid",), unit="count", among=grids, of=best)
+    units = checks.Units("copy_blocks", where, ("grid",), unit="count", among=grids, compared=best)
     figure = units.figure(document, {})
     # 66 blocks have 3427 of 3917 GB/s: 87 %.
     assert (figure.value, len(figure.series)) == (132, 9)

@@ -100,7 +100,8 @@ def _text(path: str, found: Attribution) -> Iterator[str | show.Table]:
             f"named from {100 * found.least:.1f} % below the others on."
         )
     rows = [
-        *((one.name, f"{100 * one.loss:.1f} %", "-", "both", f"{one.nics} of {one.of} NICs", "-")
+        *((one.name, f"{100 * one.loss:.1f} %", "-", "both",
+           f"{one.nics} of {one.all_nics} NICs", "-")
           for one in found.switches),
         *((one.name, f"{100 * one.loss:.1f} %", f"{100 * one.low:.1f} to {100 * one.high:.1f} %",
            one.direction, str(one.partners), f"{one.score:.1f}") for one in found.named),

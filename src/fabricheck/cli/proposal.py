@@ -124,7 +124,7 @@ def _say_slow_nodes(found: Record) -> None:
     """Name nodes that are slow in a metric and therefore excluded from its reference."""
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():
-            for node in one.aside:
+            for node in one.excluded:
                 own = (one.by_devices or {})[node].median
                 say(
                     f"{check} {metric}: node {node} is excluded: its {own:.5g} {one.unit} "

@@ -40,7 +40,7 @@ def report(
     from fabricheck.report import contents, page
 
     results = reading.read([what])
-    found = contents.of(results, unfolded(",".join(on)) if on else [])
+    found = contents.page_contents(results, unfolded(",".join(on)) if on else [])
     folder = output or page.folder(results)
     written = page.write(folder, page.files(found, folder))
     problems = tuple(found.problems)

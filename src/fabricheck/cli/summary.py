@@ -82,8 +82,8 @@ def summary(
     verdicts = judge(results)
     partitions = []
     for observed in results.observed:
-        judged = verdict.of(verdicts, observed)
-        rows = list(map(_experiment, experiments.of(observed)))
+        judged = verdict.partition_verdict(verdicts, observed)
+        rows = list(map(_experiment, experiments.experiment_rows(observed)))
         partitions.append(Partition(
             observed.where or "no partition", observed.kind, judged.status, judged.label,
             verdict.says(observed), rows, list(_devices(observed)),

@@ -26,7 +26,7 @@ class DocumentFigure:
     ours: tuple[str, ...] = ()
     takes: str | None = None
     nodes: tuple[str, ...] = ()
-    of: str | None = None
+    node_with: str | None = None
     note: str = ""
     never: str | None = None
 
@@ -88,7 +88,10 @@ def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, C
     if theirs.never is not None:
         return theirs.never
     if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):
-        return f"it is of a node with {theirs.of}; no partition with figures here is such a node"
+        return (
+            f"it is of a node with {theirs.node_with}; no partition with figures here is such a "
+            "node"
+        )
     why = "; ".join(f"{name}: {rows[name].sentence}" for name in theirs.experiments)
     if any(rows[name].measured_anything for name in theirs.experiments):
         why += f". No figure shows it{f': that needs {theirs.takes}' if theirs.takes else ''}"

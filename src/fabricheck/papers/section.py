@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 _MOST = 4
 
 
-def of(observed: Observed) -> Claims:
+def judged_claims(observed: Observed) -> Claims:
     """Judge every claim by a partition's results; a rule with a defect loses only its own claim."""
     verdicts: list[Verdict] = []
     defects = []

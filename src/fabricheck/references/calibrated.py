@@ -83,7 +83,7 @@ class MetricRecord(StrictModel):
 
     link_class, engine: those of its transfers. peak: the node model's limit, in the unit.
     published: what documents state for the same node model. values: by the number of the session;
-    by_devices: by the letter of the node; aside: the nodes that are slow and excluded from the
+    by_devices: by the letter of the node; excluded: the nodes that are slow and excluded from the
     entry.
     between_campaigns: the largest difference of two campaigns' medians over the median of all.
     within_run: the median over the sessions of half the 95 % interval over the median. tolerance:
@@ -109,7 +109,7 @@ class MetricRecord(StrictModel):
     values: dict[int, float]
     tolerance: Tolerance | None = None
     by_devices: dict[str, Group] | None = None
-    aside: list[str] = Field(default_factory=list)
+    excluded: list[str] = Field(default_factory=list)
 
     @field_validator("entry", mode="before")
     @classmethod

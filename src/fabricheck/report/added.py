@@ -2,8 +2,9 @@
 
 Such a module has ``SECTIONS``, their titles by id, and ``TEMPLATES``, the folder of their templates
 ``ID.html.j2``. The first one, with ``ID`` and ``TITLE``, has a content for each partition:
-``of(observed)``, with ``says``, one line, and ``defects``, sentences. ``fitted(observed, records)``
-is what a figure says of published values that are no evidence for a simulation.
+``judged_claims(observed)``, with ``says``, one line, and ``defects``, sentences.
+``fitted(observed, records)`` is what a figure says of published values that are no evidence for a
+simulation.
 """
 
 from __future__ import annotations

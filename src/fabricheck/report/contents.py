@@ -78,7 +78,7 @@ class Part:
     def limited(self) -> list[rests_on.Reference]:
         """The metrics with a limit, the least margin first."""
         return sorted(
-            (one for one in self.references if one.limits), key=lambda one: one.of.margin or 0.0
+            (one for one in self.references if one.limits), key=lambda one: one.metric.margin or 0.0
         )
 
     @property
@@ -203,7 +203,7 @@ class Contents:
         return tuple(one for each in lost for one in each)
 
 
-def of(results: Results, on: Sequence[str] = ()) -> Contents:
+def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
     """Return the contents of the page of a session.
 
     :param on: the nodes with sections of their own; if none are named, those that did not pass, up
@@ -211,7 +211,7 @@ def of(results: Results, on: Sequence[str] = ()) -> Contents:
     :raises NotFoundError: when a node has no result.
     """
     judged = judge(results)
-    found = nodes.of(results, judged)
+    found = nodes.overview(results, judged)
     undrawn: list[str] = []
     overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
     coverage = _coverage(results)
@@ -252,7 +252,7 @@ def _parts(
         while name in taken:
             name += "-x"
         taken.add(name)
-        its = verdict.of(judged, one)
+        its = verdict.partition_verdict(judged, one)
         # Altair's validation of each part takes a third of the time; the drawers' tests run it
         # instead.
         with schemapi.debug_mode(False):
@@ -262,18 +262,18 @@ def _parts(
         for title, found in drawn.figures.items():
             if shown := list(_shown(name, one, found, coverage, undrawn)):
                 figures[title] = shown
-        references = rests_on.of(one)
+        references = rests_on.references_of(one)
         yield Part(
             one,
             name,
             its,
-            worst.of(one),
-            {each.ID: each.of(one) for each in added.sections()},
+            worst.worst_findings(one),
+            {each.ID: each.judged_claims(one) for each in added.sections()},
             figures,
             references,
-            environment.of(one),
-            states.of(one),
-            experiments.of(one, references),
+            environment.environment_facts(one),
+            states.partition_state(one),
+            experiments.experiment_rows(one, references),
             tuple(undrawn),
         )
 

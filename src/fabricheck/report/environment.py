@@ -80,7 +80,7 @@ def _time(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S %z}"
 
 
-def of(observed: Observed) -> list[Fact]:
+def environment_facts(observed: Observed) -> list[Fact]:
     """Return the facts that the documents of a partition report; differing facts separately."""
     told: dict[str, dict[str, list[str]]] = {}
     names = []

@@ -54,17 +54,17 @@ class Row:
         """The metric of a check, without the suffix of how its series were reduced."""
         if self.shown is None:
             return ""
-        return f"{self.shown.of.of.title} {REDUCED.sub('', self.shown.of.metric)}"
+        return f"{self.shown.metric.check_row.title} {REDUCED.sub('', self.shown.metric.metric)}"
 
     @property
     def unit(self) -> str:
         """The unit of all values of the row."""
-        return self.shown.of.unit if self.shown else ""
+        return self.shown.metric.unit if self.shown else ""
 
     @property
     def reference(self) -> float | None:
         """The value that the metric is compared with; None if it has no limit."""
-        return self.shown.of.reference if self.shown is not None and self.shown.limits else None
+        return self.shown.metric.reference if self.shown is not None and self.shown.limits else None
 
     @property
     def limit(self) -> str:
@@ -75,7 +75,7 @@ class Row:
         """
         if self.shown is None or not self.shown.limits:
             return count(self.limited, "rule") if self.limited else ""
-        limits = self.shown.of.least, self.shown.of.most
+        limits = self.shown.metric.least, self.shown.metric.most
         least, most = (None if one is None else f"{one:.4g}" for one in limits)
         if least is not None and most is not None:
             return f"exactly {least}" if least == most else f"{least} to {most}"
@@ -89,7 +89,9 @@ class Row:
         return f"{self.best.value:.3g}" != f"{self.worst.value:.3g}"
 
 
-def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> tuple[Row, ...]:
+def experiment_rows(
+    observed: Observed, references: tuple[Reference, ...] | None = None
+) -> tuple[Row, ...]:
     """Return a row for each of E1 to E17.
 
     :param references: those of the partition, if already known.
@@ -98,13 +100,17 @@ def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> t
     made_of: dict[tuple[str, str], list[Series]] = {}
     for point in observed.points:
         for metric in observed.metrics_of(point):
-            made_of.setdefault((point.of.title, metric.metric), []).append(point)
+            made_of.setdefault((point.check_row.title, metric.metric), []).append(point)
     tags = {case.name: case.experiments for case in observed.cases}
-    for one in rests_on.of(observed) if references is None else references:
-        series = made_of.get((one.of.of.title, one.of.metric), [])
-        names = {point.experiment for point in series} or tags.get(one.of.of.title, frozenset())
+    for one in rests_on.references_of(observed) if references is None else references:
+        series = made_of.get((one.metric.check_row.title, one.metric.metric), [])
+        names = {point.experiment for point in series} or tags.get(
+            one.metric.check_row.title, frozenset()
+        )
         # E14 chooses sets of devices from the measurements of E8.
-        own = names & tags.get(one.of.of.title, names) or tags.get(one.of.of.title, names)
+        own = names & tags.get(one.metric.check_row.title, names) or tags.get(
+            one.metric.check_row.title, names
+        )
         for name in own:
             by_experiment.setdefault(name, []).append((one, series))
     ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
@@ -118,7 +124,7 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
     if not metrics:
         return Row(name, title, NO_VALUE if ran else NOT_RUN)
     limited = [one for one, _ in metrics if one.limits]
-    failed = [one for one in limited if one.of.recorded.missed]
+    failed = [one for one in limited if one.metric.recorded.missed]
     shown, series = min(enumerate(metrics), key=lambda one: (*_place(*one[1]), one[0]))[1]
     outcome = MISSED if failed else WITHIN if limited else NO_LIMIT
     best, worst = _extremes(shown, series)
@@ -127,15 +133,15 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
 
 def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:
     """Return the sort key of a metric: missed, with series of its unit, limited, nearest."""
-    margin = 0.0 if one.of.margin is None else one.of.margin
-    own = any(point.unit == one.of.unit for point in series)
-    return not one.of.recorded.missed, not own, not one.limits, margin if one.limits else 0.0
+    margin = 0.0 if one.metric.margin is None else one.metric.margin
+    own = any(point.unit == one.metric.unit for point in series)
+    return not one.metric.recorded.missed, not own, not one.limits, margin if one.limits else 0.0
 
 
 def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
-    own = [point for point in series if point.unit == one.of.unit]
+    own = [point for point in series if point.unit == one.metric.unit]
     if not own:
-        only = Extreme(one.of.value or 0.0, "")
+        only = Extreme(one.metric.value or 0.0, "")
         return only, only
     sign = 1 if own[0].better == "higher" else -1
     ordered = sorted(own, key=lambda point: sign * point.value)

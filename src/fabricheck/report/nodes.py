@@ -85,7 +85,7 @@ def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
         yield label, len(own), "" if own[0].status == "PASS" else folded(one.node for one in own)
 
 
-def of(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
+def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     """Return the overview of several nodes, or of a single node without results.
 
     Returns None for one node with results, without node names, and for documents outside any
@@ -97,7 +97,7 @@ def of(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     requested = set(results.requested)
     if len(there | requested) < 2 and not requested - there:
         return None
-    spreads = spread.of(results.observed)
+    spreads = spread.spreads(results.observed)
     parts: defaultdict[str, list[Observed]] = defaultdict(list)
     for part in results.observed:
         parts[part.on or ""].append(part)

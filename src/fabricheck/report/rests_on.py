@@ -24,7 +24,7 @@ class Reference:
     kind: as in `fabricheck limits show`, or ``changed since``.
     """
 
-    of: Metric
+    metric: Metric
     kind: str
     how: str
     sources: tuple[Source, ...]
@@ -32,7 +32,7 @@ class Reference:
     @property
     def limits(self) -> str:
         """The limits as text; empty if the reference has none."""
-        recorded = self.of.recorded
+        recorded = self.metric.recorded
         said = []
         for limit, part, word in (
             (recorded.least, recorded.lower, "at least"),
@@ -44,7 +44,7 @@ class Reference:
         return " and ".join(said)
 
 
-def of(observed: Observed) -> tuple[Reference, ...]:
+def references_of(observed: Observed) -> tuple[Reference, ...]:
     """Return a row for each metric that has a value."""
     found = []
     for metric in observed.metrics:
@@ -70,11 +70,11 @@ def _origin(where: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
     try:
         found = stated.references_in(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name = metric.of.title.split()[0]
+        name = metric.check_row.title.split()[0]
         entry = [recorded.reference, recorded.lower, recorded.upper, metric.unit]
         named = extras(where).get("references")
         about = {"unit": metric.unit, "entry": entry}
-        told = CheckMetrics(name, where, metric.of.environment or "", {metric.metric: about})
+        told = CheckMetrics(name, where, metric.check_row.environment or "", {metric.metric: about})
         row: Row = next(rows([told], found, {where: named}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()

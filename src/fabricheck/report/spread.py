@@ -57,7 +57,7 @@ class Spread:
         return self.percent(min(every)), self.percent(max(every))
 
 
-def of(parts: Iterable[Observed]) -> list[Spread]:
+def spreads(parts: Iterable[Observed]) -> list[Spread]:
     """Return every metric that several nodes have, ordered by the farthest node behind."""
     return sorted(
         _spreads(parts),

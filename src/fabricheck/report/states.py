@@ -36,7 +36,7 @@ class State:
     seconds: str
 
 
-def of(observed: Observed) -> State | None:
+def partition_state(observed: Observed) -> State | None:
     """Return the state around the checks of a partition; None if no document has it."""
     documents = [one for one in observed.documents if "state" in one]
     rows = [row.values for check in observed.checks for row in table.states(check)]

@@ -75,7 +75,7 @@ def first_reason(verdict: NodeVerdict) -> str:
     return " ".join(dict.fromkeys(said))
 
 
-def of(judged: Iterable[NodeVerdict], observed: Observed) -> NodeVerdict:
+def partition_verdict(judged: Iterable[NodeVerdict], observed: Observed) -> NodeVerdict:
     """Return the verdict on one partition, from those on the nodes of its session.
 
     Results without a node's name may be of several: their reasons come together.

@@ -42,10 +42,10 @@ class Slow:
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst findings of a partition, each list the worst first; kept: metrics within limits."""
+    """The worst findings of a partition, each list the worst first."""
 
     failed: tuple[Metric, ...]
-    kept: tuple[Metric, ...]
+    within_limits: tuple[Metric, ...]
     slow: tuple[Slow, ...]
     noisy: tuple[str, ...]
 
@@ -57,17 +57,17 @@ class Worst:
     @property
     def nearest_by_check(self) -> list[Metric]:
         """The metric of each check that is nearest to its limit, of those within limits."""
-        return _of_each_check(self.kept)
+        return _of_each_check(self.within_limits)
 
 
-def of(observed: Observed) -> Worst:
+def worst_findings(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
     limited = sorted((m for m in observed.metrics if m.recorded.nearest_limit), key=_margin)
     failed = [one for one in limited if one.recorded.missed]
-    kept = _of_each(m for m in limited if not m.recorded.missed and m.margin is not None)
+    within = _of_each(m for m in limited if not m.recorded.missed and m.margin is not None)
     return Worst(
         failed=tuple(failed),
-        kept=tuple(kept),
+        within_limits=tuple(within),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
     )
@@ -77,7 +77,7 @@ def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first metric of each pair of worst and median of a check."""
     found: dict[tuple[str, str], Metric] = {}
     for one in metrics:
-        found.setdefault((one.of.title, REDUCED.sub("", one.metric)), one)
+        found.setdefault((one.check_row.title, REDUCED.sub("", one.metric)), one)
     return list(found.values())
 
 
@@ -85,7 +85,7 @@ def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first metric of each check; GB/s and us come before comparisons of such values."""
     found: dict[str, Metric] = {}
     for one in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
-        found.setdefault(one.of.title, one)
+        found.setdefault(one.check_row.title, one)
     return sorted(found.values(), key=_margin)
 
 
@@ -95,7 +95,7 @@ def _margin(metric: Metric) -> float:
 
 def missed_at(metric: Metric) -> str:
     """Return the place at which a metric missed its limit; empty if it did not."""
-    document, record = metric.of.document, metric.record
+    document, record = metric.check_row.document, metric.record
     if not metric.recorded.missed or document is None or record is None or metric.value is None:
         return ""
     return where_measured(document, record.decisive(document, metric.value))
@@ -156,7 +156,7 @@ def _noisy(observed: Observed) -> Iterator[str]:
     checks: dict[str, list[Series]] = {}
     for one in observed.series:
         if one.noisy:
-            checks.setdefault(one.of.title, []).append(one)
+            checks.setdefault(one.check_row.title, []).append(one)
     for name, points in checks.items():
         widths = [one.measured["relative_half_width"] for one in points]
         known = [100 * width for width in widths if width is not None]

@@ -88,7 +88,7 @@ class Observed:
         found: dict[tuple[int, int], list[Metric]] = {}
         for metric in self.metrics:
             for index in metric.series or ():
-                found.setdefault((id(metric.of.document), index), []).append(metric)
+                found.setdefault((id(metric.check_row.document), index), []).append(metric)
         return found
 
     def metrics_of(self, point: Series) -> Sequence[Metric]:

@@ -55,7 +55,7 @@ def compare(rows: Iterable[Series]) -> list[Beside]:
 
 
 def _key(row: Series) -> Key:
-    case, entry = row.of.case, row.of.entry
+    case, entry = row.check_row.case, row.check_row.entry
     where = case.where if case is not None else ""
     if entry is not None and entry.node:
         where = f"{where} on {entry.node}".strip()

@@ -146,7 +146,7 @@ class Check(_Row):
 class Metric:
     """One metric of a check; ``recorded`` is its source, ``record`` what the check recorded."""
 
-    of: Check
+    check_row: Check
     recorded: MetricResult
     record: MetricRecord | None = None
 
@@ -219,7 +219,7 @@ class Series:
     ``measured`` is the series itself, with its samples.
     """
 
-    of: Check
+    check_row: Check
     document: ResultDocument
     measured: Measured
 
@@ -285,7 +285,7 @@ class Series:
     @property
     def check(self) -> str:
         """ReFrame's name of the check, empty outside a session."""
-        return self.of.case.name if self.of.case is not None else ""
+        return self.check_row.case.name if self.check_row.case is not None else ""
 
     @property
     def clock(self) -> Clock:
@@ -325,7 +325,9 @@ class Series:
         than one.
         """
         domains = (self.source_domain, self.destination_domain)
-        environment = self.document["environment"] if self.of.runtime in ("rocm", "sim") else {}
+        environment = (
+            self.document["environment"] if self.check_row.runtime in ("rocm", "sim") else {}
+        )
         return (
             ("unit", self.unit),
             ("bytes_counted", self.bytes_counted),
@@ -451,7 +453,7 @@ class State:
     Columns are the members of their types in a document, and what sums up others.
     """
 
-    of: Check
+    check_row: Check
     values: Mapping[str, Any]
 
 
@@ -561,7 +563,7 @@ def metrics(row: Check) -> Iterator[Metric]:
     for name, recorded in row.case.metrics.items() if row.case is not None else ():
         record = records.get(name)
         yield Metric(
-            of=row,
+            check_row=row,
             recorded=recorded,
             record=record,
             metric=name,
@@ -613,7 +615,7 @@ def _series(
     own = devices.get(one["device"]) if one["device"] is not None else None
     interval, source, destination = one["ci95"], one["source"], one["destination"]
     return Series(
-        of=row,
+        check_row=row,
         document=document,
         measured=one,
         index=index,
@@ -695,7 +697,7 @@ def states(row: Check) -> Iterator[State]:
             "taken_at": moment(snapshot["at"]),
             "taken_s": snapshot["seconds"],
         }
-        yield State(of=row, values=taken | _members(snapshot["host"], HostState, _OF_HOST))
+        yield State(check_row=row, values=taken | _members(snapshot["host"], HostState, _OF_HOST))
         for one in snapshot["devices"]:
             own = devices[one["index"]]
             named = {
@@ -706,7 +708,7 @@ def states(row: Check) -> Iterator[State]:
                 "unique_id": own["unique_id"],
             }
             members = _members(one, DeviceState, _OF_DEVICE)
-            yield State(of=row, values=taken | named | members)
+            yield State(check_row=row, values=taken | named | members)
 
 
 def _members(
@@ -1005,7 +1007,7 @@ def values(row: Row) -> dict[str, Any]:
     kind = next(word for word, one in KINDS.items() if type(row) is one)
     found: dict[str, Any] = {"kind": kind}
     if isinstance(row, _OF_A_CHECK):
-        found |= {name: getattr(row.of, name) for name in _of_check()}
+        found |= {name: getattr(row.check_row, name) for name in _of_check()}
     for name, (type_, _) in _own_columns(kind).items():
         value = row.values.get(name) if isinstance(row, State) else getattr(row, name)
         found[name] = float(value) if type_ == "number" and value is not None else value

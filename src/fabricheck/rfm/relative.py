@@ -44,13 +44,13 @@ class _Member:
 class PeerRatio(Metric):
     """The worst of similar members in percent of the median of the others.
 
-    of: the metric whose series the members have. groups: by the values of its `over`, the member
-    that a series belongs to; the member's value is then their sum. By default each series is a
-    member. ways: further metrics of the same members, in the same order; each member then counts by
-    the one in which it is least behind.
+    compared: the metric whose series the members have. groups: by the values of its `over`, the
+    member that a series belongs to; the member's value is then their sum. By default each series is
+    a member. ways: further metrics of the same members, in the same order; each member then counts
+    by the one in which it is least behind.
     """
 
-    of: Metric = field(kw_only=True)
+    compared: Metric = field(kw_only=True)
     groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
     ways: tuple[Metric, ...] = field(default=(), kw_only=True)
 
@@ -84,7 +84,7 @@ class PeerRatio(Metric):
         return _least_behind(self._ways(document, population))
 
     def _ways(self, document: ResultDocument, population: Population) -> list[list[_Member]]:
-        return [self._members(document, population, one) for one in (self.of, *self.ways)]
+        return [self._members(document, population, one) for one in (self.compared, *self.ways)]
 
     def _members(
         self, document: ResultDocument, population: Population, of: Metric
@@ -141,12 +141,12 @@ def _percent(member: _Member, others: float) -> float:
 class OfSingle(Metric):
     """The worst of some simultaneous measurements in percent of the same transfers alone.
 
-    of: the metric of simultaneous transfers. singles: the transfers alone, in the order of its
-    series; of several, the values are added. node: the model whose links simultaneous pairs share;
-    each pair is then compared with its share of its value alone.
+    compared: the metric of simultaneous transfers. singles: the transfers alone, in the order of
+    its series; of several, the values are added. node: the model whose links simultaneous pairs
+    share; each pair is then compared with its share of its value alone.
     """
 
-    of: Metric = field(kw_only=True)
+    compared: Metric = field(kw_only=True)
     singles: tuple[Metric, ...] = field(kw_only=True)
     node: NodeModel | None = field(default=None, kw_only=True)
 
@@ -155,7 +155,7 @@ class OfSingle(Metric):
 
         :raises MetricError: as `Metric.figure` does.
         """
-        at_once = series_of(document, self.of, population, self.of.unit)
+        at_once = series_of(document, self.compared, population, self.compared.unit)
         alone = [series_of(document, one, population, one.unit) for one in self.singles]
         parts = []
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
@@ -180,11 +180,11 @@ class OfLinks(Metric):
     The sum counts until the last pair ends, so that each pair counts as much as the slowest
     (`left_to_the_slowest`).
 
-    of: the metric of the sum. alone: each of the pairs alone, of all devices. node: the model of
-    the links.
+    compared: the metric of the sum. alone: each of the pairs alone, of all devices. node: the model
+    of the links.
     """
 
-    of: Metric = field(kw_only=True)
+    compared: Metric = field(kw_only=True)
     alone: Metric = field(kw_only=True)
     node: NodeModel = field(kw_only=True)
 
@@ -193,7 +193,7 @@ class OfLinks(Metric):
 
         :raises MetricError: as `Metric.figure` does.
         """
-        (at_once,) = series_of(document, self.of, population, self.of.unit)
+        (at_once,) = series_of(document, self.compared, population, self.compared.unit)
         alone = series_of(document, self.alone, population, self.alone.unit)
         by_pair: dict[Pair, Series] = {(a, b): one for one in alone for a, b in [device_pair(one)]}
         rates = {pair: one["median"] for pair, one in by_pair.items()}
@@ -230,7 +230,7 @@ def alike(
             first, rule = ways[0], rules.alike(joint)
             every.append(
                 PeerRatio(
-                    f"{way}_alike", first.where, first.over, unit="%", rule=rule, of=first,
+                    f"{way}_alike", first.where, first.over, unit="%", rule=rule, compared=first,
                     ways=tuple(ways[1:]),
                 )
             )  # fmt: skip
@@ -245,7 +245,9 @@ def of_members(
     """Return the metric that compares the members of another one."""
     name = f"{metric.name.removesuffix('_worst')}_alike"
     rule = rules.alike(kind(metric, node))
-    return PeerRatio(name, metric.where, metric.over, unit="%", rule=rule, of=metric, groups=groups)
+    return PeerRatio(
+        name, metric.where, metric.over, unit="%", rule=rule, compared=metric, groups=groups
+    )
 
 
 def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
@@ -262,7 +264,7 @@ def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
     """Return the metric of the sum of pairs relative to the rate that their links leave them."""
     return OfLinks(
         metric.name.replace("_sum", "_of_links"), metric.where, metric.over, unit="%",
-        rule=rules.at_once(), among=metric.among, of=metric, alone=single, node=node,
+        rule=rules.at_once(), among=metric.among, compared=metric, alone=single, node=node,
     )  # fmt: skip
 
 
@@ -272,7 +274,7 @@ def beside(metric: Metric, single: Metric) -> OfSingle:
     No rule limits it, because the device decides the order of its work.
     """
     return OfSingle(
-        metric.name, metric.where, metric.over, unit="%", of=metric, singles=(single,),
+        metric.name, metric.where, metric.over, unit="%", compared=metric, singles=(single,),
         independent=True, alike=False,
     )  # fmt: skip
 
@@ -282,7 +284,14 @@ def _of_single(
 ) -> OfSingle:
     name = f"{metric.name.removesuffix('_worst')}_of_single"
     return OfSingle(
-        name, metric.where, metric.over, unit="%", rule=rule, of=metric, singles=singles, node=node
+        name,
+        metric.where,
+        metric.over,
+        unit="%",
+        rule=rule,
+        compared=metric,
+        singles=singles,
+        node=node,
     )
 
 

@@ -139,7 +139,7 @@ def _metric(
         within_run=statistics.median(widths) if widths else None,
         tolerance=outcome.tolerance,
         by_devices=_groups(values, nodes) if several else None,
-        aside=list(outcome.excluded),
+        excluded=list(outcome.excluded),
         values=values,
     )
 

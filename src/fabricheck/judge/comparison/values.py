@@ -63,7 +63,7 @@ def _said(value: Any) -> str:
 
 
 def _key(row: Metric | Series) -> Key:
-    return Key(row.of.check or "", row.subject, row.terms, row)
+    return Key(row.check_row.check or "", row.subject, row.terms, row)
 
 
 #: The terms that a metric aggregates over its series: all but places and block sizes.

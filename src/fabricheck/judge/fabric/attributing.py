@@ -107,7 +107,7 @@ class NamedSwitch:
     switch: str
     loss: float
     nics: int
-    of: int
+    all_nics: int
     sentence: str
 
     @property

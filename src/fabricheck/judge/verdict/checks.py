@@ -127,7 +127,7 @@ class Attempt:
         return tuple(in_order(self._findings()))
 
     @property
-    def told(self) -> Sequence[Finding]:
+    def worst_findings(self) -> Sequence[Finding]:
         """The worst of the findings, and how many more there are."""
         more = len(self.findings) - MOST
         if more <= 0:
@@ -479,7 +479,7 @@ def joint_outcome(
     reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
-        for one in attempt.told:
+        for one in attempt.worst_findings:
             limited = one.rule.name in _OF_LIMITS and attempt.began in others
             found = others[attempt.began] if limited else one
             beside = found.rule.beside_a_pass
@@ -545,7 +545,7 @@ class Checks:
     recorded: Mapping[str, PartitionChecks]
 
     @classmethod
-    def of(
+    def from_attempts(
         cls,
         attempts: Iterable[Attempt],
         choice: Choice,

@@ -154,20 +154,20 @@ class _Node:
         self,
         subject: JudgedNode,
         results: NodeResults,
-        of: Results,
+        all_results: Results,
         ran_in: Mapping[tuple[str, bool], Mapping[Key, None]],
         silent_in: Sequence[Results],
         set_tag: str | None,
         named: Sequence[Finding],
     ) -> None:
-        self.subject, self.results, self.of = subject, results, of
+        self.subject, self.results, self.all_results = subject, results, all_results
         self.ran_in, self.silent_in, self.named = ran_in, silent_in, named
         self.several = nodelists.is_several(subject.node)
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         recorded = {where: own for one in results.sources for where, own in one.recorded.items()}
-        self.checks = Checks.of(results.attempts, self.choice, recorded)
+        self.checks = Checks.from_attempts(results.attempts, self.choice, recorded)
         self.outcomes = self.checks.outcomes
         self.documents = [one.document for one in results.attempts if one.document is not None]
 
@@ -184,7 +184,7 @@ class _Node:
         status = worst(one.status for one in reasons)
         return model.NodeVerdict(
             node=self.subject.node,
-            scheduled=self.results.scheduled or self.subject.node in self.of.requested,
+            scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
             status=status,
             provisional=self._provisional(status),
             kind=self._kind(),
@@ -261,7 +261,7 @@ class _Node:
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
         yield from self.named
-        told = [one for one in self.of.problems if (one.node or UNPLACED) == node]
+        told = [one for one in self.all_results.problems if (one.node or UNPLACED) == node]
         for problem in told:
             yield finding("report", problem.sentence)
         requested = self._requested()
@@ -294,7 +294,7 @@ class _Node:
 
     def _requested(self) -> RequestedNode | None:
         """Return how the node was requested; of several nodes how the network of their job was."""
-        for name, requested in self.of.requested.items():
+        for name, requested in self.all_results.requested.items():
             if name == self.subject.node or (self.several and nodelists.is_several(name)):
                 return requested
         return None

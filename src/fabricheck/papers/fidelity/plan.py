@@ -46,7 +46,7 @@ class Tolerance(StrictModel):
     latency: Part
     fitted: Part
 
-    def of(self, record: Record) -> float:
+    def allowed(self, record: Record) -> float:
         """Return that of a predicted record."""
         return self.latency if record.is_latency else self.bandwidth
 
@@ -124,7 +124,7 @@ class Lost(StrictModel):
     """
 
     records: str
-    of: str
+    below: str
     above: float | None = None
     within: Part | None = None
 
@@ -386,7 +386,7 @@ class _Expander:
             record = self.record(name)
             if entry.read is not None:
                 self._check_units(record, entry.read)
-            allowed = tolerance or self.file.tolerance.of(record)
+            allowed = tolerance or self.file.tolerance.allowed(record)
             rows.append(Row(record, place, entry.read, allowed))
         return Table(entry.title, tuple(rows), entry.not_run or entry.reason)
 
@@ -438,7 +438,7 @@ def lost_records(statement: Statement, node: NodeModel, path: Path) -> list[tupl
     """Return the record ids of each place of a statement: the lower values, and their base."""
     assert statement.lost is not None and statement.places is not None
     ranks = len(places_of(statement.places, node, devices=True, path=path))
-    of = (statement.lost.records, statement.lost.of)
+    of = (statement.lost.records, statement.lost.below)
     return [(of[0].format(rank=rank), of[1].format(rank=rank)) for rank in range(ranks)]
 
 

@@ -172,7 +172,9 @@ def _judged(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
     )
     named = statement.records
     if statement.lost is not None:
-        named = tuple(name.format(rank="*") for name in (statement.lost.records, statement.lost.of))
+        named = tuple(
+            name.format(rank="*") for name in (statement.lost.records, statement.lost.below)
+        )
     return Judged(
         statement.title,
         named,
@@ -191,7 +193,7 @@ def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[
     records = [plan.records.record(name) for name in statement.records]
     first, last = records[0], records[-1]
     if statement.near is not None:
-        limit = plan.file.tolerance.of(first)
+        limit = plan.file.tolerance.allowed(first)
         published = f"about {first.value:g}"
         # A deviation from a published 0 is no fraction; the values themselves are compared.
         holds = all(abs(value - first.value) <= limit * (first.value or 1) for value in values)

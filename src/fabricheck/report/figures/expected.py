@@ -11,7 +11,7 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.table import Metric, Series
 
 
-def of(observed: Observed, point: Series) -> Metric | None:
+def expected_by(observed: Observed, point: Series) -> Metric | None:
     """Return the metric whose reference is the expected value of a series.
 
     If the worst of several series is judged, each of them has the limit. The result is None if

@@ -137,7 +137,7 @@ def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Fo
     """Return the series of the largest size of each check, direction and operation."""
     judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
     peak = 0.0 if math.isinf(peak) else peak
-    return [Found(point, expected.of(observed, point), peak) for point in judged.values()]
+    return [Found(point, expected.expected_by(observed, point), peak) for point in judged.values()]
 
 
 def hosts(observed: Observed) -> dict[int, Health]:

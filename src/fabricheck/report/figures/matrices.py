@@ -215,7 +215,9 @@ class _Values:
         self.cells = {place: point.value for place, point in found.items()}
         first = next(iter(found.values()))
         self.unit, self.size = first.unit, first.bytes
-        self.expected = {place: expected.of(observed, point) for place, point in found.items()}
+        self.expected = {
+            place: expected.expected_by(observed, point) for place, point in found.items()
+        }
         self.missed = [
             place
             for place, wanted in self.expected.items()

@@ -50,7 +50,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         if math.isinf(peak):
             continue
         percent = 100 * found[device].value / peak
-        wanted = expected.of(observed, found[device])
+        wanted = expected.expected_by(observed, found[device])
         rows.append(
             of_point(
                 DIRECT,
