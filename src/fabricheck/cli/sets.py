@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,10 @@ from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.show import listed
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.judge.set_times import Listed, Took
+from fabricheck.judge.set_times import SetTimes, Took
 from fabricheck.references import dry_run
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
@@ -51,9 +52,9 @@ def sets(
     allocation. Measured times are those of sessions that ran the whole set on one node
     (docs/reference/sets.md).
     """
-    listed = set_times.listed(dry_run.ask(system, checks_folders()))
-    times = [one for session in _sessions(results) for one in set_times.took(session)]
-    show.result(_timed(listed, times), _text(listed, times), as_json)
+    took = [one for session in _sessions(results) for one in set_times.took(session)]
+    times = set_times.times(dry_run.ask(system, checks_folders()), took)
+    show.result(times, _text(times), as_json)
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
@@ -71,25 +72,24 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
             yield read_report(path, path.resolve().parent.parent)
 
 
-def _text(
-    listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]
-) -> Iterator[str | Text | show.Table]:
-    over = []
-    for where, own in listed.items():
-        measured = any(one.where == where for one in times)
-        yield show.plain(f"{where}: {_about(where, measured)}", "bold")
-        rows = []
-        for one in own:
-            latest = next(iter(_latest_first(times, where, one.name)), None)
-            rows.append(_row(one, latest))
-            if latest is not None and latest.over:
-                over.append(f"{latest.sentence} ({latest.session})")
-        yield show.Table(HEAD, rows, ("Jobs", "Their limits"))
+def _text(times: Sequence[SetTimes]) -> Iterator[str | Text | show.Table]:
+    for where, every in groupby(times, key=lambda one: one.partition):
+        own = list(every)
+        about = f"{where}: {_about(where, any(one.took for one in own))}"
+        rows = [
+            (one.set, str(len(one.checks)), f"{one.limits_s:g} s",
+             "-" if one.limit_s is None else f"{one.limit_s:g} s",
+             *(_time(one.took[0]) if one.took else ("-", "-")))
+            for one in own
+        ]  # fmt: skip
+        yield show.Table(HEAD, rows, ("Jobs", "Their limits"), above=show.plain(about, "bold"))
         yield from _checks(own)
         yield ""
-    for name, about in rules.known().items():
-        yield f"{name} shows {about.shows}; not {about.not_}."
-    yield from over
+    for name, known in rules.known().items():
+        yield f"{name} shows {known.shows}; not {known.not_}."
+    for one in times:
+        if one.took and one.took[0].over:
+            yield f"{one.took[0].sentence} ({one.took[0].session})"
 
 
 def _about(where: str, measured: bool) -> str:
@@ -98,22 +98,6 @@ def _about(where: str, measured: bool) -> str:
     if "simulated" in known.get("features", []):
         kind = "simulated"
     return f"{known.get('descr', 'no site of this repository')}; {kind}"
-
-
-def _latest_first(times: Sequence[Took], where: str, name: str) -> list[Took]:
-    own = [one for one in times if (one.where, one.name) == (where, name)]
-    return sorted(own, key=lambda one: one.date, reverse=True)
-
-
-def _row(one: Listed, latest: Took | None) -> tuple[str, ...]:
-    limit = rules.known()[one.name].limit_s
-    return (
-        one.name,
-        str(len(one.checks)),
-        f"{one.limits_s:g} s",
-        "-" if limit is None else f"{limit:g} s",
-        *(("-", "-") if latest is None else _time(latest)),
-    )
 
 
 def _time(took: Took) -> tuple[str, str]:
@@ -126,30 +110,13 @@ def _time(took: Took) -> tuple[str, str]:
     return said, f"{took.session}, {took.date:%Y-%m-%d}, {took.checks} ran{failed}"
 
 
-def _checks(own: Sequence[Listed]) -> Iterator[str]:
+def _checks(own: Sequence[SetTimes]) -> Iterator[str]:
     before: set[str] = set()
     for one in own:
-        if rules.known()[one.name].several_nodes:
-            yield f"{one.name}, on several nodes: {show.listed(one.checks)}."
+        if rules.known()[one.set].several_nodes:
+            yield f"{one.set}, on several nodes: {listed(one.checks)}."
             continue
         added = [check for check in one.checks if check not in before]
         besides = ", besides" if before else ""
-        yield f"{one.name}{besides}: {show.listed(added) or 'nothing more'}."
+        yield f"{one.set}{besides}: {listed(added) or 'nothing more'}."
         before.update(one.checks)
-
-
-def _timed(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list[dict[str, Any]]:
-    return [
-        {
-            "partition": where,
-            "set": one.name,
-            "checks": one.checks,
-            "limits_s": one.limits_s,
-            "limit_s": rules.known()[one.name].limit_s,
-            "took": [
-                asdict(each) | {"over": each.over} for each in _latest_first(times, where, one.name)
-            ],
-        }
-        for where, own in listed.items()
-        for one in own
-    ]

@@ -44,7 +44,7 @@ class Table(NamedTuple):
     cut_cells: bool = False
     most: int | None = None
     rest: str = "--json"
-    above: str | None = None
+    above: str | Text | None = None
 
 
 def listed(items: Iterable[object], most: int | None = None, separator: str = ", ") -> str:

@@ -19,24 +19,12 @@ _ENDED = PASSED | SKIPPED | {"fail", "xpass"}
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A set on a partition: its checks, each of which is a job or a step.
-
-    limits_s: the sum of their time limits.
-    """
-
-    name: str
-    limits_s: float
-    checks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Took:
     """A session that ran a whole set on one node.
 
     seconds: the real time of its jobs in sequence. simulated_s: for a simulated node, the simulated
     clock of the documents that have it, else None. checks: the checks that ran. failed: those that
-    did not pass.
+    did not pass. over: whether it took longer than the set's limit.
     """
 
     session: str
@@ -47,45 +35,58 @@ class Took:
     checks: int
     failed: int
     simulated_s: float | None
-
-    @property
-    def limit_s(self) -> float | None:
-        """The time limit of the set, in s."""
-        return sets.known()[self.name].limit_s
-
-    @property
-    def over(self) -> bool:
-        """Whether the session took longer than the limit."""
-        return self.limit_s is not None and self.seconds > self.limit_s
+    over: bool
 
     @property
     def sentence(self) -> str:
         """Return the sentence on a session that took longer than the limit."""
         return (
             f"The set {self.name} took {self.seconds:.1f} s on {self.where}; its limit is "
-            f"{self.limit_s:g} s on a node."
+            f"{sets.known()[self.name].limit_s:g} s on a node."
         )
 
 
-def listed(told: Iterable[CheckMetrics]) -> dict[str, list[Listed]]:
+@dataclass(frozen=True)
+class SetTimes:
+    """A set on a partition: its checks, each of which is a job or a step.
+
+    limits_s: the sum of their time limits; limit_s: what the set may take on a node, if that is
+    stated. took: the sessions that ran it, the latest first.
+    """
+
+    partition: str
+    set: str
+    checks: tuple[str, ...]
+    limits_s: float
+    limit_s: float | None
+    took: tuple[Took, ...]
+
+
+def times(told: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
     """Return the sets of each partition, from the attributes of the checks."""
     by_partition: dict[str, list[CheckMetrics]] = {}
     for one in told:
         by_partition.setdefault(one.partition, []).append(one)
-    return {
-        partition: [
-            _listed(name, checks)
-            for name, about in sets.known().items()
-            if not about.several_nodes or any(name in one.tags for one in checks)
-        ]
+    latest = sorted(took, key=lambda one: one.date, reverse=True)
+    return [
+        _times(partition, name, [one for one in checks if name in one.tags], latest)
         for partition, checks in by_partition.items()
-    }
+        for name, about in sets.known().items()
+        if not about.several_nodes or any(name in one.tags for one in checks)
+    ]
 
 
-def _listed(name: str, told: Sequence[CheckMetrics]) -> Listed:
-    own = sorted((one for one in told if name in one.tags), key=lambda one: one.check)
-    checks = dict.fromkeys(one.check for one in own)
-    return Listed(name, sum(one.limit_s for one in own), tuple(checks))
+def _times(
+    partition: str, name: str, told: Sequence[CheckMetrics], latest: Iterable[Took]
+) -> SetTimes:
+    return SetTimes(
+        partition,
+        name,
+        tuple(sorted({one.check for one in told})),
+        sum(one.limit_s for one in told),
+        sets.known()[name].limit_s,
+        tuple(one for one in latest if (one.where, one.name) == (partition, name)),
+    )
 
 
 def took(session: Session) -> list[Took]:
@@ -120,6 +121,7 @@ def _of_partition(session: Session, name: str, where: str, cases: Sequence[Case]
     alone = all(case.node is None and not case.earlier and case.result in _ENDED for case in ran)
     if not alone or len(spans) < len(ran):
         return
+    limit_s = sets.known()[name].limit_s
     yield Took(
         session=session.id,
         date=session.date,
@@ -129,6 +131,7 @@ def _of_partition(session: Session, name: str, where: str, cases: Sequence[Case]
         checks=len(ran),
         failed=sum(not case.passed for case in ran),
         simulated_s=_simulated(ran),
+        over=limit_s is not None and sum(spans) > limit_s,
     )
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_ODD, EXIT_WORSE
-from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.fleet import outliers
 from fabricheck.judge.fleet.changes import Changes
 from fabricheck.judge.fleet.outliers import Distribution, NodeGroups, Outlier, PartitionOutliers
@@ -119,7 +118,7 @@ def _diagnosed(
 
 
 def as_json(found: Findings) -> dict[str, Any]:
-    """Return the findings as JSON types: each record as it is, with null for what is no number."""
+    """Return the findings as what JSON shows: each record as it is."""
     changes = found.changes
     return {
         "form": "fabricheck-fleet-2",
@@ -130,15 +129,15 @@ def as_json(found: Findings) -> dict[str, Any]:
                 "partition": one.partition.where,
                 "clock": one.partition.clock,
                 "nodes": len(one.partition.nodes),
-                "metrics": [_plain(replace(each, groups=None)) for each in one.distributions],
-                "limits": _plain(one.limits),
-                "outliers": _plain(one.outliers),
-                "missing_metrics": _plain(one.missing_metrics),
+                "metrics": [replace(each, groups=None) for each in one.distributions],
+                "limits": one.limits,
+                "outliers": one.outliers,
+                "missing_metrics": one.missing_metrics,
             }
             for one in found.partitions
         ],
-        "groups": _plain(found.groups),
-        "sessions": _plain(found.sessions),
+        "groups": found.groups,
+        "sessions": found.sessions,
         "lost": found.fleet.lost,
         "lost_networks": found.fleet.lost_networks,
         "problems": found.fleet.problems,
@@ -146,7 +145,7 @@ def as_json(found: Findings) -> dict[str, Any]:
         if changes is None
         else {
             "before": changes.before.title,
-            "partitions": _plain(changes.partitions),
+            "partitions": changes.partitions,
             **{
                 when: [{"partition": one.title, "nodes": one.nodes} for one in parts]
                 for when, parts in (
@@ -154,19 +153,7 @@ def as_json(found: Findings) -> dict[str, Any]:
                     ("only_after", changes.only_after),
                 )
             },
-            "facts": _plain(changes.facts),
-            "checks": _plain(changes.checks),
+            "facts": changes.facts,
+            "checks": changes.checks,
         },
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Diagnosis):
-        return value.model_dump(mode="json")
-    if is_dataclass(value):
-        value = {one.name: getattr(value, one.name) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
