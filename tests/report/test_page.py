@@ -125,7 +125,7 @@ def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
     assert text.index("FAIL") < text.index(row) < text.index("All findings")
     assert "-11.1 %" in text and "at least 9" in text
     (first, *_) = [one["text"] for one in found.all("p") if "header" in one["in"]]
-    assert first.startswith("Do not drain node1: ") and first.endswith(
+    assert first.startswith("Measure node1 again: ") and first.endswith(
         f" stream_local: Metric {sentence} (reference 10 GB/s)."
     )
 

@@ -52,10 +52,15 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
 
 
 def advice(drain: model.Drain, node: str = "it") -> str:
-    """Return whether to drain a failed node, and why not, as a sentence."""
-    if drain.live:
-        return f"Drain {node}: the evidence is {drain.evidence}."
-    return f"Do not drain {node}: {'; '.join(DOUBTS[one] for one in drain.doubts)}."
+    """Return whether to drain a failed node, and why not, as a sentence.
+
+    No scheduler drains a machine that it does not name: that is measured again, or repaired.
+    """
+    scheduled = "not-scheduled" not in drain.doubts
+    doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts if doubt != "not-scheduled")
+    if not doubts:
+        return f"{'Drain' if scheduled else 'Repair'} {node}: the evidence is {drain.evidence}."
+    return f"Do not drain {node}: {doubts}." if scheduled else f"Measure {node} again: {doubts}."
 
 
 def _reason(row: model.Row) -> model.Reason:
