@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Name
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
@@ -18,13 +16,7 @@ from fabricheck.site import partitions
 
 @commands.command("results coverage")
 def coverage(
-    session: Annotated[
-        str,
-        typer.Argument(
-            metavar="[SESSION|JOB]",
-            help="A session's id, or the number of a job over many nodes; default: the latest.",
-        ),
-    ] = "latest",
+    session: Name = "latest",
     as_json: AsJson = False,
 ) -> None:
     """Show which of the experiments E1 to E17 a session ran, and why not the others."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Names
 from fabricheck.core import nodelists, show
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
@@ -21,7 +21,7 @@ from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.results import reading
 
-COLUMNS = ("Component", "Loss", "Explains", "Odds", "Or as well")
+_COLUMNS = ("Component", "Loss", "Explains", "Odds", "Or as well")
 
 #: The file descriptor of standard error.
 _STDERR = 2
@@ -32,13 +32,7 @@ MOST = 6
 
 @commands.command("diagnose")
 def diagnose(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SESSION|JOB|FOLDER...]",
-            help="As for `fabricheck verdict`: default the latest session; several are combined.",
-        ),
-    ] = None,
+    what: Names = None,
     measure: Annotated[
         bool,
         typer.Option(
@@ -97,7 +91,7 @@ def _explained(one: NodeVerdict, told: Diagnosis) -> Iterator[str | show.Table]:
          listed(equal.label for equal in each.equals))
         for each in told.degraded
     ]  # fmt: skip
-    yield show.Table(COLUMNS, rows, ("Loss", "Explains", "Odds"))
+    yield show.Table(_COLUMNS, rows, ("Loss", "Explains", "Odds"))
     for degraded in told.degraded:
         yield from _names(f"For {degraded.component.label}", degraded.supporting)
         yield from _names(f"Against {degraded.component.label}", degraded.contradicting)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import say
+from fabricheck.cli.output import Names, say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.export import openmetrics, table, writing
@@ -22,14 +22,7 @@ from fabricheck.results.reading import read
 
 @commands.command("results export")
 def export(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SESSION|JOB|FOLDER|FILE]...",
-            help="As for `fabricheck report` (default: the latest session), and jobs over many "
-            "nodes: the number, or the folder (RESULTS/every-node/JOB).",
-        ),
-    ] = None,
+    what: Names = None,
     output: Annotated[
         Path | None,
         typer.Option(

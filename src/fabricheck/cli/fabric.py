@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Name
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.nodelists import folded
@@ -19,25 +18,18 @@ from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.judge.fabric.attributing import Attribution, attribute
 from fabricheck.judge.fabric.rounds import measured_of
 from fabricheck.results.entry import Entry
-from fabricheck.results.reading import read
+from fabricheck.results.reading import LATEST, read
 
 #: The most rows of the table, and sentences of a kind; --json has all.
 MOST_ROWS = 16
 MOST_SENTENCES = 6
 
-COLUMNS = ("At fault", "Loss", "95 %", "Direction", "Partners", "Score")
+_COLUMNS = ("At fault", "Loss", "95 %", "Direction", "Partners", "Score")
 
 
 @commands.command("network fabric")
 def fabric(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SESSION|JOB|FOLDER|FILE]",
-            help="A document of the program fabric, or a session that has some: default the "
-            "latest.",
-        ),
-    ] = None,
+    what: Name = LATEST,
     as_json: AsJson = False,
 ) -> None:
     """Name the NICs, nodes and switches that are slow between nodes.
@@ -70,20 +62,18 @@ def fabric(
         raise typer.Exit(EXIT_NODE_OPEN)
 
 
-def _no_rounds(what: str | None, entries: Sequence[Entry]) -> str:
+def _no_rounds(what: str, entries: Sequence[Entry]) -> str:
     for entry in entries:
         document = entry.document
         if document is not None and document["program"]["name"] == "fabric":
             why = document["outcome"]["message"] or document["outcome"]["status"]
             return f"{entry.path}: no rounds were measured: {why.rstrip('.')}."
-    return (
-        f"There are no rounds between nodes in {what or 'the latest session'}: they are of the "
-        "program fabric."
-    )
+    name = "the latest session" if what == LATEST else what
+    return f"There are no rounds between nodes in {name}: they are of the program fabric."
 
 
-def _entries(what: str | None) -> Iterator[Entry]:
-    results = read([what] if what is not None else ())
+def _entries(what: str) -> Iterator[Entry]:
+    results = read([what])
     output.say(*(one.sentence for one in results.problems))
     for source in results.sources:
         yield from source.entries
@@ -106,7 +96,7 @@ def _text(path: str, found: Attribution) -> Iterator[str | show.Table]:
         *((one.name, f"{100 * one.loss:.1f} %", f"{100 * one.low:.1f} to {100 * one.high:.1f} %",
            one.direction, str(one.partners), f"{one.score:.1f}") for one in found.named),
     ]  # fmt: skip
-    yield show.Table(COLUMNS, rows, ("Loss", "Score"), most=MOST_ROWS)
+    yield show.Table(_COLUMNS, rows, ("Loss", "Score"), most=MOST_ROWS)
     if found.named:
         yield f"  Nodes: {folded(sorted({one.node for one in found.named}))}"
     if not rows and found.spread is not None:

@@ -14,6 +14,28 @@ from fabricheck.results.archive import naming_archives
 if TYPE_CHECKING:
     from fabricheck.results.model import ResultDocument
 
+_NAMES = (
+    "a session's id, a job's number, a results folder, a run report, a document, a folder of "
+    "documents, or a first-hour archive; @PARTITION, @NODE or both may follow."
+)
+
+#: What a command reads, and what one reads that combines several.
+Name = Annotated[str, typer.Argument(metavar="NAME", help=f"What to read: {_NAMES}")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME",
+        help=f"What to read; default: the latest session, and several are combined: {_NAMES}",
+    ),
+]
+
+OnNodes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--node", metavar="NODE", help="Only these of several nodes: node3, or node[1-3,7]."
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import say
-from fabricheck.cli.results import OnNodes
+from fabricheck.cli.output import Name, OnNodes, say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import unfolded
 from fabricheck.results import reading
@@ -17,15 +16,7 @@ from fabricheck.results import reading
 
 @commands.command("report")
 def report(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="[SESSION|JOB|FOLDER|FILE]",
-            help="A session's id (default: the latest), the number of a job over many nodes, a "
-            "results folder, a first-hour archive, a run report, a folder of documents, or "
-            "a document.",
-        ),
-    ] = "latest",
+    what: Name = "latest",
     output: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder to write to; default: reports-html/SESSION."),

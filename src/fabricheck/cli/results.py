@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output, series_tables
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Name, OnNodes
 from fabricheck.core import amounts, show
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import unfolded
@@ -23,13 +23,6 @@ from fabricheck.results.folder import find_documents
 from fabricheck.results.reading import Results, read
 from fabricheck.site import sets
 from fabricheck.site.software import record
-
-OnNodes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--node", metavar="NODE", help="Only these of several nodes: node3, or node[1-3,7]."
-    ),
-]
 
 #: The heading of a session without a run report.
 _KILLED = "without a readable run report: it was killed, or is still running"
@@ -94,14 +87,7 @@ def say_problems(found: Results, entries: Sequence[Entry]) -> int:
 
 @commands.command("results show")
 def show_results(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="[SESSION|FILE|latest]",
-            help="A session's id, a killed session's folder, a document, a folder of documents, "
-            "or a first-hour archive.",
-        ),
-    ] = "latest",
+    what: Name = "latest",
     show_all: Annotated[
         bool, typer.Option("--all", help="Show every series; scans are not summarised.")
     ] = False,
@@ -148,9 +134,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 @commands.command("results osu")
 def mpi_beside_osu(
-    what: Annotated[
-        str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As for show.")
-    ] = "latest",
+    what: Name = "latest",
     on: OnNodes = None,
     as_json: AsJson = False,
 ) -> int:

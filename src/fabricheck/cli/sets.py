@@ -27,7 +27,7 @@ from fabricheck.site import sets as rules
 if TYPE_CHECKING:
     from rich.text import Text
 
-HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
+_HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
 
 
 @commands.command("site sets")
@@ -82,7 +82,7 @@ def _text(times: Sequence[SetTimes]) -> Iterator[str | Text | show.Table]:
              *(_time(one.took[0]) if one.took else ("-", "-")))
             for one in own
         ]  # fmt: skip
-        yield show.Table(HEAD, rows, ("Jobs", "Their limits"), above=show.plain(about, "bold"))
+        yield show.Table(_HEAD, rows, ("Jobs", "Their limits"), above=show.plain(about, "bold"))
         yield from _checks(own)
         yield ""
     for name, known in rules.known().items():

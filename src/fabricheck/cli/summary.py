@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Name
 from fabricheck.core import show
 from fabricheck.core.amounts import short
 from fabricheck.core.show import Table, cut
@@ -63,14 +61,7 @@ class Partition:
 
 @commands.command("summary")
 def summary(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="[SESSION|JOB|FOLDER|FILE]",
-            help="A session's id (the latest by default), the number of a job over many nodes, a "
-            "results folder, a run report or a document.",
-        ),
-    ] = "latest",
+    what: Name = "latest",
     as_json: AsJson = False,
 ) -> None:
     """Show of a session what passed, what did not, what was not run, and what to do next."""

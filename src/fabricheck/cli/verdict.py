@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Names
 from fabricheck.core import nodelists, show
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, listed
@@ -34,15 +34,7 @@ MOST_REASONS = 10
 
 @commands.command("verdict")
 def verdict(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SESSION|JOB|FOLDER...]",
-            help="A session's id (default: the latest), the name of a killed session, the number "
-            "of a job over many nodes, or results folders and first-hour archives; several "
-            "are combined.",
-        ),
-    ] = None,
+    what: Names = None,
     nodes: Annotated[
         str | None,
         typer.Option(

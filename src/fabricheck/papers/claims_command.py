@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson
-from fabricheck.cli.results import OnNodes, choose, entries_of, heading, say_problems
+from fabricheck.cli.output import AsJson, Name, OnNodes
+from fabricheck.cli.results import choose, entries_of, heading, say_problems
 from fabricheck.core import show
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
@@ -25,13 +25,7 @@ COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11)
 
 @commands.command("papers claims")
 def claims_command(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="[SESSION|FOLDER|FILE]",
-            help="A session's id, a document, or a folder of documents.",
-        ),
-    ] = "latest",
+    what: Name = "latest",
     on: OnNodes = None,
     as_json: AsJson = False,
     show_all: Annotated[
