@@ -241,7 +241,7 @@ OTHERS = {
         node best-gpus
         node best-gpus h200 -k 99
         node best-gpus mi250x -k 0
-        node best-gpus mi250x -k 2 --
+        node best-gpus mi250x -k 2 -- true
         beside table nowhere
         results record nowhere.json --output result.json
         beside rounds rounds --programs nowhere

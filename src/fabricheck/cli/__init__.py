@@ -65,7 +65,7 @@ _ALL = {
     "node draft": ("cli.node", "Draft a node model from the drivers of this machine."),
     "node parse": ("cli.node", "Show the topology in outputs of vendors' tools."),
     "node record": ("cli.node", "Write the comparison to a result document, as a check does."),
-    "node best-gpus": ("cli.node", "Print the best K devices, or run a command on them."),
+    "node best-gpus": ("cli.node", "Print the best K devices of a node."),
     "node platform": ("cli.node", "Print the platform of a node for the simulator."),
     "limits show": ("cli.references", "Show the reference of each metric, and its source."),
     "limits check": ("cli.references", "Check the reference files: each limit and its source."),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
-from fabricheck.core import ending_signals, show
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
@@ -29,9 +27,6 @@ from fabricheck.tools.topology import (
     write_draft,
 )
 from fabricheck.tools.topology.render import model_json, model_text, report_text
-
-#: The key in the context for the command after "--".
-_COMMAND = "fabricheck.command"
 
 Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
 Overlay = Annotated[
@@ -210,69 +205,30 @@ def platform(
     typer.echo(platform_json(model) if nodes == 1 else system_json(model, nodes), nl=False)
 
 
-class CommandAfterDashes(typer.core.TyperCommand):
-    """Separates the command after "--" from the command's own arguments, unchanged."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the arguments after "--" into the context, and parse the rest."""
-        if "--" in args:
-            position = args.index("--")
-            ctx.meta[_COMMAND] = args[position + 1 :]
-            args = args[:position]
-        return super().parse_args(ctx, args)
-
-
-@commands.command("node best-gpus", cls=CommandAfterDashes)
+@commands.command("node best-gpus")
 def best_gpus(
-    context: typer.Context,
     k: Annotated[int, typer.Option("-k", help="Number of devices to choose.")],
     node: Annotated[str | None, typer.Argument(help="A node model; default: this machine.")] = None,
     files: From = None,
     programs: Programs = None,
     devices: Part = None,
 ) -> None:
-    """Print the best K devices of a node for HIP_VISIBLE_DEVICES, or run a command on them.
+    """Print the best K devices of a node: a model, outputs in files, or this machine.
 
-    The node is a model, outputs in files, or this machine. With "-- COMMAND..." at the
-    end, the command runs with HIP_VISIBLE_DEVICES (and CUDA_VISIBLE_DEVICES on NVIDIA) set, and its
-    exit code is returned.
+    To run a command on them: HIP_VISIBLE_DEVICES=$(fabricheck node best-gpus -k K) COMMAND.
     """
-    command: list[str] | None = context.meta.get(_COMMAND)
-    if command == []:
-        raise UsageError('A command is required after "--".')
-    chosen, vendor = _choose(k, node, files, programs, devices)
-    numbers = ",".join(map(str, chosen))
-    if command is None:
-        typer.echo(numbers)
-        return
-    environment = {**os.environ, "HIP_VISIBLE_DEVICES": numbers}
-    if vendor == "nvidia":
-        environment["CUDA_VISIBLE_DEVICES"] = numbers
-    try:
-        code = subprocess.run(command, env=environment, check=False).returncode
-    except OSError as error:
-        raise NotFoundError(f"'{command[0]}' cannot be run ({error.strerror}).") from None
-    raise typer.Exit(ending_signals.exit_status(code))
-
-
-def _choose(
-    k: int,
-    node: str | None,
-    files: list[Path] | None,
-    programs: Path | None,
-    devices: int | None,
-) -> tuple[tuple[int, ...], str]:
     if node is not None and files:
         raise UsageError("A node model and files cannot be combined.")
     if node is None and devices is not None:
         raise UsageError("--devices requires a node model.")
     if node is not None:
-        model = _load(node, None, devices)
-        return model.best_subsets(k)[0], model.vendor
-    report = _report(files, programs)
-    peaks = report.direct_peaks_gbs
-    if peaks is None:
-        raise UsageError(f"The number of links is not reported in {report.origin}.")
-    if report.description is None and report.pci is None and report.vendor == "amd":
-        typer.echo("note: numbered as by rocm-smi; HIP may number differently", err=True)
-    return best_subsets(peaks, k, report.origin)[0], report.vendor
+        chosen = _load(node, None, devices).best_subsets(k)[0]
+    else:
+        report = _report(files, programs)
+        peaks = report.direct_peaks_gbs
+        if peaks is None:
+            raise UsageError(f"The number of links is not reported in {report.origin}.")
+        if report.description is None and report.pci is None and report.vendor == "amd":
+            typer.echo("note: numbered as by rocm-smi; HIP may number differently", err=True)
+        chosen = best_subsets(peaks, k, report.origin)[0]
+    typer.echo(",".join(map(str, chosen)))
