@@ -151,6 +151,7 @@ def test_what_is_gone_is_lost(tmp_path, tree, model, differences):
         found = recorded(tmp_path, inventories.kept(tree), None)
         said = "Pair 2-5: no direct link, and 1 of each other pair, in the driver."
         assert differences_of(found) == lost_of(found) == [said]
+        assert [(one["devices"], one["found"]) for one in found["differences"]] == [([2, 5], 0)]
     if "device" in tree:
         assert any("odd number" in note for note in found["notes"])
 

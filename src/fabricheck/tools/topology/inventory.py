@@ -327,6 +327,7 @@ def unlike(content: Mapping[str, Any], origin: str) -> list[Difference]:
         Difference(
             f"Pair {a}-{b}: {links_text(links)}, and {usual} of each other pair, in {origin}.",
             (a, b),
+            found=links,
             lost=True,
         )
         for (a, b), links in fewer.items()
