@@ -332,15 +332,21 @@ def test_an_unknown_engine_limits_nothing(tmp_path):
     assert not any("engine" in link["name"] for link in content["links"])
 
 
-def test_separated_devices_have_no_route(tmp_path):
+def test_separated_devices_copy_over_their_host_links(tmp_path):
     def cut(content):
         for other in range(8):
             content["links"]["matrix"][3][other] = content["links"]["matrix"][other][3] = 0
 
     content = platform(load(str(written(tmp_path, cut))))
-    assert not any(
-        {r["source"], r["destination"]} == {"device3", "device2"} for r in content["copy"]
-    )
+    there = ["host link from device3", "host link to device2"]
+    copy = copy_route(content, "device3", "device2")
+    assert [one for one in copy["links"] if "link" in one] == there
+    # Two hops, as over a device between.
+    near = copy_route(content, "device2", "domain1")["start_us"]
+    hop = copy_route(content, "device2", "device1")["start_us"] - near
+    assert copy["start_us"] == pytest.approx(near + hop)
+    writes = kernel_route(content, 3, "device2")["write"]
+    assert [one for one in writes if "link" in one] == there
     assert copy_route(content, "device3", "domain1")
     # Messages of ranks go through the host: device 3 is on domain 1, device 2 too.
     route = message(content, "device3", "device2")

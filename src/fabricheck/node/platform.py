@@ -193,12 +193,7 @@ class Platform:
     def content(self) -> dict[str, Any]:
         """Return the platform; see :func:`platform`."""
         node, parameters = self.node, self.parameters
-        kernel = [
-            self._kernel(device, place)
-            for device in node.devices
-            for place in self.places
-            if self._joined(device, place)
-        ]
+        kernel = [self._kernel(device, place) for device in node.devices for place in self.places]
         copies = [
             self._copy(source, destination)
             for source in self.places
@@ -259,13 +254,8 @@ class Platform:
             },
         }
 
-    def _joined(self, device: Device, place: Place) -> bool:
-        return isinstance(place, Domain) or place is device or bool(self._path(device, place))
-
     def _copied(self, source: Place, destination: Place) -> bool:
-        if isinstance(source, Device):
-            return self._joined(source, destination)
-        return isinstance(destination, Device)  # else no device takes part
+        return isinstance(source, Device) or isinstance(destination, Device)
 
     def _path(self, source: Device, destination: Device) -> Path:
         return self.node.widest_path(source.index, destination.index)
@@ -306,6 +296,15 @@ class Platform:
             for pair, peak in zip(pairwise(ends), peaks, strict=True)
         ]
 
+    def _between(self, source: Device, destination: Device) -> list[Resource]:
+        """Return the links from a device to another: over devices, else over the host."""
+        path = self._path(source, destination)
+        if path:
+            return self._fabric(path)
+        ways = ((source, False), (destination, True))
+        home = self._domains[source.domain]
+        return [link for one, down in ways for link in self._host_links(one, home, down=down)]
+
     def _host_links(self, device: Device, domain: Domain, *, down: bool) -> list[Resource]:
         """Return the links between a device and a domain, one way; down is to the device."""
         name = Resource("host link to {1}" if down else "host link from {0}", *_way(device, down))
@@ -333,12 +332,12 @@ class Platform:
             for links, window, down in ((read, reads, True), (write, writes, False)):
                 links += [self._link(window, peak), *self._host_links(device, place, down=down)]
         elif place is not device:
-            there, back = self._path(device, place), self._path(place, device)
-            peak = self.node.path_peak_gbs(there) * float(self.parameters.kernel_window.value)
+            peak = self.node.peer_peak_gbs(device.index, place.index)
+            peak *= float(self.parameters.kernel_window.value)
             name = Resource("accesses of kernels of {0} to {1}", own, end_of(place))
             window = self._link(name, peak)
-            read += [window, *self._fabric(back)]
-            write += [window, *self._fabric(there)]
+            read += [window, *self._between(place, device)]
+            write += [window, *self._between(device, place)]
         return {"device": device.index, "memory": str(end_of(place)), "read": read, "write": write}
 
     def _copy(self, source: Place, destination: Place) -> dict[str, Any]:
@@ -352,8 +351,8 @@ class Platform:
         more: dict[str, Any] = {}
         if isinstance(source, Device) and isinstance(destination, Device):
             path = self._path(source, destination)
-            links += self._fabric(path)
-            start += hop * (len(path) - 1)
+            links += self._between(source, destination)
+            start += hop * (len(path) - 1 if path else 2)
             pair = sorted((source.index, destination.index))
             if self.node.link_class(*pair).links > 1:
                 start += float(parameters.copy_split_us.value)
@@ -391,10 +390,15 @@ class Platform:
         Between host buffers it goes through shared memory on the sender's domain: it is read and
         written there, read again, and written on the receiver's domain. By kernel, a device that
         receives reads it, and one that sends to the host writes it. Devices without a path go
-        through the sender's domain, there and on.
+        through the memory of the sender's domain, there and on.
         """
         route: dict[str, Any] = _ends(source, destination)
-        if isinstance(source, Device) and not self._joined(source, destination):
+        if (
+            isinstance(source, Device)
+            and isinstance(destination, Device)
+            and source is not destination
+            and not self._path(source, destination)
+        ):
             host = self._domains[source.domain]
             there, on = self._message(source, host), self._message(host, destination)
             return route | {way: [*there[way], *on[way]] for way in ("by_engine", "by_kernel")}
