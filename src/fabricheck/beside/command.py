@@ -61,16 +61,12 @@ def rounds_command(
     }
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:
-        found = rounds.record(folder, programs, tools, number, limit_s, _note)
+        found = rounds.record(folder, programs, tools, number, limit_s, output.note)
     except rounds.NotKept as error:
         output.say(*(failure.sentence for failure in error.failures))
         raise
     output.say(*(failure.sentence for failure in found.failures))
     raise typer.Exit(rounds.exit_code(found))
-
-
-def _note(sentence: str) -> None:
-    typer.echo(sentence, err=True)
 
 
 @commands.command("beside table")
@@ -91,4 +87,4 @@ def table_command(
         typer.echo(text, nl=False)
         return
     page_block.rewrite(page, {render.BLOCK: f"\n{text}\n"})
-    typer.echo(f"wrote {page}", err=True)
+    output.note(f"wrote {page}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -121,52 +121,42 @@ def _built(name: str) -> Any:
     return typer.main.get_group(commands).commands[name]
 
 
-class CommandGroup(TyperGroup):
-    """The commands of one group.
+class OneSentenceGroup(TyperGroup):
+    """The command line, or a group of commands; its errors are one sentence on stderr and an exit
+    code.
 
     A command's module is imported when the command is called: importing all takes most of a second.
     """
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
+    @property
+    def sections(self) -> Mapping[str, Sequence[str]]:
+        """The sections of the help, with the names of their commands."""
         first = f"{self.name} "
-        return [name.removeprefix(first) for name in COMMANDS if name.startswith(first)]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or None if there is none of that name."""
-        name = f"{self.name} {cmd_name}"
-        return _built(name) if name in COMMANDS else None
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, COMMANDS[f"{self.name} {name}"][1]) for name in self.list_commands(ctx)]
-            )
-
-
-class OneSentenceGroup(TyperGroup):
-    """The command line; its errors are one sentence on stderr and an exit code."""
+        inside = [name.removeprefix(first) for name in COMMANDS if name.startswith(first)]
+        return {"Commands": inside} if self.name in GROUPS else SECTIONS
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands and groups."""
-        return [name for names in SECTIONS.values() for name in names]
+        return [name for names in self.sections.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command or a group, or None if there is none of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
         if cmd_name in GROUPS:
-            return CommandGroup(name=cmd_name, help=GROUPS[cmd_name], rich_markup_mode=None)
-        return _built(cmd_name)
+            return OneSentenceGroup(name=cmd_name, help=GROUPS[cmd_name], rich_markup_mode=None)
+        return _built(self._whole(cmd_name))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands by section."""
-        for title, names in SECTIONS.items():
+        for title, names in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name, GROUPS.get(name) or COMMANDS[name][1]) for name in names]
+                    [(name, GROUPS.get(name) or COMMANDS[self._whole(name)][1]) for name in names]
                 )
+
+    def _whole(self, name: str) -> str:
+        return f"{self.name} {name}" if self.name in GROUPS else name
 
     def main(
         self,

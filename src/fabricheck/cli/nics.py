@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Devices
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
@@ -28,17 +28,13 @@ FabricName = Annotated[
     str | None,
     typer.Option("--fabric", help="The fabric that joins the nodes: its name, or a YAML file."),
 ]
-Part = Annotated[
-    int | None,
-    typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
-]
 
 
 @commands.command("network nics")
 def check_command(
     model: Model,
     fabric: FabricName = None,
-    devices: Part = None,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a line for each finding about this node's NICs: for people, prologs and health checks.
@@ -89,7 +85,7 @@ def record_command(
     runtime: Annotated[
         Runtime, typer.Option(help="The runtime that this node's programs were built for.")
     ] = "host",
-    devices: Part = None,
+    devices: Devices = None,
     tool: Annotated[
         str | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, Devices
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
@@ -31,10 +31,6 @@ from fabricheck.tools.topology.render import model_json, model_text, report_text
 Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
 Overlay = Annotated[
     Path | None, typer.Option("--overlay", help="An overlay: a YAML file that changes the node.")
-]
-Part = Annotated[
-    int | None,
-    typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
 ]
 From = Annotated[
     list[Path] | None,
@@ -67,7 +63,7 @@ def _report(files: list[Path] | None, programs: Path | None) -> Reported:
 def show_command(
     node: Node,
     overlay: Overlay = None,
-    devices: Part = None,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
@@ -91,7 +87,7 @@ def compare_command(
     files: From = None,
     programs: Programs = None,
     overlay: Overlay = None,
-    devices: Part = None,
+    devices: Devices = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare a node model with the drivers of this machine, or with files.
@@ -104,8 +100,7 @@ def compare_command(
     good = f"{report.origin} agrees with {model.name} ({listed(outcome.compared)})."
     text = [one.sentence for one in outcome.differences] or [good]
     show.result(outcome, text, as_json, wrapped=False)
-    for note in outcome.notes:
-        typer.echo(f"note: {note}", err=True)
+    output.note(*(f"note: {one}" for one in outcome.notes))
     if outcome.differences:
         raise typer.Exit(EXIT_DIFFERENT)
 
@@ -118,7 +113,7 @@ def record_command(
     node: Annotated[
         str | None, typer.Argument(help="A node model: its name, or a YAML file; default: none.")
     ] = None,
-    devices: Part = None,
+    devices: Devices = None,
     results: Annotated[
         Path | None,
         typer.Option("--results", help="Folder of results: earlier sessions of this host count."),
@@ -211,7 +206,7 @@ def best_gpus(
     node: Annotated[str | None, typer.Argument(help="A node model; default: this machine.")] = None,
     files: From = None,
     programs: Programs = None,
-    devices: Part = None,
+    devices: Devices = None,
 ) -> None:
     """Print the best K devices of a node: a model, outputs in files, or this machine.
 

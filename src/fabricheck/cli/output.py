@@ -36,6 +36,11 @@ OnNodes = Annotated[
     ),
 ]
 
+Devices = Annotated[
+    int | None,
+    typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 
@@ -46,12 +51,17 @@ def say(*sentences: object) -> None:
         print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
+def note(*sentences: str) -> None:
+    """Print sentences to standard error as they are, such as what is being done."""
+    for sentence in sentences:
+        typer.echo(sentence, err=True)
+
+
 def say_differences(document: ResultDocument) -> None:
     """Print a line for each difference of a document, and its notes as errors."""
     for one in document.get("differences") or ():
         typer.echo(one["sentence"])
-    for note in document["notes"]:
-        typer.echo(f"note: {note}", err=True)
+    note(*(f"note: {one}" for one in document["notes"]))
 
 
 def end_by(document: ResultDocument) -> None:

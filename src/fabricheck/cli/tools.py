@@ -24,8 +24,4 @@ def run_command(
     The outputs are kept beside the document. Exit status as of the measuring programs: 3 not
     supported, 4 a launch failed or its output is unusable, 5 wrong data, 6 time limit.
     """
-    output.end_by(record(read_model(plan, Plan), target, limit_s, _note))
-
-
-def _note(sentence: str) -> None:
-    typer.echo(sentence, err=True)
+    output.end_by(record(read_model(plan, Plan), target, limit_s, output.note))
