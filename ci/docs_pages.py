@@ -29,6 +29,8 @@ import typer
 import yaml
 from pydantic import BaseModel
 
+from fabricheck.beside import render
+from fabricheck.beside import table as rounds
 from fabricheck.core.amounts import about
 from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
@@ -397,14 +399,52 @@ def parity_of(document: str) -> str:
     return "\n".join(markdown(columns, rows)) + "\n"
 
 
+RECORDED = ROOT / "tests" / "outputs"
+
+
+def kernels_of(what: str) -> str:
+    """Return the table of a recorded document of varied kernels: ``variants`` or ``grids``."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for name, extra in KERNELS[what].items():
+        document = json.loads((RECORDED / "h200" / "one-device" / f"{name}.json").read_text())
+        for one in document["series"]:
+            if what == "variants":
+                key, column = (
+                    (one["operation"], one["loads"] or "none"),
+                    f"{one['elements']} elements",
+                )
+            else:
+                key = (str(one["grid"] or "cover"),)
+                column = one["operation"] + extra
+            # What only reads has the same grid twice: where none was given, it loops too.
+            rows.setdefault(key, {}).setdefault(column, f"{one['median']:.4g}")
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    first = ("kernel", "loads") if what == "variants" else ("blocks",)
+    cells = ([*key, *(row.get(one, "") for one in columns)] for key, row in rows.items())
+    return "\n".join(markdown((*first, *columns), cells)) + "\n"
+
+
+KERNELS = {
+    "variants": {"stream_variants": ""},
+    "grids": {"stream_grid": "", "stream_grid_1024": ", 1024 threads, 4 elements"},
+}
+
+
+def rounds_of(folder: str) -> str:
+    """Return the tables of recorded rounds beside third-party benchmarks."""
+    return render.section(rounds.read_all([RECORDED / folder]))
+
+
 #: What makes the table of a line in a page, by the line's first words.
 TABLES = {
     "checks of": table_of,
     "columns of rows:": columns_of,
+    "kernels of": kernels_of,
     "keys of a": keys_of,
     "members of": members_of,
     "parity of": parity_of,
     "published values:": published,
+    "rounds of": rounds_of,
     "rules of": rules_of,
     "sets of": sets_of,
     "site": site_of,

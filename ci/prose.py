@@ -16,10 +16,7 @@ WORDS = yaml.load((ROOT / "ci" / "prose.yaml").read_text(), Loader=yaml.CSafeLoa
 CODE = re.compile(r"`[^`]*`|<!--.*?-->|\]\([^)]*\)")
 
 #: The markers of what commands write into pages.
-RECORDED = {
-    f"<!-- {name} -->"
-    for name in ("drawn systems", "drawn faults", "drawn sessions", "fabricheck beside table")
-}
+RECORDED = {f"<!-- {name} -->" for name in ("drawn systems", "drawn faults", "drawn sessions")}
 
 PROSE = {
     **{rf"(?i)(?<![\w-]){re.escape(old)}(?![\w-])": new

@@ -291,17 +291,6 @@ def test_a_page_that_is_not_there(recorded, tmp_path):
     assert CliRunner().invoke(app, arguments).exit_code == 3
 
 
-def test_the_page_of_the_documentation_is_what_the_recorded_folders_give(tmp_path):
-    folder = ROOT / "tests" / "outputs" / "h200" / "beside-1"
-    page = tmp_path / "h200.md"
-    committed = (ROOT / "docs" / "evidence" / "h200.md").read_text()
-    page.write_text(committed)
-    lines_of(folder, "--page", page)
-    assert page.read_text() == committed, (
-        "made by: fabricheck beside table tests/outputs/h200/beside-1 --page docs/evidence/h200.md"
-    )
-
-
 def test_the_rounds_on_two_h100_give_what_their_page_says():
     lines = lines_of(ROOT / "tests" / "outputs" / "h100" / "beside")
     assert "Of 25 targets: 21 reached, 3 equal within the spread, 0 missed." in lines

@@ -23,6 +23,9 @@ PAGE = ROOT / "docs" / "evidence" / "diagnosis.md"
 
 BLOCK = "drawn faults"
 
+#: The most sessions on the page whose faults were not named.
+MOST_WRONG = 6
+
 
 @cache
 def _node(model: str) -> planted.Node:
@@ -113,7 +116,9 @@ def lines(number: int, seed: int, shares: int) -> Iterator[str]:
     yield ""
     yield "Where one was not named, or a healthy one was named alone:"
     yield ""
-    yield from (f"- {one}" for one in wrong)
+    yield from (f"- {one}" for one in wrong[:MOST_WRONG])
+    if len(wrong) > MOST_WRONG:
+        yield f"- and {len(wrong) - MOST_WRONG} more."
 
 
 def _row(faults: int, model: str, seen: Counter[str], longest: str) -> str:

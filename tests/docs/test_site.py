@@ -80,6 +80,13 @@ def test_no_line_of_a_page_is_left_without_its_table(written):
         ("reference/export.md", "| `value` | number | metric, series, sample | "),
         ("reference/sites.md", "| **`lumi:gpu`** | "),
         ("reference/sites.md", "`module load CrayEnv PrgEnv-gnu "),
+        (
+            "evidence/h200.md",
+            "| copy on the device | GB/s | 2145.7 ± 0.08 % (2145.4",
+        ),
+        ("evidence/h200.md", "| copy | plain | 4283 | 4176 | 4114 | 4142 |"),
+        ("evidence/h200.md", "| 264 | 3117 | 3569 | 2465 | 4381 | 3878 | 4546 |"),
+        ("evidence/h200.md", "Of 25 targets: 19 reached, 6 equal within the spread, 0 missed."),
         ("evidence/parity.md", "| the paper, figure 2 | `paper-h2d-*` | "),
     ],
 )

@@ -60,8 +60,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
 def line(outcome: Outcome) -> str:
     """Return the line of a row."""
     row, said = outcome.row, outcome.said
-    caught = "caught" if outcome.caught else "**not yet**"
-    return _cells([*fixed(row), f"{said.status}, {caught}", _short(said.diagnosis)])
+    result = "caught" if outcome.caught else f"{said.status}, **not yet**"
+    return _cells([*fixed(row), result, _short(said.diagnosis)])
 
 
 def fixed(row: Row) -> list[str]:

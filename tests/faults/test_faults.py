@@ -28,7 +28,7 @@ def test_the_page_is_what_the_last_run_of_these_rows_wrote():
     found = list(matrix.cells(text))
     assert [cells[:4] for cells in found] == [matrix.fixed(row) for row in ROWS], "make faults"
     for cells, row in zip(found, ROWS, strict=True):
-        assert cells[4].endswith("**not yet**" if row.not_yet else ", caught"), "make faults"
+        assert cells[4].endswith("**not yet**" if row.not_yet else "caught"), "make faults"
         assert not row.not_yet or f"- {row.number}, {row.fault}: {row.not_yet}." in text
 
 

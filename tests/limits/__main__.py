@@ -90,12 +90,22 @@ def lines(seen: Mapping[tuple[str, int, int], Seen], seed: int) -> Iterator[str]
     yield ""
     yield f"Of the {nodes} nodes, with the limits of `{partition}`:"
     yield ""
-    yield f"| check | metric | limit | {FAULT:g} % found | found in 99 of 100 from |"
+    yield f"| check | metrics | limit | {FAULT:g} % found | found in 99 of 100 from |"
     yield "|---|---|---|---|---|"
+    alike: dict[tuple[str, float], list[tuple[str, float, float]]] = {}
     for (check, metric, limit), slack in own.slack.items():
-        share = sum(one < FAULT for one in slack) / len(slack)
+        share = 100 * sum(one < FAULT for one in slack) / len(slack)
         size = sorted(slack)[int(FOUND * len(slack))]
-        yield f"| {check} | {metric} | -{limit:.3g} % | {100 * share:.1f} % | {size:.1f} % |"
+        alike.setdefault((check, limit), []).append((metric, share, size))
+    for (check, limit), rows in alike.items():
+        metrics, shares, sizes = zip(*rows, strict=True)
+        found = " | ".join(f"{between(each)} %" for each in (shares, sizes))
+        yield f"| {check} | {', '.join(metrics)} | -{limit:.3g} % | {found} |"
+
+
+def between(values: Sequence[float]) -> str:
+    """Return the least and the greatest of some numbers."""
+    return " to ".join(dict.fromkeys(f"{one:.1f}" for one in (min(values), max(values))))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

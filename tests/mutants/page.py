@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from mutants.mutant import PACKAGE, Mutant, Outcome
+from mutants.mutant import Mutant, Outcome
 from mutants.runs import ROOT
 
 PAGE = ROOT / "docs" / "evidence" / "mutants.md"
-_COLUMNS = ("mutant", "file", "seen by, or why it survives")
+_COLUMNS = ("mutant", "seen by, or why it survives")
 
-_HEAD = f"""# Errors that the tests are tested against
+_HEAD = """# Errors that the tests are tested against
 
 <!-- Written by `make mutants`, not by hand. -->
 
@@ -22,8 +22,8 @@ the tests that should see it; the first one that fails stands here. Before that 
 pass without any. It fails where a mutant survives without a reason, or one with a reason does not.
 
 `make mutants MUTANTS="--only median"` makes those whose names have that text, and does not write
-this page. Files are those of `{PACKAGE}`, tests those of `tests`. The programs (C++) have no
-mutants: each would need a build.
+this page; `tests/mutants` has the file of each, tests are those of `tests`. The programs (C++)
+have no mutants: each would need a build.
 """
 
 
@@ -42,7 +42,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
 
 def fixed(mutant: Mutant) -> list[str]:
     """Return the cells of a mutant that no run changes."""
-    return [mutant.name, f"`{mutant.file}`"]
+    return [mutant.name]
 
 
 def survives(mutant: Mutant) -> str:
