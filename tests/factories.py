@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core import statistics
-from fabricheck.results.entry import Entry
-from fabricheck.results.session import Case
-from fabricheck.results.table import Check, check_row
 
 #: Start of a built session in seconds since the epoch, shortly before that of a built document.
 SESSION_START = datetime.fromisoformat("2026-01-02T03:04:00+00:00").timestamp()
@@ -442,14 +439,6 @@ def case(name: str = "stream_local", **changes: Any) -> dict[str, Any]:
         "fail_reason": None,
         "tags": ["E1", "smoke"],
     } | changes
-
-
-def checks(*documents: dict[str, Any] | Entry, cases: Sequence[Case] = ()) -> list[Check]:
-    """Return the rows of documents, which may be entries, and of cases without one."""
-    entries = [one if isinstance(one, Entry) else Entry(None, None, one, None) for one in documents]
-    return [check_row(None, one, None) for one in cases] + [
-        check_row(None, one.case, one) for one in entries
-    ]
 
 
 def session(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import check_rows
 import factories
 from fabricheck.node import load
 from fabricheck.report.figure import Figure
@@ -29,7 +30,7 @@ def partition(
         case = Case(name, "local", "sim", "sim", "pass", None, frozenset(), ())
         document = factories.simulated_document(series=list(found), **changes)
         entries.append(Entry(case, None, document, None))
-    return Observed("local:sim", factories.checks(*entries), load(node) if node else None)
+    return Observed("local:sim", check_rows.checks(*entries), load(node) if node else None)
 
 
 def drawn(drawer: Drawer, observed: Observed) -> dict[str, Figure]:

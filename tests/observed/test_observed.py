@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import check_rows
 import factories
 from fabricheck.core.checkout import ROOT
 from fabricheck.results.entry import Entry, read_entry
@@ -16,7 +17,7 @@ RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 
 def observed(*documents):
-    (found,) = observe(factories.checks(*documents))
+    (found,) = observe(check_rows.checks(*documents))
     return found
 
 
@@ -123,7 +124,7 @@ def test_a_node_model_that_is_not_there_any_more_is_none():
 
 def test_the_documents_of_a_folder_need_no_session():
     documents = find_documents(RECORDED)[:2]
-    (found,) = observe(factories.checks(*map(read_entry, documents)))
+    (found,) = observe(check_rows.checks(*map(read_entry, documents)))
     assert found.where == "" and len(found.documents) == 2
 
 
@@ -133,7 +134,7 @@ def test_documents_outside_of_a_session_stand_together_only_where_they_are_alike
     slow = factories.simulated_document(node=node)
     cuda = factories.document(program=real["program"] | {"runtime": "cuda"})
     broken = Entry(None, None, None, None)
-    found = observe(factories.checks(broken, real, twin, slow, cuda, real))
+    found = observe(check_rows.checks(broken, real, twin, slow, cuda, real))
     assert [[one.document for one in part.entries] for part in found] == [
         [None, real, real],
         [twin],
@@ -170,7 +171,7 @@ def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_f
 
 
 def test_nothing_but_a_document_that_can_not_be_read_is_a_partition_without_points():
-    (found,) = observe(factories.checks(Entry(None, None, None, None)))
+    (found,) = observe(check_rows.checks(Entry(None, None, None, None)))
     assert (found.documents, found.points, len(found.entries)) == ((), (), 1)
 
 

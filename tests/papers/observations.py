@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import check_rows
 import factories
 from fabricheck.node import load
 from fabricheck.papers.claims import CLAIMS, Verdict, evaluate
@@ -37,7 +38,7 @@ def simulated(*series: Series, **changes: Any) -> dict[str, Any]:
 
 def partition(*documents: dict[str, Any], node: str | None = "mi250x") -> Observed:
     """Build a partition of documents, and of a node model by its name."""
-    checks = factories.checks(*documents)
+    checks = check_rows.checks(*documents)
     return Observed("site:partition", checks, load(node) if node else None)
 
 

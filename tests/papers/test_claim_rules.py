@@ -11,6 +11,7 @@ from cases_ranks import launch, right
 from observations import BY_ID, around, judged, of, partition, simulated
 from test_claims import CASES
 
+import check_rows
 import factories
 from fabricheck.papers.claims.groups import Group, measured
 from fabricheck.papers.claims.kinds import Limits, equal, level
@@ -137,7 +138,7 @@ def test_noise_of_any_series_behind_a_median_is_told():
             one | {"series": [series | {"noisy": True} for series in one["series"]]}
             for one in observed.documents
         ]
-        found = judged(name, replace(observed, checks=factories.checks(*noisy))).finding.numbers
+        found = judged(name, replace(observed, checks=check_rows.checks(*noisy))).finding.numbers
         assert not quiet.noisy, name
         assert all(one.noisy for one in found if one.unit in ("GB/s", "percent")), name
     assert of_several > 20

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import check_rows
 import factories
 from fabricheck.node import load
 from fabricheck.report.figure import WIDTH
@@ -105,7 +106,7 @@ def partition(model, *documents, references=None):
             for name in references or {}
         }
         vars(entry)["_beside"] = records, None  # what else is read beside a document
-    return Observed("local:sim-mi250x", factories.checks(*entries), model)
+    return Observed("local:sim-mi250x", check_rows.checks(*entries), model)
 
 
 def members(model, metric, document):
@@ -412,7 +413,7 @@ def test_collectives_are_of_the_best_devices_and_rccl_alone_of_threads():
         Entry(Case(name, "local", "sim", "sim", "pass", None, frozenset(), ()), None, one, None)
         for name, one in runs.items()
     ]
-    observed = Observed("local:sim", factories.checks(*entries), load("mi250x"))
+    observed = Observed("local:sim", check_rows.checks(*entries), load("mi250x"))
     both, alone = collectives.figures(observed)
     of_osu = [row for row in both.rows if row["check"].startswith("osu")]
     assert [(row["check"], row["devices"]) for row in of_osu] == [

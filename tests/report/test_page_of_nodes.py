@@ -7,6 +7,7 @@ import pytest
 from html_page import Page, faults
 from typer.testing import CliRunner
 
+import check_rows
 import distributed_sessions
 import factories
 from fabricheck.cli import app
@@ -249,7 +250,7 @@ def over(values, unit="GB/s", metric="copy_worst"):
     parts = [
         Observed(
             "cluster:queue",
-            factories.checks(cases=[
+            check_rows.checks(cases=[
                 Case("stream_local", "cluster", "queue", "host", "pass", None, frozenset(), (),
                      metrics={metric: MetricResult(value, None, None, None, unit, None)},
                      node=node)]),
@@ -298,7 +299,7 @@ def test_of_two_nodes_nobody_knows_which_one_stands_out():
 
 def test_two_environments_of_a_check_are_two_metrics():
     parts = [
-        Observed("cluster:queue", factories.checks(cases=[
+        Observed("cluster:queue", check_rows.checks(cases=[
             Case("stream_local", "cluster", "queue", environ, "pass", None, frozenset(), (),
                  metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)
             for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()]), None, on=node)
@@ -326,7 +327,7 @@ def test_each_node_that_stands_out_is_told_once_and_by_its_farthest():
 
 def test_repetitions_on_a_node_are_one_value():
     parts = [
-        Observed("cluster:queue", factories.checks(cases=[
+        Observed("cluster:queue", check_rows.checks(cases=[
             Case(f"stream_local %.repeat_no={number}", "cluster", "queue", "host", "pass", None,
                  frozenset(), (),
                  metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)

@@ -6,6 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
+import check_rows
 import distributed_sessions
 import factories
 from fabricheck.cli import app
@@ -43,7 +44,7 @@ def test_documents_outside_of_a_session_are_told_apart_by_their_node(three):
     folder = ResultsFolder(three)
     entries = folder.entries(folder.latest())
     loose = [type(one)(None, one.path, one.document, None) for one in entries]
-    assert [(one.where, one.on, len(one.points)) for one in observe(factories.checks(*loose))] == [
+    assert [(one.where, one.on, len(one.points)) for one in observe(check_rows.checks(*loose))] == [
         ("", node, 1) for node in THREE
     ]
 

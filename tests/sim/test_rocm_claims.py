@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import factories
+import check_rows
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
 from fabricheck.node import load
 from fabricheck.papers.claims import CLAIMS, evaluate
@@ -29,7 +29,7 @@ def documents(request, run):
 
 
 def outcomes(*found):
-    observed = Observed("local:sim-mi250x", factories.checks(*found), load("mi250x"))
+    observed = Observed("local:sim-mi250x", check_rows.checks(*found), load("mi250x"))
     chosen = [claim for claim in CLAIMS if claim.id in ENGINE]
     assert len(chosen) == len(ENGINE)
     return {verdict.claim.id: verdict for verdict in evaluate(chosen, observed)}
