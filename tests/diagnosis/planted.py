@@ -18,12 +18,13 @@ from diagnosis.sessions import Session as Drawn
 from fabricheck.judge.diagnosis import evidence
 from fabricheck.judge.diagnosis.components import Candidate, candidates, passes
 from fabricheck.judge.diagnosis.diagnose import diagnose
-from fabricheck.judge.diagnosis.evidence import Limits, Miss
+from fabricheck.judge.diagnosis.evidence import Miss
 from fabricheck.judge.diagnosis.model import Component, Diagnosis
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of, transfers
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
 from fabricheck.results.series import at_once
+from fabricheck.results.table import Check, Metric
 
 #: The components that are drawn, by how their names begin: first a kind is drawn, then one of it.
 KINDS = (
@@ -179,19 +180,26 @@ def _kind(candidate: Candidate) -> str | None:
 
 def judged(session: Drawn) -> evidence.Session:
     """Return the session with the limits of its metrics, and those that are missed."""
-    limits, misses = [], []
+    metrics, misses = [], []
     for one in session.judged:
         document = session.documents[one.check]
         figure = one.metric.figure(document, one.population)
         made = figure.record(document, None)
         low, high = one.limits
-        limits.append(Limits(one.check, one.metric.unit, one.reference, low, high, made))
+        metrics.append(
+            Metric(
+                check_row=Check(check=one.check), recorded=None, record=made,
+                metric=one.metric.name, value=figure.value, unit=one.metric.unit,
+                reference=one.reference, least=low, most=high, series=made.series,
+                reduce=made.reduce,
+            )
+        )  # fmt: skip
         if one.missed(document):
             places = {id(series): index for index, series in enumerate(document["series"])}
             own = tuple(places[id(each)] for each in figure.decisive)
             misses.append(Miss(one.check, one.metric.name, figure.value, low, high,
                                one.metric.unit, own))  # fmt: skip
-    return evidence.Session(session.documents, limits, misses)
+    return evidence.Session(session.documents, metrics, misses)
 
 
 def named(found: Diagnosis | None, most: int = 3) -> list[set[str]]:

@@ -143,7 +143,7 @@ def test_few_checks_leave_equals_and_a_check_that_would_tell_them_apart(mi250x):
 def only(session, *checks):
     return Session(
         {check: session.documents[check] for check in checks},
-        [one for one in session.limits if one.check in checks],
+        [one for one in session.metrics if one.check_row.check in checks],
         [one for one in session.misses if one.check in checks],
     )
 
@@ -188,7 +188,9 @@ def test_a_link_that_the_tools_see_is_not_gone(mi250x):
     """The tools of the node say that nothing differs: what is slow there is still there."""
     session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "link 0-6"), 0.3)])
     document = mi250x.session.documents["stream_local"] | {"series": [], "differences": []}
-    told = Session({**session.documents, "node_topology": document}, session.limits, session.misses)
+    told = Session(
+        {**session.documents, "node_topology": document}, session.metrics, session.misses
+    )
     assert names(diagnose(told, mi250x.node)) == [{"link 0-6"}]
 
 

@@ -95,10 +95,10 @@ def _margin(metric: Metric) -> float:
 
 def missed_at(metric: Metric) -> str:
     """Return the place at which a metric missed its limit; empty if it did not."""
-    document, record = metric.check_row.document, metric.record
-    if not metric.recorded.missed or document is None or record is None or metric.value is None:
+    document = metric.check_row.document
+    if not metric.recorded.missed or document is None or metric.record is None:
         return ""
-    return where_measured(document, record.decisive(document, metric.value))
+    return "" if metric.value is None else where_measured(document, metric.decisive_series)
 
 
 def _slow(observed: Observed) -> list[Slow]:

@@ -37,15 +37,6 @@ class MetricRecord(StrictModel):
     compared: str = ""
     rule: str | None = None
 
-    def decisive(self, document: ResultDocument, value: float) -> list[Series]:
-        """Return the series that gave the value: for worst and best not all of them."""
-        if self.decided:
-            return [document["series"][index] for index in self.decided]
-        every = [document["series"][index] for index in self.series]
-        if self.reduce in ("worst", "best"):
-            return [one for one in every if one["median"] == value] or every
-        return every
-
 
 class _File(StrictModel):
     """The file's content; started: when the document's run began, as in the document."""

@@ -120,7 +120,7 @@ class Observed:
     def simulated(self) -> bool:
         """Whether the results are of a simulated node; without a document the site decides."""
         if not self.documents:
-            return "simulated" in partitions.known(self.where).get("features", ())
+            return bool(partitions.simulates(self.where))
         return any(document["clock"] == "simulated" for document in self.documents)
 
     @property

@@ -196,6 +196,23 @@ class Metric:
         return self.metric
 
     @property
+    def decisive(self) -> tuple[int, ...]:
+        """The indices of the series that gave its value: for worst and best not all of them."""
+        document, record = self.check_row.document, self.record
+        if document is None or record is None or self.value is None:
+            return ()
+        if record.decided or record.reduce not in ("worst", "best"):
+            return record.decided or record.series
+        own = (one for one in record.series if document["series"][one]["median"] == self.value)
+        return tuple(own) or record.series
+
+    @property
+    def decisive_series(self) -> list[Measured]:
+        """The series that gave its value; none where they are unknown."""
+        document = self.check_row.document
+        return [] if document is None else [document["series"][one] for one in self.decisive]
+
+    @property
     def limit(self) -> float | None:
         """The limit on the side of worse values; None where its reference has none."""
         return self.most if self.least is None else self.least

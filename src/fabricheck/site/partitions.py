@@ -120,6 +120,12 @@ def known(where: str) -> Mapping[str, Any]:
     return dict(named(known_site(where.partition(":")[0]))).get(where, {})
 
 
+def simulates(where: str) -> bool | None:
+    """Whether a partition simulates, by its site file; None where that does not have it."""
+    found = known(where)
+    return "simulated" in found.get("features", ()) if found else None
+
+
 def extras(where: str) -> Mapping[str, Any]:
     """Return the extras of a partition; empty if no site defines it."""
     found: dict[str, Any] = known(where).get("extras", {})

@@ -292,7 +292,7 @@ def gather(
     :raises UsageError: when a check ran in several environments, or no session has a node in
         `without`.
     """
-    simulated = "simulated" in partitions.known(partition).get("features", [])
+    simulated = bool(partitions.simulates(partition))
     runs: dict[tuple[str, str], Run] = {}
     for source in _sources(_named(paths)):
         if any(case.where == partition for case in source.cases):

@@ -16,9 +16,9 @@ from fabricheck.judge.diagnosis.components import Candidate, Change
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer
 from fabricheck.references import rules
-from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import Place, at_once, device_pair
+from fabricheck.results.table import Metric
 
 #: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001
@@ -71,24 +71,12 @@ class Miss:
         return self.most is None or value <= self.most * (1 + _NEAR)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The reference of a metric, and the series it is made of."""
-
-    check: str
-    unit: str
-    reference: float | None
-    least: float | None
-    most: float | None
-    made_of: MetricRecord | None
-
-
 @dataclass
 class Session:
-    """The data of one node: the documents by check, limits of metrics, and missed limits."""
+    """The data of one node: the documents by check, its metrics, and missed limits."""
 
     documents: Mapping[str, ResultDocument]
-    limits: Sequence[Limits] = ()
+    metrics: Sequence[Metric] = ()
     misses: Sequence[Miss] = field(default_factory=list)
 
 
@@ -128,13 +116,16 @@ def _noise(series: Series) -> float:
 def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
     """Return the levels of groups that references state: the narrowest limit counts."""
     found: dict[Hashable, Level] = {}
-    for one in session.limits:
-        made = one.made_of
-        if made is None or made.reduce is None or one.unit == "%" or not one.reference:
+    for one in session.metrics:
+        if one.value is None or one.reduce is None or not one.reference:
             continue
+        if one.unit in ("%", "count"):
+            continue
+        check = one.check_row.check or ""
         parts = [abs(math.log(limit / one.reference)) for limit in (one.least, one.most)
                  if limit]  # fmt: skip
-        own = [transfers[key] for index in made.series if (key := (one.check, index)) in transfers]
+        keys = [(check, index) for index in one.series or ()]
+        own = [transfers[key] for key in keys if key in transfers]
         groups = {each.alike for each in own}
         if not parts or len(groups) != 1 or one.reference <= 0:
             continue

@@ -12,14 +12,15 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
-from fabricheck.results import killed, metric_records, missed_limits, observed, state
+from fabricheck.results import killed, metric_records, missed_limits, observed, state, table
 from fabricheck.results.entry import Entry, scheduled_node
-from fabricheck.results.model import Difference, ResultDocument, Series, node_name
+from fabricheck.results.model import Difference, ResultDocument, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.run_report import Failure, MetricResult
+from fabricheck.results.run_report import Failure
 from fabricheck.results.series import has_runtime, place_of
 from fabricheck.results.session import Case
 from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.results.table import Metric
 from fabricheck.rfm.metrics import where_measured
 from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
@@ -254,54 +255,50 @@ class Attempt:
         causes = frozenset(one.key for one in (*others, *slowdowns))
         return replace(self._say(rule, because, metric), causes=causes)
 
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Its metrics by name."""
+        row = table.check_row(None, self.case, self.entry)
+        return {one.metric: one for one in table.metrics(row)}
+
     def is_far_behind_peers(self, metric: str) -> bool:
         """Whether a metric missed its reference by a member far behind its peers, and the state
         shows that nobody else used node or device.
         """
-        made = self.entry.metrics.get(metric) if self.entry is not None else None
-        if made is None or made.reduce != "peers" or self.case is None or self.document is None:
+        found = self.metrics.get(metric)
+        if found is None or found.reduce != "peers" or self.document is None:
             return False
         missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
         watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
-        return missed and watched and self.case.values[metric][0] <= FAR_BEHIND_PEERS
+        return missed and watched and found.value is not None and found.value <= FAR_BEHIND_PEERS
 
-    def _statement(self, metric: str, judged: MetricResult, reached: str = "") -> str:
+    def _statement(self, metric: Metric, reached: str = "") -> str:
         """Return the sentence on a missed limit: the place, the value and the limit."""
-        record = self.entry.metrics.get(metric) if self.entry is not None else None
         where = "the check"
         if self.document is not None:
-            where = where_measured(self.document, self._decisive(metric))
-        compared = record.compared if record is not None else ""
-        return missed_limits.sentence(metric, where, judged, compared, reached)
+            where = where_measured(self.document, metric.decisive_series)
+        compared = metric.record.compared if metric.record is not None else ""
+        return missed_limits.sentence(metric.metric, where, metric.recorded, compared, reached)
 
-    def _missed_reference(self, metric: str, judged: MetricResult) -> Finding:
+    def _missed_reference(self, metric: Metric) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
-        series = self._decisive(metric)
+        series, name = metric.decisive_series, metric.metric
         devices = None
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
-        found = self._measured("reference", self._statement(metric, judged), metric, devices)
+        found = self._measured("reference", self._statement(metric), name, devices)
         found = replace(found, devices=frozenset(devices or ()))
-        if found.rule.name != "reference" or not series or self.case is None:
+        if found.rule.name != "reference" or not series or metric.value is None:
             return found
-        if (judged.least, judged.most) == (None, None) or (
+        if (metric.least, metric.most) == (None, None) or (
             self.document is not None and state.slowdowns(self.document, devices)
         ):
             return found
-        value, _ = self.case.values[metric]
-        reached, samples = metric_records.reached(series, value, judged.least, judged.most)
+        reached, samples = metric_records.reached(series, metric.value, metric.least, metric.most)
         if not metric_records.is_at_times(reached, samples):
             return found
         often = f"; {reached} of {samples} samples reached it"
-        return self._say("at-times", self._statement(metric, judged, often), metric)
-
-    def _decisive(self, metric: str) -> list[Series]:
-        """Return the series that decided a metric; none if they are unknown."""
-        made = self.entry.metrics.get(metric) if self.entry is not None else None
-        if made is None or self.document is None or self.case is None or not made.series:
-            return []
-        value, _ = self.case.values[metric]
-        return made.decisive(self.document, value)
+        return self._say("at-times", self._statement(metric, often), name)
 
     @cached_property
     def caveats(self) -> list[state.Cause]:
@@ -373,7 +370,7 @@ class Attempt:
             yield self._say("cancelled", _why_aborted(reason))
         elif case.failure in _RULE_OF_FAILURE:
             yield self._say(_RULE_OF_FAILURE[case.failure], reason)
-        elif case.phase == "performance" or _missed(case):
+        elif case.phase == "performance" or any(self._missed):
             yield from self._of_metrics(case, reason)
         elif explained:
             return
@@ -399,13 +396,13 @@ class Attempt:
         return "not-believed", reason
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
-        failed = _missed(case)
+        failed = list(self._missed)
         if not failed:
             yield self._say("no-value", reason)
-        for name, judged in failed.items():
-            rule = self._rule_of(case, name)
+        for metric in failed:
+            name, rule = metric.metric, self._rule_of(case, metric)
             if rule == "reference":
-                yield self._missed_reference(name, judged)
+                yield self._missed_reference(metric)
                 continue
             differences = self.document.get("differences") if self.document is not None else None
             if rule in ("topology", "nics") and differences:
@@ -414,16 +411,19 @@ class Attempt:
                         yield self._differs(rule, one, name)
                 continue
             if rule in ("topology", "nics", "placement"):
-                found = missed_limits.sentences(reason) or [self._statement(name, judged)]
+                found = missed_limits.sentences(reason) or [self._statement(metric)]
             else:
-                found = [self._statement(name, judged)]
+                found = [self._statement(metric)]
             for sentence in found:
                 yield self._say(rule, sentence, name)
 
+    @property
+    def _missed(self) -> Iterator[Metric]:
+        return (one for one in self.metrics.values() if one.judged == "fail")
+
     @staticmethod
-    def _rule_of(case: Case, metric: str) -> str:
-        _, unit = case.values.get(metric, (0.0, ""))
-        if unit == "count":
+    def _rule_of(case: Case, metric: Metric) -> str:
+        if metric.value is not None and metric.unit == "count":
             for experiment, rule in _RULE_OF_COUNT.items():
                 if experiment in case.experiments:
                     return rule
@@ -436,10 +436,6 @@ def _why_aborted(reason: str) -> str:
         if name in reason:
             return f"The session ended before the check did: {meaning}."
     return reason
-
-
-def _missed(case: Case) -> dict[str, MetricResult]:
-    return {name: one for name, one in case.metrics.items() if one.result == "fail"}
 
 
 @dataclass(frozen=True)

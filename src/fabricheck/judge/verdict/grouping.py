@@ -119,8 +119,8 @@ def _machine(source: Source) -> str:
 
 def _simulates(where: str, clocks: Collection[str]) -> bool:
     """Whether a partition simulates: by the site file, or else all its documents do."""
-    known = partitions.known(where)
-    return "simulated" in known.get("features", ()) if known else set(clocks) == {"simulated"}
+    known = partitions.simulates(where)
+    return set(clocks) == {"simulated"} if known is None else known
 
 
 def _simulation(row: Check, clocks: Mapping[str, set[str]]) -> str | None:

@@ -29,7 +29,6 @@ from fabricheck.judge.verdict.grouping import (
 )
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
 from fabricheck.results import state
-from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source
@@ -40,7 +39,7 @@ from fabricheck.site.sets import Choice
 from fabricheck.site.software.record import FOLDER
 
 if TYPE_CHECKING:
-    from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
+    from fabricheck.judge.diagnosis.evidence import Miss, Session
 
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.
@@ -480,48 +479,27 @@ def _node_diagnosis(checks: Checks) -> Diagnosis | None:
 
 def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
     """Return the data of a node's session from one attempt of each check."""
-    from fabricheck.judge.diagnosis.evidence import Limits, Session  # a healthy node needs none
+    from fabricheck.judge.diagnosis.evidence import Session  # a healthy node needs none
 
-    documents: dict[str, ResultDocument] = {}
-    limits: list[Limits] = []
-    misses: list[Miss] = []
-    for one in attempts:
-        document, case = one.document, one.case
-        if document is None or case is None:
-            continue
-        documents[one.check] = document
-        records = one.entry.metrics if one.entry is not None else {}
-        for metric, held in case.metrics.items():
-            _, unit = case.values.get(metric, (None, "count"))
-            if unit != "count":
-                own = (held.reference, held.least, held.most)
-                limits.append(Limits(one.check, unit, *own, records.get(metric)))
-        misses += _misses(one, document, records)
-    return Session(documents, limits, misses)
+    every = {one.check: one for one in attempts if one.document is not None and one.case}
+    documents = {name: one.document for name, one in every.items() if one.document is not None}
+    limits = [metric for one in every.values() for metric in one.metrics.values()]
+    return Session(documents, limits, [miss for one in every.values() for miss in _misses(one)])
 
 
-def _misses(
-    attempt: Attempt, document: ResultDocument, records: Mapping[str, MetricRecord]
-) -> Iterator[Miss]:
+def _misses(attempt: Attempt) -> Iterator[Miss]:
     from fabricheck.judge.diagnosis.evidence import Miss
 
-    assert attempt.case is not None
     for one in attempt.findings:
+        metric = attempt.metrics.get(one.metric or "")
         if one.rule.name in ("topology", "lost"):
             place = one.place or (frozenset(), None)
             yield Miss(attempt.check, one.metric or "", sentence=one.sentence, place=place)
-        elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
-            value, unit = attempt.case.values[metric]
-            limits, made = attempt.case.metrics[metric], records.get(metric)
-            series = _decisive(made, document, value) if made is not None else ()
-            yield Miss(attempt.check, metric, value, limits.least, limits.most, unit, series)
-
-
-def _decisive(made: MetricRecord, document: ResultDocument, value: float) -> tuple[int, ...]:
-    """Return the indices of the series that decided a metric."""
-    own = {id(one) for one in made.decisive(document, value)}
-    return tuple(index for index in (made.decided or made.series)
-                 if id(document["series"][index]) in own)  # fmt: skip
+        elif one.rule.name in OF_MISSES and metric is not None and metric.value is not None:
+            yield Miss(
+                attempt.check, metric.metric, metric.value, metric.least, metric.most,
+                metric.unit, metric.decisive,
+            )  # fmt: skip
 
 
 def _completed(told: Diagnosis, of_session: Session, there: Collection[str] | None) -> Diagnosis:
