@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabricheck.beside import command as commands
 from fabricheck.beside import manifest
 from fabricheck.beside.record import record
-from fabricheck.cli import app
+from fabricheck.cli import app, output
 
 FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
 
@@ -115,7 +114,7 @@ def test_a_full_disk_leaves_what_was_recorded(
         if f"] {full_after}: good" in sentence:
             limit(path.stat().st_size)
 
-    monkeypatch.setattr(commands, "_note", fill)
+    monkeypatch.setattr(output, "note", fill)
     monkeypatch.setenv("FAKE_FAULT", "nvbandwidth:crash")
     arguments = ["beside", "rounds", str(path.parent), "--programs", str(programs), "--rounds", "1"]
     for tool, program in tools.items():
