@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile
 from fabricheck.node import load
-from fabricheck.node.platform import platform, platform_json
+from fabricheck.node.platform import platform, platform_json, routes
 from fabricheck.node.schema import Quantity
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -409,3 +411,13 @@ def test_the_command_prints_the_platform():
     assert done.stdout == platform_json(load("mi250x", path))
     refused = CliRunner().invoke(app, ["node", "platform", "mi250"])
     assert refused.exit_code == 4
+
+
+@pytest.mark.parametrize("section", ["links", "host_link"])
+def test_an_unknown_peak_of_links_is_not_simulated(tmp_path, section):
+    unknown = {"value": None, "kind": "unknown", "note": "not told by the driver"}
+    node = load(str(written(tmp_path, lambda c: c[section].update(peak_gbs=unknown))))
+    assert refused(node).endswith(f"{section}.peak_gbs: a simulation needs a value.")
+    # The diagnosis knows its ways all the same.
+    links = {one["name"]: one["gbs"] for one in routes(replace(node, simulation=None))["links"]}
+    assert math.isinf(links["link 0-1" if section == "links" else "host link to device0"])

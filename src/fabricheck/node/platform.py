@@ -81,9 +81,11 @@ class Resource(str):
     def __new__(  # noqa: D102 - as the class
         cls, kind: ResourceKind, source: End | None = None, destination: End | None = None
     ) -> Resource:
-        made = super().__new__(cls, kind.format(source, destination))
-        made.kind, made.source, made.destination = kind, source, destination
-        return made
+        key = (kind, source, destination)
+        if key not in _MADE:
+            made = _MADE[key] = super().__new__(cls, kind.format(source, destination))
+            made.kind, made.source, made.destination = key
+        return _MADE[key]
 
     @property
     def owner(self) -> End | None:
@@ -91,6 +93,10 @@ class Resource(str):
         if self.source is not None and (self.source.what == "device" or self.destination is None):
             return self.source
         return self.destination
+
+
+#: Each resource that was named: a diagnosis names the same ones for each wiring that it tries.
+_MADE: dict[tuple[ResourceKind, End | None, End | None], Resource] = {}
 
 
 def platform_json(node: NodeModel) -> str:
@@ -261,11 +267,10 @@ class Platform:
         return self.node.widest_path(source.index, destination.index)
 
     def _link(self, name: Resource, gbs: float | None, each: bool = False) -> Resource:
-        if gbs is not None and math.isinf(gbs):
-            if self.stated:
-                unknown = ", ".join(self.node.unknown_peaks)
-                raise InvalidFile(self.node.file, unknown, "a simulation needs a value")
-            gbs = None
+        if self.stated and gbs == math.inf:
+            raise InvalidFile(
+                self.node.file, ", ".join(self.node.unknown_peaks), "a simulation needs a value"
+            )
         self.links.setdefault(name, {"gbs": gbs, "each": each})
         return name
 
