@@ -44,12 +44,12 @@ def _campaign(one: Campaign) -> Iterator[str]:
     for device in manifest.devices:
         ids = f"{device.pci_address or 'no PCI address'}, {device.unique_id or 'no id'}"
         yield f"- Device {device.index}: {device.name}, {ids}."
-    told = dict(manifest.versions)
+    versions = dict(manifest.versions)
     ran = {launch.tool for launch in manifest.launches}
     for name, tool in TOOLS.items():
         if name in ran:
-            told.setdefault(tool.title, "of a version that it does not tell")
-    yield f"- Versions: {show.listed(f'{name} {version}' for name, version in told.items())}."
+            versions.setdefault(tool.title, "of a version that it does not tell")
+    yield f"- Versions: {show.listed(f'{name} {version}' for name, version in versions.items())}."
     for name, why in manifest.left_out.items():
         yield f"- {name} is left out: {why}."
     yield ""

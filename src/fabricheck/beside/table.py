@@ -265,10 +265,10 @@ def read(folder: Path) -> Campaign:
 def _row(
     comparison: Comparison, ours: Sequence[OurOutput], printed: Mapping[str, Sequence[PlacedValues]]
 ) -> Row:
-    told = [output.value(comparison) for output in ours]
+    values = [output.value(comparison) for output in ours]
     mine = None
-    if told:
-        mine = Values(tuple(value for value, _ in told), max(width for _, width in told))
+    if values:
+        mine = Values(tuple(value for value, _ in values), max(width for _, width in values))
     tools = []
     for cell in comparison.tools:
         outputs = printed.get(cell.launch, [])

@@ -82,23 +82,23 @@ def _node(one: NodeVerdict) -> dict[str, object]:
     }
 
 
-def _explained(one: NodeVerdict, told: Diagnosis) -> Iterator[str | show.Table]:
+def _explained(one: NodeVerdict, found: Diagnosis) -> Iterator[str | show.Table]:
     by = f", simulated by {one.simulated}" if one.simulated else ""
     yield f"{one.node}{by}: {one.label}"
-    yield f"  {told.sentence}"
+    yield f"  {found.sentence}"
     rows = [
-        (each.component.label, each.loss or "-", f"{each.explains}/{told.misses}", each.said_odds,
+        (each.component.label, each.loss or "-", f"{each.explains}/{found.misses}", each.said_odds,
          listed(equal.label for equal in each.equals))
-        for each in told.degraded
+        for each in found.degraded
     ]  # fmt: skip
     yield show.Table(_COLUMNS, rows, ("Loss", "Explains", "Odds"))
-    for degraded in told.degraded:
+    for degraded in found.degraded:
         yield from _names(f"For {degraded.component.label}", degraded.supporting)
         yield from _names(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
             yield f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}"
-    yield from _names("Not explained", told.unexplained)
-    yield from (f"  {sentence}" for sentence in told.lacking)
+    yield from _names("Not explained", found.unexplained)
+    yield from (f"  {sentence}" for sentence in found.lacking)
 
 
 def _names(label: str, names: Sequence[str]) -> Iterator[str]:

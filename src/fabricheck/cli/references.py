@@ -67,14 +67,14 @@ def references(
     """
     chosen = partitions.choose(system)
     found = references_in(folder())
-    told = dry_run.ask(system, checks_folders())
+    asked = dry_run.ask(system, checks_folders())
     sets = {one.name: one.partition["extras"].get("references") for one in chosen}
     versions = _at_hand(chosen)
     differ = [
         says for one in chosen for each in one.environments if (says := listing.disagreement(each))
     ]
-    shown = list(rows(told, found, sets, versions))
-    silent = [f"{one.check} on {one.partition}" for one in told if not one.metrics]
+    shown = list(rows(asked, found, sets, versions))
+    silent = [f"{one.check} on {one.partition}" for one in asked if not one.metrics]
     result = {
         "system": system,
         "references": shown,

@@ -74,14 +74,14 @@ def commit(root: Path = ORIGIN) -> str:
     return (done.stdout.strip() if done and done.returncode == 0 else "") or UNKNOWN
 
 
-def has_sources_of(told: str, root: Path = ORIGIN) -> bool:
+def has_sources_of(recorded: str, root: Path = ORIGIN) -> bool:
     """Whether a program that reports this commit was built from the sources of this checkout.
 
     Uncommitted changes (``-dirty``) can be compared only in the checkout that has them.
     """
-    if told == commit(root):
+    if recorded == commit(root):
         return True
-    done = _git(root, "diff", "--quiet", told, "--", *SOURCES)
+    done = _git(root, "diff", "--quiet", recorded, "--", *SOURCES)
     return done is not None and done.returncode == 0
 
 

@@ -240,9 +240,9 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
         reasons: dict[str, tuple[str, ...]] = {}
         for where in dict.fromkeys(row.where for row in rows):
             own = [row for (there, _), each in places.items() if there == where for row in each]
-            told = tuple(_not_testable(experiment, features.get(where), own))
-            if told:
-                reasons[where] = told
+            untestable = tuple(_not_testable(experiment, features.get(where), own))
+            if untestable:
+                reasons[where] = untestable
         found.append(Coverage(experiment, has_check, ran, why_not, have, reasons))
     return found
 

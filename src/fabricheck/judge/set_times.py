@@ -62,10 +62,10 @@ class SetTimes:
     took: tuple[Took, ...]
 
 
-def times(told: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
+def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
     """Return the sets of each partition, from the attributes of the checks."""
     by_partition: dict[str, list[CheckMetrics]] = {}
-    for one in told:
+    for one in asked:
         by_partition.setdefault(one.partition, []).append(one)
     latest = sorted(took, key=lambda one: one.date, reverse=True)
     return [
@@ -77,13 +77,13 @@ def times(told: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
 
 
 def _times(
-    partition: str, name: str, told: Sequence[CheckMetrics], latest: Iterable[Took]
+    partition: str, name: str, checks: Sequence[CheckMetrics], latest: Iterable[Took]
 ) -> SetTimes:
     return SetTimes(
         partition,
         name,
-        tuple(sorted({one.check for one in told})),
-        sum(one.limit_s for one in told),
+        tuple(sorted({one.check for one in checks})),
+        sum(one.limit_s for one in checks),
         sets.known()[name].limit_s,
         tuple(one for one in latest if (one.where, one.name) == (partition, name)),
     )

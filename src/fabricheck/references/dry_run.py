@@ -80,14 +80,14 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
                 f"ReFrame's dry run on {named} took more than {LIMIT_S} s."
             ) from None
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    told = [CheckMetrics(**json.loads(line)) for line in lines]
-    if not any(one.metrics for one in told):
+    asked = [CheckMetrics(**json.loads(line)) for line in lines]
+    if not any(one.metrics for one in asked):
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
         said = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(
             f"ReFrame's dry run on {named} reached no check{ended}; ReFrame reported: {said}"
         )
-    return told
+    return asked
 
 
 def reason(said: str) -> str:

@@ -86,7 +86,7 @@ class Row:
 
 
 def rows(
-    told: Sequence[CheckMetrics],
+    asked: Sequence[CheckMetrics],
     found: References,
     sets: Mapping[str, str | None],
     at_hand: Mapping[str, Mapping[str, str]],
@@ -98,7 +98,7 @@ def rows(
     :raises InvalidInputError: when ReFrame uses another reference than the file's, or an origin is
         incomplete.
     """
-    for one in told:
+    for one in asked:
         named = sets.get(one.partition)
         entries = found.entries(one.check, one.partition, named)
         for metric, about in one.metrics.items():
@@ -170,16 +170,20 @@ def _compared(metric: str, metrics: Collection[str], of_a_file: bool) -> str:
 
 
 def _of(
-    found: References, origin: Origin | None, told: CheckMetrics, metric: str, entry: Sequence[Any]
+    found: References,
+    origin: Origin | None,
+    asked: CheckMetrics,
+    metric: str,
+    entry: Sequence[Any],
 ) -> tuple[str, str, list[Source]]:
     if origin is not None and origin.kind == "calibration":
-        return _of_a_calibration(found, origin, told, metric, entry)
+        return _of_a_calibration(found, origin, asked, metric, entry)
     if not requires(entry):
         return REPORT_ONLY, (origin.why if origin and origin.kind == REPORT_ONLY else "") or "", []
     if origin is None:
         raise InvalidInputError(
-            f"{found.folder / found.file_of[told.check]}: {metric} of {told.check} on "
-            f"{told.partition} has no origin of its value."
+            f"{found.folder / found.file_of[asked.check]}: {metric} of {asked.check} on "
+            f"{asked.partition} has no origin of its value."
         )
     if origin.by_definition or origin.kind == "site":
         return origin.kind, origin.why or origin.definition or "", []
@@ -217,12 +221,16 @@ def _document(found: References, name: str) -> Source:
 
 
 def _of_a_calibration(
-    found: References, origin: Origin, told: CheckMetrics, metric: str, entry: Sequence[Any]
+    found: References,
+    origin: Origin,
+    asked: CheckMetrics,
+    metric: str,
+    entry: Sequence[Any],
 ) -> tuple[str, str, list[Source]]:
     assert origin.record is not None
-    on = origin.measured_on or told.partition
+    on = origin.measured_on or asked.partition
     record = found.record(on) or calibrated.read(found.folder / origin.record)
-    one = record.checks.get(told.check, {}).get(metric)
+    one = record.checks.get(asked.check, {}).get(metric)
     # Either may state it: simulated values are never taken for measured ones.
     simulated = SIMULATED in (record.clock, origin.clock)
     kind = (SIMULATED if simulated else "calibration") if requires(entry) else REPORT_ONLY

@@ -82,17 +82,17 @@ def _time(seconds: float) -> str:
 
 def environment_facts(observed: Observed) -> list[Fact]:
     """Return the facts that the documents of a partition report; differing facts separately."""
-    told: dict[str, dict[str, list[str]]] = {}
+    facts: dict[str, dict[str, list[str]]] = {}
     names = []
     for entry in observed.entries:
         if entry.document is not None:
             name = entry.case.name if entry.case else Path(str(entry.path)).parent.name
             names.append(name)
             for fact in _facts(entry.document):
-                told.setdefault(fact.name, {}).setdefault(fact.value, []).append(name)
+                facts.setdefault(fact.name, {}).setdefault(fact.value, []).append(name)
     return [
         Fact(name, value, _who(checks, names))
-        for name, values in told.items()
+        for name, values in facts.items()
         for value, checks in values.items()
     ]
 

@@ -101,8 +101,8 @@ class Shown:
 
 def defect(what: str, error: Exception) -> str:
     """Return the sentence about a part lost to a defect of this suite."""
-    told = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"{what}, a defect of fabricheck ({told})."
+    raised = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{what}, a defect of fabricheck ({raised})."
 
 
 def drawn(chart: alt.TopLevelMixin) -> Drawing:

@@ -104,8 +104,8 @@ def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
                 continue
             own = Path(origin) / PAGES / session / PAGE
             target = own if session and own.is_file() else Path(origin)
-            told = session or target.name
-            links.setdefault(node, []).append((told, os.path.relpath(target, path.parent)))
+            title = session or target.name
+            links.setdefault(node, []).append((title, os.path.relpath(target, path.parent)))
     return links
 
 
@@ -136,11 +136,11 @@ def _map(states: Mapping[str, str], at: int) -> Markup:
     columns = min(MOST_IN_A_ROW, max(16, math.ceil(math.sqrt(2 * len(nodes)))))
     rows = math.ceil(len(nodes) / columns)
     width, height = _NAMES + columns * CELL, rows * CELL
-    told = [f"{sum(s == state for s in states.values())} {word}" for state, word in STATES.items()
+    counts = [f"{sum(s == state for s in states.values())} {word}" for state, word in STATES.items()
             if state in states.values()]  # fmt: skip
     parts = [
         f'<svg class="drawing map" viewBox="0 0 {width} {height}" role="group" '
-        f'aria-label="Map of {len(nodes)} nodes: {escape(", ".join(told))}">'
+        f'aria-label="Map of {len(nodes)} nodes: {escape(", ".join(counts))}">'
     ]
     for row in range(rows):
         own = nodes[row * columns : (row + 1) * columns]

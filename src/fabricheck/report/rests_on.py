@@ -74,8 +74,10 @@ def _origin(where: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
         entry = [recorded.reference, recorded.lower, recorded.upper, metric.unit]
         named = extras(where).get("references")
         about = {"unit": metric.unit, "entry": entry}
-        told = CheckMetrics(name, where, metric.check_row.environment or "", {metric.metric: about})
-        row: Row = next(rows([told], found, {where: named}, {}))
+        check_metrics = CheckMetrics(
+            name, where, metric.check_row.environment or "", {metric.metric: about}
+        )
+        row: Row = next(rows([check_metrics], found, {where: named}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()
     return row.kind, row.how, row.sources

@@ -142,13 +142,13 @@ def _own(base: str, part: str) -> str:
 
 
 def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:
-    told: dict[tuple[str, ...], Path] = {}
+    reports: dict[tuple[str, ...], Path] = {}
     for folder, session in sessions:
-        told.setdefault(
+        reports.setdefault(
             tuple(record.sentences(session.outputs, session.start, session.end)), folder
         )
-    if len(told) > 1:
-        (says, one), (other_says, other), *_ = told.items()
+    if len(reports) > 1:
+        (says, one), (other_says, other), *_ = reports.items()
         raise InvalidInputError(
             f"{one} and {other} ran with different software, so they cannot be joined: "
             f"{' '.join(says) or 'nothing is recorded'} | "

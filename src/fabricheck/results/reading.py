@@ -468,8 +468,8 @@ def _choose(found: Results, name: str, word: str) -> Results:
     if word in found.partitions:
         return found.only(where=word)
     # The scheduler's names suffice for most; otherwise a document may tell its node.
-    told = any(case.node == word for session in found.sessions for case in session.cases)
-    if told or word in found.node_names:
+    known = any(case.node == word for session in found.sessions for case in session.cases)
+    if known or word in found.node_names:
         return found.only(on=[word])
     unread = next((one for one in found.problems if one.node == word), None)
     if unread is not None:

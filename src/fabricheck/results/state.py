@@ -395,7 +395,7 @@ def host_use(document: ResultDocument) -> BusyHost | None:
     The interval since the snapshot before the run counts if it covers the run, otherwise the busier
     of the short intervals before and after.
     """
-    told: list[tuple[float, BusyHost]] = []
+    busy: list[tuple[float, BusyHost]] = []
     for snapshot, when in _snapshots(document):
         others = snapshot["host"]["others"]
         if others is not None:
@@ -405,16 +405,16 @@ def host_use(document: ResultDocument) -> BusyHost | None:
             )
             if covers:
                 return host
-            told.append((others["busy_cores"] + others["stolen_cores"], host))
-    return max(told, key=lambda one: one[0])[1] if told else None
+            busy.append((others["busy_cores"] + others["stolen_cores"], host))
+    return max(busy, key=lambda one: one[0])[1] if busy else None
 
 
 def _host(others: HostUse, cores: int | None, when: When) -> BusyHost:
     # One or two ticks are not counted as stolen.
     stolen = others["stolen_cores"]
-    told = stolen * others["seconds"] > STOLEN_LEAST_S
+    busy = stolen * others["seconds"] > STOLEN_LEAST_S
     return BusyHost(
-        others["busy_cores"], stolen if told else 0.0, cores, tuple(others["processes"]), when
+        others["busy_cores"], stolen if busy else 0.0, cores, tuple(others["processes"]), when
     )
 
 

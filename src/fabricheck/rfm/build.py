@@ -268,16 +268,16 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
     def _faults(
         self, document: ResultDocument, program: str, arguments: Sequence[str]
     ) -> Iterator[str]:
-        told = document["program"]
+        recorded = document["program"]
         node = document["host"]["hostname"]
-        if told["version"] != fabricheck.__version__:
+        if recorded["version"] != fabricheck.__version__:
             yield (
-                f"{program} on node {node} has version {told['version']}, but was built from "
+                f"{program} on node {node} has version {recorded['version']}, but was built from "
                 f"version {fabricheck.__version__}."
             )
-        if not checkout.has_sources_of(told["commit"]):
+        if not checkout.has_sources_of(recorded["commit"]):
             yield (
-                f"{program} on node {node} was built from commit {told['commit']}, but the "
+                f"{program} on node {node} was built from commit {recorded['commit']}, but the "
                 f"checkout is at {checkout.commit()}, so their sources may differ. Touch "
                 "CMakeLists.txt and build again."
             )
@@ -291,12 +291,12 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
 def _found_devices(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:
     """Yield a sentence unless the program found no device and has the right runtime."""
-    told = document["program"]
+    recorded = document["program"]
     node = document["host"]["hostname"]
-    if told["name"] != program or told["runtime"] != runtime:
+    if recorded["name"] != program or recorded["runtime"] != runtime:
         yield (
-            f"The result on node {node} is from {told['name']} with runtime {told['runtime']}, "
-            f"but the check started {program} of runtime {runtime}."
+            f"The result on node {node} is from {recorded['name']} with runtime "
+            f"{recorded['runtime']}, but the check started {program} of runtime {runtime}."
         )
     outcome = document["outcome"]
     if outcome["exit_code"] != NO_DEVICE or not outcome["message"]:

@@ -103,8 +103,8 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         except SanityError as error:
             # An MPI without the setting to accept these buffers must get the setting, not be
             # skipped.
-            told = self._not_reached() if self.job.exitcode != EXIT_CODE["setting"] else ()
-            raise type(error)("\n".join([str(error), *told])) from None
+            missing = self._not_reached() if self.job.exitcode != EXIT_CODE["setting"] else ()
+            raise type(error)("\n".join([str(error), *missing])) from None
 
     def _not_reached(self) -> Iterator[str]:
         skipped: list[dict[str, str]] = []

@@ -247,8 +247,8 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
         return f"left it {how}{by} instead of by the provider {required}: choose that for MPI"
     if used["provider"] != fabric.file.provider:
         provider = used["provider"]
-        told = f"by the provider {provider}" if provider else "by a provider that cannot be told"
-        return f"left it {told}{by} instead of {required}: choose that for MPI"
+        driver = f"by the provider {provider}" if provider else "by a provider that cannot be told"
+        return f"left it {driver}{by} instead of {required}: choose that for MPI"
     busiest = used["nics"][0]
     if near is not None and (busiest["name"] != near or busiest["part"] < BY_NEAREST):
         shares = [f"{one['name']} ({100 * one['part']:.0f} %)" for one in used["nics"]]

@@ -186,10 +186,10 @@ def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[f
     if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
         raise line.garbled(f"'{line.text.strip()}' are not averages of {part}Dir")
     for word, cells in zip(rest.split(), kinds.values(), strict=True):
-        told = _value(line, word, _TWO)
+        stated = _value(line, word, _TWO)
         mean = sum(cells) / len(cells) if cells else None
-        if (told is None) != (mean is None) or (
-            told is not None and mean is not None and abs(told - mean) > 0.0101
+        if (stated is None) != (mean is None) or (
+            stated is not None and mean is not None and abs(stated - mean) > 0.0101
         ):
             raise line.garbled(f"the average {word} is not that of its values, {mean}")
 
@@ -276,10 +276,10 @@ def _row(
     return line, [_value(line, word, form) for word in words[len(head) :]]
 
 
-def _require_sum(line: Line, told: float | None, parts: Sequence[float]) -> None:
+def _require_sum(line: Line, stated: float | None, parts: Sequence[float]) -> None:
     added = sum(parts)
-    if told is None or abs(told - added) > 0.0005 * (len(parts) + 1) + 1e-6:
-        raise line.garbled(f"{told} is not the sum of its values, {added:.3f}")
+    if stated is None or abs(stated - added) > 0.0005 * (len(parts) + 1) + 1e-6:
+        raise line.garbled(f"{stated} is not the sum of its values, {added:.3f}")
 
 
 def parse_one_to_all(

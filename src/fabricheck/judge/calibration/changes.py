@@ -284,8 +284,8 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             f"measured on {like} do not replace."
         )
     independent = {
-        told.check: {name for name, about in told.metrics.items() if about["independent"]}
-        for told in dry_run.ask(like, checks_folders(), folder)
+        asked.check: {name for name, about in asked.metrics.items() if about["independent"]}
+        for asked in dry_run.ask(like, checks_folders(), folder)
     }
     taken: dict[str, list[str]] = {}
     changes: list[Change] = []

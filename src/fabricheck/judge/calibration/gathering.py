@@ -218,8 +218,8 @@ def name_nodes(runs: Sequence[Run]) -> None:
     sets: list[tuple[frozenset[str], set[str]]] = []
     for run in runs:
         for index, (devices, names) in enumerate(sets):
-            told = devices and run.devices
-            if same_devices(devices, run.devices) if told else run.named in names:
+            both_known = devices and run.devices
+            if same_devices(devices, run.devices) if both_known else run.named in names:
                 sets[index] = (devices | run.devices, names | {run.named})
                 run.group = letters(index)
                 break

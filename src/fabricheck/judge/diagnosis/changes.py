@@ -78,10 +78,10 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
 
     A change that explains few of many differences is no explanation: the node is another one.
     """
-    told = [one for one in map(_of_topology, documents.values()) if one is not None]
-    if not told:
+    topologies = [one for one in map(_of_topology, documents.values()) if one is not None]
+    if not topologies:
         return 0.0
-    places = {place_of(one) for own in told for one in own}
+    places = {place_of(one) for own in topologies for one in own}
     if MOST * len(changed & places) < len(places):
         return _A_PLACE * len(places)
     return _A_PLACE * (len(changed - places) - len(changed & places))

@@ -201,12 +201,12 @@ class Diagnosis(StrictModel):
         if not self.degraded:
             many = "the missed limit" if self.misses == 1 else f"any of {self.misses} missed limits"
             return f"No degraded component explains {many}."
-        told = "; ".join(_told(one) for one in self.degraded)
-        return f"{told}: {self.explained} of {self.misses} missed limits."
+        causes = "; ".join(_told(one) for one in self.degraded)
+        return f"{causes}: {self.explained} of {self.misses} missed limits."
 
 
 def _told(one: Degraded) -> str:
     name = enumerated([each.label for each in (one.component, *one.equals)], last="or")
     down = "" if one.component.is_latency else "down by "
-    told = f"{name} {down}{one.loss}" if one.loss else name
-    return f"{told} ({one.causes[0]})" if one.causes else told
+    loss = f"{name} {down}{one.loss}" if one.loss else name
+    return f"{loss} ({one.causes[0]})" if one.causes else loss

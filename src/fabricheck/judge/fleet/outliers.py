@@ -250,8 +250,8 @@ def _counted(metric: Metric, number: int, values: pl.Series) -> tuple[Distributi
     nodes = len(values) - values.null_count()
     if good.null_count() == len(good):
         return Distribution(metric, number, nodes, math.nan, 0.0, math.inf, None, ()), good
-    told = Distribution(metric, number, nodes, middle, 0.0, LEAST, None, wrong)
-    return told, (good > middle).cast(pl.Float64) * LEAST * MOST_OF_ONE
+    unjudged = Distribution(metric, number, nodes, middle, 0.0, LEAST, None, wrong)
+    return unjudged, (good > middle).cast(pl.Float64) * LEAST * MOST_OF_ONE
 
 
 def limit_of(distances: pl.Series, tests: int) -> float:

@@ -218,8 +218,8 @@ class Fleet:
         return found
 
 
-def _facts(rows: pl.LazyFrame, told: dict[str, str]) -> pl.LazyFrame:
-    texts = [pl.col(name).cast(pl.String).alias(word) for name, word in told.items()]
+def _facts(rows: pl.LazyFrame, titles: dict[str, str]) -> pl.LazyFrame:
+    texts = [pl.col(name).cast(pl.String).alias(word) for name, word in titles.items()]
     long = rows.select(pl.col("node").cast(pl.String), *texts).unpivot(
         index="node", variable_name="fact", value_name="value"
     )
@@ -489,7 +489,7 @@ def _partition(grouped: pl.DataFrame) -> Partition:
         pl.col("node").cast(_WORD), pl.col("at").cast(pl.UInt32)
     )
     wide: list[pl.Series] = []
-    told: list[Metric] = []
+    metrics: list[Metric] = []
     first = grouped.row(0, named=True)
     places = _places(at)
     for row, node, value in zip(
@@ -502,11 +502,11 @@ def _partition(grouped: pl.DataFrame) -> Partition:
         unstated: Noise = "latency" if unit == "us" else "devices"
         noise = row["noise"] if row["noise"] in get_args(Noise) else unstated
         of = (row["environment"], row["experiment"], check, row["metric"], unit)
-        told.append(Metric(*of, noise))
+        metrics.append(Metric(*of, noise))
         wide.append(_column(places.gather(node.to_physical()), value, len(nodes)))
     frame = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(wide)])
     where = ":".join(one for one in (first["system"], first["partition"]) if one) or "(none)"
-    return Partition(where, first["clock"] or "measured", nodes, told, frame, first["networks"])
+    return Partition(where, first["clock"] or "measured", nodes, metrics, frame, first["networks"])
 
 
 def _places(at: pl.DataFrame) -> pl.Series:

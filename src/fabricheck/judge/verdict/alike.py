@@ -34,10 +34,10 @@ class Difference:
     def note(self) -> str:
         """A sentence with all values, and the nodes of all but the most frequent value."""
         *fewer, (most, rest) = self.nodes.items()
-        told = [f"{value} on {nodelists.folded(own)}" for value, own in fewer]
+        unlike = [f"{value} on {nodelists.folded(own)}" for value, own in fewer]
         even = len(rest) == len([*self.nodes.values()][-2])
         others = nodelists.folded(rest) if even else f"the other {count(len(rest), 'node')}"
-        return f"The nodes differ in {self.what}: {listed(told)}, {most} on {others}."
+        return f"The nodes differ in {self.what}: {listed(unlike)}, {most} on {others}."
 
     def caveat(self, value: str) -> str:
         """Return a sentence on one node that has a rarer value."""

@@ -252,22 +252,22 @@ class _Node:
         where = self.subject.simulated
         if where is None:
             return None
-        told = [document.get("node") for document in self.documents]
-        names = {one["name"]: one["overlay"] for one in told if one}
+        simulated = [document.get("node") for document in self.documents]
+        names = {one["name"]: one["overlay"] for one in simulated if one}
         changed = {f", changed by {one['name']}" for one in names.values() if one}
         return f"{where} ({', '.join(sorted(names))}{''.join(sorted(changed))})" if names else where
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
         yield from self.named
-        told = [one for one in self.all_results.problems if (one.node or UNPLACED) == node]
-        for problem in told:
+        problems = [one for one in self.all_results.problems if (one.node or UNPLACED) == node]
+        for problem in problems:
             yield finding("report", problem.sentence)
         requested = self._requested()
         # On this node, or on a node that it simulates.
         sessions = [one.reported for one in self.results.sources]
         failed_anywhere = any(one is None or one.failed for one in sessions)
-        if not (self.results.attempts or self.named or (told and node == UNPLACED)):
+        if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
             lacking = f"There is no result of {self.title}"
             yield finding("silent", f"{lacking}{_as_requested(requested)}.")
         elif requested is not None and requested.said is not None:
@@ -410,7 +410,7 @@ def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
     """Return the versions behind the results, from the programs that ran on the devices."""
     own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
-    told = [one["versions"] for one in documents if has_runtime(one)]
+    versions = [one["versions"] for one in documents if has_runtime(one)]
     states = [one for document in documents for one in state.device_states(document)]
     firmware: dict[str, set[str]] = defaultdict(set)
     for one in states:
@@ -423,19 +423,19 @@ def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) ->
         fabricheck=_each(one["program"]["version"] for one in own or documents),
         commits=_each(one["program"]["commit"] for one in own),
         kernel=_each(one["host"]["kernel"] for one in documents),
-        runtime=_each(one.get("runtime") for one in told),
-        driver=_each(one.get("driver") for one in told),
+        runtime=_each(one.get("runtime") for one in versions),
+        driver=_each(one.get("driver") for one in versions),
         vbios=_each(one["vbios"] for one in states),
         firmware={name: _each(own) for name, own in sorted(firmware.items())},
-        mpi=_each(one.get("mpi") for one in told),
-        rccl=_each(one.get("rccl") for one in told),
+        mpi=_each(one.get("mpi") for one in versions),
+        rccl=_each(one.get("rccl") for one in versions),
         reframe=_each(one.session.reframe for one in sources if one.reported),
         spack_locks=locks,
     )
 
 
-def _each(told: Iterable[object]) -> list[str]:
-    found = {str(one) for one in told if one}
+def _each(values: Iterable[object]) -> list[str]:
+    found = {str(one) for one in values if one}
     return sorted(found - {"none", UNKNOWN} or found)
 
 
@@ -472,9 +472,9 @@ def _node_diagnosis(checks: Checks) -> Diagnosis | None:
         return None
     from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
 
-    told = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
+    diagnosis = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
     there = checks.recorded[where].checks if where in checks.recorded else None
-    return None if told is None else _completed(told, most, there)
+    return None if diagnosis is None else _completed(diagnosis, most, there)
 
 
 def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
@@ -502,7 +502,9 @@ def _misses(attempt: Attempt) -> Iterator[Miss]:
             )  # fmt: skip
 
 
-def _completed(told: Diagnosis, of_session: Session, there: Collection[str] | None) -> Diagnosis:
+def _completed(
+    diagnosis: Diagnosis, of_session: Session, there: Collection[str] | None
+) -> Diagnosis:
     """Complete a diagnosis with the counters of its devices, without checks that cannot run here.
 
     :param there: the checks that can; None where they are unknown.
@@ -516,9 +518,9 @@ def _completed(told: Diagnosis, of_session: Session, there: Collection[str] | No
                 "next": [check for check in one.next if there is None or check in there],
             }
         )
-        for one in told.degraded
+        for one in diagnosis.degraded
     ]
-    return told.model_copy(update={"degraded": degraded})
+    return diagnosis.model_copy(update={"degraded": degraded})
 
 
 def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
@@ -531,20 +533,24 @@ def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
     return [cause.clause(address=False) for cause in state.merged(every)]
 
 
-def _with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[Finding]:
+def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
     """Return the reasons of a node with its diagnosis before the first miss.
 
     If nothing explains the misses, that is stated after them, unless the data is missing. Without a
     node model, the misses themselves name all that is known.
     """
     places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
-    lacks = told is None or told.node_model is None or (told.lacking and not told.degraded)
+    lacks = (
+        diagnosis is None
+        or diagnosis.node_model is None
+        or (diagnosis.lacking and not diagnosis.degraded)
+    )
     # A device that is gone is its own explanation.
     gone = all(reasons[place].rule.name == "lost" for place in places)
-    lacks = lacks or (told is not None and not told.degraded and gone)
-    if told is None or not places or lacks:
+    lacks = lacks or (diagnosis is not None and not diagnosis.degraded and gone)
+    if diagnosis is None or not places or lacks:
         return list(reasons)
-    place = places[0] if told.degraded else places[-1] + 1
-    first = reasons[places[0] if told.degraded else places[-1]]
-    own = replace(finding("diagnosis", told.sentence), status=first.status)
+    place = places[0] if diagnosis.degraded else places[-1] + 1
+    first = reasons[places[0] if diagnosis.degraded else places[-1]]
+    own = replace(finding("diagnosis", diagnosis.sentence), status=first.status)
     return [*reasons[:place], own, *reasons[place:]]

@@ -19,9 +19,9 @@ TIERS = SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)
 
 def by_engine(point: Series) -> bool:
     """Whether copy engines may move data between devices in this run."""
-    told = point.engine == "copy-engine" and "engines" in point.measured
+    stated = point.engine == "copy-engine" and "engines" in point.measured
     environment = point.document["environment"]
-    return point.by_engines and (told or environment.get(ENV_PEER_ENGINES) != "0")
+    return point.by_engines and (stated or environment.get(ENV_PEER_ENGINES) != "0")
 
 
 def by_one_engine(points: Iterable[Series]) -> list[Series]:

@@ -94,10 +94,10 @@ def _table(observed: Observed) -> Finding:
     pairs = [
         f"{a}-{b} {_modelled(node, (a, b)):g} (page: {_published((a, b)):g})" for a, b in found
     ]
-    told = f", in GB/s: {listed(pairs, 3)}" if found else ""
+    differing = f", in GB/s: {listed(pairs, 3)}" if found else ""
     return verdict(
         not found,
-        f"Of the page's table {len(found)} pairs differ from {node.name}{told}.",
+        f"Of the page's table {len(found)} pairs differ from {node.name}{differing}.",
         counted("pairs that differ", len(found), "pairs"),
     )
 

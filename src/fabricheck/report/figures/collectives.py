@@ -147,14 +147,14 @@ def _ends(rows: Sequence[Row]) -> str:
 
 def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
     there = [name for name in COLLECTIVES if _of(rows, name)]
-    told = " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
+    ends = " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
     in_threads = {one.check for one in observed.select(experiment="E11") if one.in_threads}
     threads = " Each device has a thread." if {row["check"] for row in rows} <= in_threads else ""
     return Figure(
         id="collectives-rccl",
         title="Collectives of 1 MiB by RCCL or NCCL",
         kind=observed.kind,
-        says=f"Latency, {about(SIZE)}, {observed.kind}; less is better.{threads} {told}",
+        says=f"Latency, {about(SIZE)}, {observed.kind}; less is better.{threads} {ends}",
         rows=rows,
         drawing=curves(
             [{**row, "series": row["collective"]} for row in rows],

@@ -58,11 +58,13 @@ def curve_figure(
     lines: dict[str, list[Row]] = {}
     for row in own(drawn or rows):
         lines.setdefault(row["series"], []).append(row)
-    told = [words.of_curve(line) for line in lines.values()]
+    texts = [words.of_curve(line) for line in lines.values()]
     if pairs:
         pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
-        told = [f"{one[:-1]} ({ends})." for one, ends in zip(told, pair, strict=True)]
-    says = f"{intro}{' '.join(told)}{between}{words.of_published(rows)}{note}{words.of_noise(rows)}"
+        texts = [f"{one[:-1]} ({ends})." for one, ends in zip(texts, pair, strict=True)]
+    says = (
+        f"{intro}{' '.join(texts)}{between}{words.of_published(rows)}{note}{words.of_noise(rows)}"
+    )
     return Figure(name, title, kind, says, rows, charts.curves(drawn or rows, **look))
 
 

@@ -91,7 +91,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
     by_rank = largest(points, lambda point: (point.placement or "", _rank(point)))
     known = [*_PLACEMENTS, *(name for name, _ in by_rank if name not in _PLACEMENTS)]
     rows: list[Row] = []
-    told = []
+    sentences = []
     for placement in dict.fromkeys(known):
         ranks = {rank: point for (name, rank), point in by_rank.items() if name == placement}
         if not ranks:
@@ -102,7 +102,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
             for rank, point in sorted(ranks.items())
         ]
         rows += group
-        told.append(_told(label, group))
+        sentences.append(_told(label, group))
         if memory == "pageable":
             rows += _published(observed, label, _PLACEMENTS.get(placement, ()))
     mine = own(rows)
@@ -112,7 +112,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
         kind=observed.kind,
         says=(
             f"A copy to the device and one back, {memory} memory of {about(mine[0]['bytes'])},"
-            f" all ranks at once. {' '.join(told)}{_of_published(rows)}{words.of_noise(rows)}"
+            f" all ranks at once. {' '.join(sentences)}{_of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,
         drawing=bars(

@@ -155,7 +155,7 @@ def _cells(rows: Sequence[Row]) -> Drawing:
 
 def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
     rows: list[Row] = []
-    told, odd_rows = [], []
+    sentences, odd_rows = [], []
     for name in _KERNELS:
         mine = [
             of_point(name, point)
@@ -165,15 +165,15 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
         if not mine:
             continue
         values = {row["devices"]: row["value"] for row in mine}
-        told.append(
+        sentences.append(
             f"{capitalized(name)}: median {words.amount(median_low(values.values()))}"
             f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
             f"{words.amount(max(values.values()))}"
         )
         for device, part in unlike(values).items():
-            told[-1] += f"; device {device} is odd, {100 * part:+.0f} %"
+            sentences[-1] += f"; device {device} is odd, {100 * part:+.0f} %"
             odd_rows += [row for row in mine if row["devices"] == device]
-        told[-1] += "."
+        sentences[-1] += "."
         rows += mine
         rows += [of_value(name, value) for value in beside(observed.node, *_KERNELS[name])]
     return Figure(
@@ -181,7 +181,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
         title="STREAM in the memory of every device",
         kind=observed.kind,
         says=(
-            f"{' '.join(told)} The axis does not begin at zero."
+            f"{' '.join(sentences)} The axis does not begin at zero."
             f"{words.of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,

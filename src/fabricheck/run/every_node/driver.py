@@ -334,25 +334,25 @@ class Driver:
     def _go_on_stopping(self, spared: Collection[str]) -> None:
         """Take the next of three stages with each session that is being stopped and still runs."""
         now = time.monotonic()
-        told, ended = set[str](), set[str]()
+        ending, ended = set[str](), set[str]()
         for node, (stage, at) in list(self._next.items()):
             if now < at and len(self._signals) < 2:
                 continue
             if stage == 0:
-                told.add(node)
+                ending.add(node)
                 self._next[node] = (1, now + GRACE_S)
             elif stage == 1:
                 ended.add(node)
                 self._next[node] = (2, now + LAST_GRACE_S)
             else:
                 self._running[node].srun.kill()
-        if told:
-            session.end_sessions(self._allocation.job, told)
+        if ending:
+            session.end_sessions(self._allocation.job, ending)
         if ended:
             session.end_steps(self._allocation.job, ended, spared)
             for node in ended:
                 self._running[node].srun.terminate()
-        if told or ended:
+        if ending or ended:
             self._calling.did(now)
 
 

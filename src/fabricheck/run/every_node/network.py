@@ -85,9 +85,9 @@ def measure(
         said = f"The session of the network ended without a run report: {words}."
     how = "well" if status == 0 else f"with exit status {status}"
     say(said or f"The session of the network ended {how}.")
-    told = {"ended": requested_nodes.now(), "status": status, "said": said}
+    ended = {"ended": requested_nodes.now(), "status": status, "said": said}
     requested_nodes.write(
-        file, requested.model_copy(update={"network": network.model_copy(update=told)})
+        file, requested.model_copy(update={"network": network.model_copy(update=ended)})
     )
     return number
 

@@ -155,8 +155,8 @@ def _parsed(text: str, job: str) -> Iterator[Step]:
 
 def end_sessions(job: str, nodes: Collection[str]) -> None:
     """Ask the sessions of nodes to end: they end their checks, and write what was measured."""
-    told = [one.id for one in steps(job) if one.node in nodes and one.name == SESSION]
-    _cancel(told, "--signal=TERM")
+    ids = [one.id for one in steps(job) if one.node in nodes and one.name == SESSION]
+    _cancel(ids, "--signal=TERM")
 
 
 def end_steps(job: str, nodes: Collection[str], spared: Collection[str]) -> None:

@@ -38,11 +38,11 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
         yield from map(unseen, ON_COMPUTE)
         return
     try:
-        told = _inventory(target)
+        description = _inventory(target)
     except FabricheckError as error:
         yield missing(f"The node's drivers could not be asked: {error}")
         return
-    yield from _devices(target, told)
+    yield from _devices(target, description)
     name = target.partition["extras"].get("node")
     if not name:
         return
@@ -52,8 +52,8 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
         yield missing(f"The node model of {target.name} cannot be used: {error}")
         return
     yield _cores(model, machine)
-    yield _balancing(target, told)
-    yield from _as_modelled(model, told)
+    yield _balancing(target, description)
+    yield from _as_modelled(model, description)
 
 
 def _inventory(target: Target) -> Mapping[str, Any]:
@@ -69,8 +69,8 @@ def _inventory(target: Target) -> Mapping[str, Any]:
     return inventory.ask(folder, _TIME_LIMIT_S)
 
 
-def _devices(target: Target, told: Mapping[str, Any]) -> Iterator[Finding]:
-    found = [one["arch"].split(":")[0] for one in inventory.devices_of(told)]
+def _devices(target: Target, description: Mapping[str, Any]) -> Iterator[Finding]:
+    found = [one["arch"].split(":")[0] for one in inventory.devices_of(description)]
     if len(found) == target.devices:
         yield ok(f"The node has {len(found)} devices, as {target.name} states.")
     else:
@@ -103,8 +103,8 @@ def _cores(model: NodeModel, machine: Machine) -> Finding:
     return ok(f"This process may use all {len(usable)} cores that {model.name} needs{remark}.")
 
 
-def _balancing(target: Target, told: Mapping[str, Any]) -> Finding:
-    setting = numa_balancing(inventory.host_of(told))
+def _balancing(target: Target, description: Mapping[str, Any]) -> Finding:
+    setting = numa_balancing(inventory.host_of(description))
     if setting is None:
         return ok("NUMA balancing is off.")
     if target.partition["extras"].get("numa_balancing") == "note":
@@ -112,14 +112,14 @@ def _balancing(target: Target, told: Mapping[str, Any]) -> Finding:
     return missing(setting)
 
 
-def _as_modelled(model: NodeModel, told: Mapping[str, Any]) -> Iterator[Finding]:
-    differences = host_differences(model, inventory.host_of(told))
+def _as_modelled(model: NodeModel, description: Mapping[str, Any]) -> Iterator[Finding]:
+    differences = host_differences(model, inventory.host_of(description))
     yield from map(missing, differences)
     if not differences:
         yield ok(f"NUMA domains are those of {model.name}.")
-    if not told["devices"]:
+    if not description["devices"]:
         return
-    report = inventory.reported(told)
+    report = inventory.reported(description)
     compared = compare(model, report)
     # Another number of devices was reported already.
     if report.count == len(model.devices):

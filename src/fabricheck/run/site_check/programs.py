@@ -191,24 +191,24 @@ def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
     # Programs of ranks may need their launcher even to report a version.
     for name in [one for one in wanted if one not in (*lacks, *RANK_PROGRAMS)]:
         code, said = machine.run(str(folder / name), "--version")
-        told = _VERSION.search(said)
-        if code != 0 or told is None:
+        version = _VERSION.search(said)
+        if code != 0 or version is None:
             yield missing(
                 f"{folder / name} --version reports no version, but: {last_words(said)}. Its "
                 "libraries may need the site's modules."
             )
-        elif told[3] != extras["runtime"]:
+        elif version[3] != extras["runtime"]:
             yield missing(
-                f"{folder / name} has runtime {told[3]}, but environment {environment['name']} "
+                f"{folder / name} has runtime {version[3]}, but environment {environment['name']} "
                 f"has {extras['runtime']}."
             )
-        elif told[1] != fabricheck.__version__:
+        elif version[1] != fabricheck.__version__:
             yield missing(
-                f"{folder / name} has version {told[1]}, but this is {fabricheck.__version__}: "
+                f"{folder / name} has version {version[1]}, but this is {fabricheck.__version__}: "
                 f"build with '{extras['build_command']}'."
             )
         else:
-            yield ok(f"{name} has version {told[1]} ({told[2]}) and runtime {told[3]}.")
+            yield ok(f"{name} has version {version[1]} ({version[2]}) and runtime {version[3]}.")
 
 
 def _libraries(

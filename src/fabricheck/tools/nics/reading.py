@@ -116,8 +116,8 @@ def counters(nic: SeenNic, root: Path = Path("/")) -> dict[str, int]:
         if match is not None:
             found[name] = int(match[1])
     if nic.kind == "cxi":
-        restarts, told = _restarts(folder / "device")
-        if told:
+        restarts, is_known = _restarts(folder / "device")
+        if is_known:
             found[LAST_RESTART] = max(restarts, default=0)
     return found
 

@@ -123,10 +123,13 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
 
 def unlike_each_other(report: Reported) -> list[Difference]:
     """Return the links that differ where those of all devices should be alike, on any machine."""
-    told = report.description
-    if told is None:
+    description = report.description
+    if description is None:
         return []
-    return [*inventory.one_sided(told, report.origin), *inventory.unlike(told, report.origin)]
+    return [
+        *inventory.one_sided(description, report.origin),
+        *inventory.unlike(description, report.origin),
+    ]
 
 
 def by_weight(

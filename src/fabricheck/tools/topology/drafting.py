@@ -65,20 +65,20 @@ def write_draft(report: Reported, name: str) -> str:
 
 
 def _draft(report: Reported, name: str) -> dict[str, Any]:
-    told = report.description
-    if told is None:
+    description = report.description
+    if description is None:
         raise InvalidInputError(
             f"{report.origin} does not tell enough of a node: run this suite's program inventory "
             "there, and draft from the file that its --output names."
         )
-    node = node_name(told["host"])
-    for mode in filter(divides, (one["compute_partition"] for one in told["devices"])):
+    node = node_name(description["host"])
+    for mode in filter(divides, (one["compute_partition"] for one in description["devices"])):
         raise InvalidInputError(divided_sentence(node, mode, report.count))
     if report.links is None:
         raise InvalidInputError(f"The number of links is not reported in {report.origin}.")
-    first = told["devices"][0]
+    first = description["devices"][0]
     model = first["name"] or UNKNOWN
-    sources = {OF_DRIVER: {"title": f"inventory on node {node}, {told['at']}"}}
+    sources = {OF_DRIVER: {"title": f"inventory on node {node}, {description['at']}"}}
     memory_peak = _memory_peak(sources, model)
     content: dict[str, Any] = {
         "format": 1,
@@ -95,14 +95,14 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
             "memory_peak_gbs": memory_peak,
         },
         "packages": _packages(report.links, model),
-        "domains": _domains(told),
+        "domains": _domains(description),
     }
     if report.pci is not None:
         content["devices"]["pci"] = {**_SEEN, "addresses": dict(enumerate(report.pci))}
     note = "by the driver, which prints a constant"
     peak = {"value": report.link_peak_gbs, "kind": "assumed", "note": note}
     peak = {**_UNKNOWN} if report.link_peak_gbs is None else peak
-    if any(way["kind"] == "nvswitch" for way in told["links"]):
+    if any(way["kind"] == "nvswitch" for way in description["links"]):
         links = max(map(max, report.links))
         content["switch"] = {**_SEEN, "links_per_device": links, "peak_gbs": peak}
     elif report.count > 1:
@@ -160,11 +160,13 @@ def _host_link(device: Mapping[str, Any], memory_peak: Mapping[str, Any]) -> dic
     return {"type": kind or UNKNOWN, "peak_gbs": {**_UNKNOWN}}
 
 
-def _domains(told: Mapping[str, Any]) -> dict[str, Any]:
+def _domains(description: Mapping[str, Any]) -> dict[str, Any]:
     """Return the NUMA domains; a device of which none is told is in the first one with cores."""
-    cores = {one["index"]: format_cores(one["cores"]) for one in told["domains"] if one["cores"]}
-    cores = cores or {0: format_cores(told["host"]["cores_allowed"])}
-    homes = [one["numa_domain"] for one in told["devices"]]
+    cores = {
+        one["index"]: format_cores(one["cores"]) for one in description["domains"] if one["cores"]
+    }
+    cores = cores or {0: format_cores(description["host"]["cores_allowed"])}
+    homes = [one["numa_domain"] for one in description["devices"]]
     lost = [str(device) for device, home in enumerate(homes) if home not in cores]
     homes = [home if home in cores else min(cores) for home in homes]
     note = f"the driver does not tell that of device {', '.join(lost)}"

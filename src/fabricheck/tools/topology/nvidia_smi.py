@@ -117,8 +117,8 @@ def _same_fields(rows: Sequence[Line], header: Line) -> None:
     if header.text.endswith(_COLUMNS[-1]):
         # Memory of devices as NUMA domains: each device has its own, or none has one.
         own = [line.words[-1] for line in rows]
-        told = {one for one in own if one.isdecimal()}
-        if len(told) not in (0, len(rows)) or {*own} - told - {"N/A"}:
+        numbers = {one for one in own if one.isdecimal()}
+        if len(numbers) not in (0, len(rows)) or {*own} - numbers - {"N/A"}:
             raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({', '.join(own)})")
 
 

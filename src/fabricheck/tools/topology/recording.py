@@ -86,16 +86,16 @@ def record(
         if node is not None:
             node = node if devices is None else node.part(devices)
             content["options"] |= {"node": node.whole_name, "digest": node.sha256}
-        told = inventory.ask(programs, limit_s)
+        description = inventory.ask(programs, limit_s)
         content |= {
-            "node": told["node"],
-            "host": inventory.host_of(told),
-            "devices": inventory.devices_of(told),
-            "versions": told["versions"] or content["versions"],
+            "node": description["node"],
+            "host": inventory.host_of(description),
+            "devices": inventory.devices_of(description),
+            "versions": description["versions"] or content["versions"],
         }
-        report = inventory.reported(told)
-        _require_all_devices(node, told, report, content)
-        differences = _on_any_machine(node, told, report, results, content)
+        report = inventory.reported(description)
+        _require_all_devices(node, description, report, content)
+        differences = _on_any_machine(node, description, report, results, content)
         if node is not None:
             differences = [*_compare(node, report, differences, content), *differences]
         setting = numa_balancing(content["host"])
@@ -111,7 +111,7 @@ def record(
 
 def _require_all_devices(
     model: NodeModel | None,
-    told: Mapping[str, Any],
+    description: Mapping[str, Any],
     report: Reported,
     content: Mapping[str, Any],
 ) -> None:
@@ -120,12 +120,12 @@ def _require_all_devices(
     :raises PreventedBySetting: naming the mode or the setting.
     """
     node = node_name(content["host"])
-    modes = [one["compute_partition"] for one in told["devices"]]
+    modes = [one["compute_partition"] for one in description["devices"]]
     mode = next(filter(divides, modes), None)
     if mode is not None and model is not None:
         said = divided_sentence(node, mode, report.count)
         # The parts of one package are functions of one PCI device.
-        packages = {one["pci_address"].rpartition(".")[0] for one in told["devices"]
+        packages = {one["pci_address"].rpartition(".")[0] for one in description["devices"]
                     if one["pci_address"]}  # fmt: skip
         other = len(packages) not in (0, len(model.devices))
         beside = f" It shows {len(packages)} GPUs; {model.name} has {len(model.devices)}."
@@ -139,7 +139,7 @@ def _require_all_devices(
             f"{granted} is {content['environment'][granted]} on node {node}, but its runtime shows "
             f"{shown}: request all of them."
         )
-    hidden = inventory.hidden_functions(told)
+    hidden = inventory.hidden_functions(description)
     if hidden:
         raise PreventedBySetting(
             f"The runtime of node {node} shows {shown}: a setting or a control group hides "
@@ -149,7 +149,7 @@ def _require_all_devices(
 
 def _on_any_machine(
     model: NodeModel | None,
-    told: Mapping[str, Any],
+    description: Mapping[str, Any],
     report: Reported,
     results: Path | None,
     content: dict[str, Any],
@@ -157,10 +157,10 @@ def _on_any_machine(
     """Return the differences that need no node model: each is a loss."""
     sentences = [
         f"The driver lacks the device at {address}, which PCI shows."
-        for address in inventory.lost_functions(told)
+        for address in inventory.lost_functions(description)
     ]
     if results is not None:
-        hidden = inventory.hidden_functions(told)
+        hidden = inventory.hidden_functions(description)
         sentences += missing_devices(content, results, hidden, report.origin)
     if report.count > 1 and report.count % 2:
         content["notes"].append(f"{report.count} devices are an odd number")

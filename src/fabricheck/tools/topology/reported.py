@@ -192,12 +192,12 @@ def _agree(one: Reported, other: Reported) -> None:
                 raise InvalidInputError(
                     f"Pair {a}-{b}: {types[0][1]} in {one.origin}, {types[1][1]} in {other.origin}."
                 )
-            for each, (told, kind) in product((one, other), types):
+            for each, (described, kind) in product((one, other), types):
                 links = each.links[a][b] if each.links else 0
                 if one.vendor == "amd" and links and kind != "XGMI":
                     raise InvalidInputError(
                         f"Pair {a}-{b}: {count(links, 'link')} in {each.origin}, {kind} in "
-                        f"{told.origin}."
+                        f"{described.origin}."
                     )
         if one.numa and other.numa and one.numa[a] != other.numa[a]:
             raise InvalidInputError(
