@@ -47,7 +47,7 @@ def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
     elif first.status == "UNSTABLE":
         yield f"Repeat the checks on {names}: {because}"
     elif first.status == "INCOMPLETE":
-        yield f"Run what is missing on {names}: {because}"
+        yield f"Fix this, then measure {names} again: {because}"
     else:
         for one in own[:_MOST_NAMED]:
             advice = f"Look into the {titled(one.node)}."
