@@ -78,6 +78,9 @@ def test_a_single_fault_is_named_with_its_size(mi250x, name, left):
     loss = 100 * (1 / left - 1 if name.startswith("latency") else 1 - left)
     assert one.loss_percent == pytest.approx(loss, rel=0.2, abs=2)
     assert one.supporting and name in found.sentence
+    # All of them, each of a check: how many are shown is what shows them to say.
+    named = {measured.split()[0] for measured in (*one.supporting, *one.contradicting)}
+    assert named <= session.documents.keys()
     assert all(metric.startswith("best_devices") for metric in found.unexplained)
 
 

@@ -32,9 +32,6 @@ from fabricheck.node import NodeModel
 from fabricheck.node.platform import Resource, ResourceKind
 from fabricheck.results.series import members
 
-#: The number of measurements named for and against a component.
-MOST_NAMED = 8
-
 _LINKS: tuple[ResourceKind, ...] = (
     "link {0.number}-{1.number}",
     "latency of link {0.number}-{1.number}",
@@ -200,7 +197,7 @@ class _Diagnosed:
         for number, above in zip(numbers, self.search.residuals(best, numbers), strict=True):
             into = contradicting if above > CONTRADICTS else supporting
             into.append(_named(keys[number], self.transfers[keys[number]]))
-        return _some(supporting), _some(contradicting)
+        return list(dict.fromkeys(supporting)), list(dict.fromkeys(contradicting))
 
     def _further(self, equals: Sequence[Component]) -> list[str]:
         """Return the checks, not in the session, that tell some components from the others."""
@@ -257,9 +254,3 @@ def _loss(own: Loss) -> float | None:
 
 def _named(key: Key, one: Transfer) -> str:
     return " ".join((key[0], one.series["operation"], *members(one.series)))
-
-
-def _some(names: Sequence[str]) -> list[str]:
-    distinct = list(dict.fromkeys(names))
-    more = len(distinct) - MOST_NAMED
-    return [*distinct[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
