@@ -68,10 +68,10 @@ def numbered(noun: str, items: Iterable[object]) -> str:
     return f"{noun}{'s' if len(names) > 1 else ''} {enumerated(names)}"
 
 
-def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
+def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES, what: str = "") -> list[str]:
     """Return the first sentences of a failure, and the number of further ones."""
     more = len(sentences) - most
-    return [*sentences[:most], *([f"And {more} more."] if more > 0 else [])]
+    return [*sentences[:most], *([f"And {more} more{what}."] if more > 0 else [])]
 
 
 def cut(text: str, longest: int) -> str:

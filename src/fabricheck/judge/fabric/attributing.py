@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fabricheck.core.show import MOST_SENTENCES, listed
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, quantile
 from fabricheck.core.text import count
 from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, fit
@@ -498,9 +498,7 @@ def _with_pairs(
         else:
             found.append(_low_pair(measured, pair, rounds))
     found.sort(key=lambda one: -one.loss)
-    said = [one.sentence for one in found]
-    if len(said) > MOST_SENTENCES:
-        said = [*said[:MOST_SENTENCES], f"And {len(said) - MOST_SENTENCES} more pairs like them."]
+    said = first_of([one.sentence for one in found], what=" pairs like them")
     notes = []
     if once:
         notes.append(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
 
-from fabricheck.core.show import cut, enumerated
+from fabricheck.core.show import cut, enumerated, listed
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
@@ -266,8 +266,7 @@ def _group(what: str, several: Sequence[Health]) -> str:
     said = f" {what}:"
     outside = [one for one in several if one.state == "outside"]
     if outside:
-        said += f" {len(outside)} outside of the limits: {'; '.join(map(_one, outside[:6]))}"
-        said += f"; and {len(outside) - 6} more." if len(outside) > 6 else "."
+        said += f" {len(outside)} outside of the limits: {listed(map(_one, outside), 6, '; ')}."
     parts: list[str] = []
     for state, words_of_it in (
         ("within", "within the limits of their references"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.show import first_of
 from fabricheck.core.text import printable
 from fabricheck.results import table
 from fabricheck.results.observed import series_of
@@ -44,9 +45,7 @@ class ExportLog:
     @property
     def sentences(self) -> Iterator[str]:
         """Return all sentences; the totals come last."""
-        yield from self.problems[:MOST]
-        if len(self.problems) > MOST:
-            yield f"And {len(self.problems) - MOST} more files cannot be read."
+        yield from first_of(self.problems, MOST, " files cannot be read")
         yield from self.notes
         if self.bare:
             said = ", ".join(f"{count} {result}" for result, count in sorted(self.bare.items()))
