@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from fabricheck.core.amounts import number
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.peers import FEWEST
 from fabricheck.references.stated import REDUCED
@@ -70,20 +70,12 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
             f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
             "out; the data has all. The darker a dot, the more nodes are there."
         )
-    out: dict[str, str] = {}
-    for one in every:
-        for far in one.worse:
-            out.setdefault(
-                far.node,
-                f"{far.node} stands out in {one.check} {one.metric}: {far.percent:+.1f} %, "
-                f"{number(far.value)} {one.unit}.",
-            )
-    said += list(out.values())[:_TOLD]
-    if len(out) > _TOLD:
-        said.append(f"So do {len(out) - _TOLD} more nodes; the table below has them.")
-    if nodes < FEWEST:
+    out = dict.fromkeys(far.node for one in every for far in one.worse)
+    if out:
+        said.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
+    elif nodes < FEWEST:
         said.append("Which of two nodes is off, nothing here can tell: their references do.")
-    elif not out:
+    else:
         said.append("No node is worse than the others by more than their spread.")
         better = {far.node for one in every for far in one.better}
         if better:
