@@ -51,7 +51,8 @@ def test_metrics_are_told_from_the_nearest_to_their_limit_on(results_folder):
         free=judged(1.0, 0, None, None),
         missed=judged(8.0, result="fail"),
     )
-    assert [one.metric for one in found.within_limits] == ["near_worst", "far"]
+    assert [one.metric for one in found.within_limits] == ["near_worst", "near_median", "far"]
+    assert [one.metric for one in found.nearest_by_check] == ["near_worst"]
     assert [(one.metric, round(one.margin, 1)) for one in found.failed] == [("missed", -11.1)]
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from fabricheck.core.amounts import number, size
 from fabricheck.judge.peers import LEAST, away
-from fabricheck.references.stated import REDUCED
 from fabricheck.results.observed import Observed
 from fabricheck.results.series import is_too_noisy, transfer
 from fabricheck.results.table import Metric, Series, largest
@@ -64,21 +63,13 @@ def worst_findings(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
     limited = sorted((m for m in observed.metrics if m.recorded.nearest_limit), key=_margin)
     failed = [one for one in limited if one.recorded.missed]
-    within = _of_each(m for m in limited if not m.recorded.missed and m.margin is not None)
+    within = (m for m in limited if not m.recorded.missed and m.margin is not None)
     return Worst(
         failed=tuple(failed),
         within_limits=tuple(within),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
     )
-
-
-def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
-    """Return the first metric of each pair of worst and median of a check."""
-    found: dict[tuple[str, str], Metric] = {}
-    for one in metrics:
-        found.setdefault((one.check_row.title, REDUCED.sub("", one.metric)), one)
-    return list(found.values())
 
 
 def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:

@@ -314,8 +314,7 @@ class Results:
         """The requested nodes without any result; none where nodes were chosen."""
         if any(source.on for source in self.sources):
             return ()
-        there = {case.node for source in self.sources for case in source.cases}
-        there |= {entry.node for entry in self.entries}
+        there = {row.scheduler_node for row in self.checks}
         return tuple(name for name in self.requested if not answered(name, there))
 
     @property
@@ -327,9 +326,8 @@ class Results:
     @property
     def node_names(self) -> tuple[str, ...]:
         """The scheduler's names of the nodes with results."""
-        every = [case.node for source in self.sources for case in source.cases]
-        every += [entry.node for entry in self.entries]
-        return tuple(dict.fromkeys(node for node in every if node is not None))
+        every = dict.fromkeys(row.scheduler_node for row in self.checks)
+        return tuple(node for node in every if node is not None)
 
     @property
     def places(self) -> str:
