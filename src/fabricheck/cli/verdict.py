@@ -13,7 +13,7 @@ from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Names
 from fabricheck.core import nodelists, show
 from fabricheck.core.nodelists import titled
-from fabricheck.core.show import cut, listed
+from fabricheck.core.show import cut, first_of, listed
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
 from fabricheck.results import reading
@@ -123,10 +123,10 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated}" if simulated else ""
         yield f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}"
-        for reason in reasons[:MOST_REASONS]:
-            yield f"  {reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
-        if len(reasons) > MOST_REASONS:
-            yield f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}"
+        said = [
+            f"{one.status} ({one.rule}): {cut(one.sentence, LONGEST_REASON)}" for one in reasons
+        ]
+        yield from (f"  {each}" for each in first_of(said, MOST_REASONS, f" in {own[0].file}"))
 
 
 def _caveats(passed: Sequence[Row]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fabricheck.core import nodelists
 from fabricheck.core.amounts import number
-from fabricheck.core.show import listed
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.text import count
 from fabricheck.judge.fleet import outliers
 from fabricheck.judge.fleet.changes import Changed, Changes, PartitionChanges
@@ -65,10 +65,8 @@ def _outliers(found: Findings) -> Iterator[str]:
         return
     are = "1 node stands" if len(every) == 1 else f"{len(every)} nodes stand"
     yield f"{are} out: {shortened(one.node for _, one in every)}"
-    for part, one in every[:MOST_OUTLIERS]:
-        yield f"  {one.node}: {_outlier(one, len(part.partition.metrics))}"
-    if len(every) > MOST_OUTLIERS:
-        yield f"  and {len(every) - MOST_OUTLIERS} more (--json, --output)"
+    said = [f"{one.node}: {_outlier(one, len(part.partition.metrics))}" for part, one in every]
+    yield from (f"  {each}" for each in first_of(said, MOST_OUTLIERS, " (--json, --output)"))
 
 
 def _outlier(one: Outlier, metrics: int) -> str:
@@ -146,15 +144,13 @@ def _node_groups(one: NodeGroups) -> str:
 
 def _groups(found: Findings) -> Iterator[str]:
     counting = [one for one in found.groups if one.counts]
-    for one in counting[:MOST_GROUPS]:
-        yield f"Groups: {_node_groups(one)}"
-    if len(counting) > MOST_GROUPS:
-        yield f"  and {len(counting) - MOST_GROUPS} more groups (--json, --output)"
+    said = [f"Groups: {_node_groups(one)}" for one in counting]
+    yield from first_of(said, MOST_GROUPS, " groups (--json, --output)")
     rest = [one for one in found.groups if not one.counts]
     if rest:
         yield (
             "A few nodes are slow together in one check only, as at a moment: "
-            f"{_node_groups(rest[0])}" + (f"; and {len(rest) - 1} more" if len(rest) > 1 else "")
+            f"{listed(map(_node_groups, rest), 1)}"
         )
 
 
@@ -169,11 +165,11 @@ def _changes(changes: Changes) -> Iterator[str]:
             yield f"Only {when}: {only.title}, {only.size}"
     for check in [one for one in changes.checks if one.worse][:MOST_CHANGES]:
         yield f"No longer passes: {check.check} on {shortened(check.worse)}"
-    for fact in changes.facts[:MOST_FACTS]:
-        values = (fact_values(one) for one in (fact.before, fact.after))
-        yield f"Changed: {fact.what}: {' -> '.join(values)}"
-    if len(changes.facts) > MOST_FACTS:
-        yield f"  and {len(changes.facts) - MOST_FACTS} more facts (--json, --output)"
+    said = [
+        f"Changed: {one.what}: {fact_values(one.before)} -> {fact_values(one.after)}"
+        for one in changes.facts
+    ]
+    yield from first_of(said, MOST_FACTS, " facts (--json, --output)")
 
 
 def moved_group(one: NodeGroups) -> str:
