@@ -17,7 +17,7 @@ from fabricheck.core.checkout import ROOT
 #: What the examples change, or stand beside.
 COPIED = (
     "CMakeLists.txt", "ci/vocabulary.py", "cmake", "config", "reference_values", "reframe_checks",
-    "src", "tests/papers", "tests/factories.py", "tests/figure_runs.py",
+    "src", "tests/papers", "tests/check_rows.py", "tests/factories.py", "tests/figure_runs.py",
 )  # fmt: skip
 
 #: The sites whose lists are looked at; making those of all takes three times as long.
