@@ -231,3 +231,5 @@ def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results
     unknown = "devices.memory_peak_gbs, host_link.peak_gbs"
     said = f"Not judged against a peak of mine that is unknown: {unknown}."
     assert said in verdict.caveats
+    covered = CliRunner().invoke(app, ["results", "coverage", str(results_folder)])
+    assert said in " ".join(covered.stdout.split()), covered.output

@@ -108,8 +108,6 @@ def test_many_findings_of_one_attempt_keep_the_worst():
     wrong = [factories.series(verification=factories.mismatched(), device=n) for n in range(40)]
     one, _ = KINDS["wrong-data"]
     found = Attempt("check", one, Entry(one, None, document() | {"series": wrong}, None), 0.0)
-    assert len(found.worst_findings) == 9 and len(found.findings) == 40
-    assert (found.worst_findings[-1].sentence, found.worst_findings[-1].stands_for) == (
-        "And 32 more.",
-        32,
-    )
+    told = joint_outcome("check", [found]).reasons
+    assert len(told) == 9 and len(found.findings) == 40
+    assert (told[-1].sentence, told[-1].stands_for) == ("And 32 more.", 32)

@@ -24,8 +24,14 @@ def coverage(
     name = results.merged.id if results is not None and results.merged is not None else None
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
-    found = {"session": name, "experiments": [_experiment(row) for row in rows]}
-    show.result(found, _text(name, rows, sites is not None), as_json)
+    nodes = [] if results is None else [one.node for one in results.observed]
+    unknown = dict.fromkeys(said for node in nodes for said in rules.not_judged(node))
+    found = {
+        "session": name,
+        "experiments": [_experiment(row) for row in rows],
+        "not_judged": [*unknown],
+    }
+    show.result(found, [*_text(name, rows, sites is not None), *unknown], as_json)
 
 
 def _text(

@@ -19,6 +19,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
+from fabricheck.node import NodeModel
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Results
 from fabricheck.results.session import PASSED, SKIPPED
@@ -175,6 +176,13 @@ class Coverage:
             plural = "has" if len(self.partitions) == 1 else "have"
             return f"{said}, which {', '.join(self.partitions)} {plural}"
         return f"{said}; {self.experiment.get}"
+
+
+def not_judged(node: NodeModel | None) -> Iterator[str]:
+    """Yield a sentence on the peaks of a node that its model does not know."""
+    if node is not None and node.unknown_peaks:
+        unknown = ", ".join(node.unknown_peaks)
+        yield f"Not judged against a peak of {node.name} that is unknown: {unknown}."
 
 
 def _alike(ran: Iterable[Ran]) -> Iterator[str]:

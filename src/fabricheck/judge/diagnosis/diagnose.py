@@ -167,9 +167,11 @@ class _Diagnosed:
         """Return the sizes of a loss at some sizes only, with those of what it explains."""
         if isinstance(own.what, Change) or own.what.sizes is None:
             return None
-        misses = (one for number, one in enumerate(self.session.misses) if number in explained)
-        every = [series["bytes"] for one in misses
-                 for series in gathered.series_of(one, self.session)]  # fmt: skip
+        every = [
+            series["bytes"]
+            for number, one in enumerate(self.session.misses) if number in explained
+            for series in gathered.series_of(one, self.session)
+        ]  # fmt: skip
         return min(*own.what.sizes, *every), max(*own.what.sizes, *every)
 
     def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> list[Component]:

@@ -95,8 +95,7 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
         sign = 1 if series["better"] == "higher" else -1
         spread = spreads[one.kind] / 100
         common = spreads[rules.ALL_WAYS.get(one.kind, one.kind)] / 100
-        own = spread**2 - common**2 + _noise(series) ** 2
-        variance = sharing[limits[key]] * common**2 + own
+        variance = (sharing[limits[key]] - 1) * common**2 + spread**2 + _noise(series) ** 2
         log = sign * math.log(series["median"])
         found.append(Evidence(log, variance, one.alike))
     return found

@@ -127,15 +127,6 @@ class Attempt:
         """The reasons why it did not pass, the worst first; empty if it passed or was skipped."""
         return tuple(in_order(self._findings()))
 
-    @property
-    def worst_findings(self) -> Sequence[Finding]:
-        """The worst of the findings, and how many more there are."""
-        more = len(self.findings) - MOST
-        if more <= 0:
-            return self.findings
-        rest = self._say(self.findings[MOST].rule.name, f"And {more} more.")
-        return [*self.findings[:MOST], replace(rest, stands_for=more)]
-
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
             return
@@ -475,7 +466,7 @@ def joint_outcome(
     reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
-        for one in attempt.worst_findings:
+        for one in _worst(attempt):
             limited = one.rule.name in _OF_LIMITS and attempt.began in others
             found = others[attempt.began] if limited else one
             beside = found.rule.beside_a_pass
@@ -501,6 +492,17 @@ def joint_outcome(
         for one in reasons
     ]
     return CheckOutcome(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
+
+
+def _worst(attempt: Attempt) -> Iterator[Finding]:
+    """Yield the worst findings of an attempt, and how many more there are."""
+    yield from attempt.findings[:MOST]
+    more = len(attempt.findings) - MOST
+    if more > 0:
+        yield replace(
+            finding(attempt.findings[MOST].rule.name, f"And {more} more.", attempt.check),
+            stands_for=more,
+        )
 
 
 def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:

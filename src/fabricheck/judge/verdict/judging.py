@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from fabricheck.core import nodelists
 from fabricheck.core.vocabulary import UNKNOWN
-from fabricheck.judge import set_times
+from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict import alike, caveats, checks, evidence, model
 from fabricheck.judge.verdict.checks import Attempt, Checks, Key
@@ -327,10 +327,7 @@ class _Node:
             yield f"No selected set is known ({label}), so missing checks are unknown."
         yield from self.checks.unknown()
         for where in {this_machine.NAME} & {*self.results.partitions}:
-            node = node_of(where, self.documents)
-            if node is not None and node.unknown_peaks:
-                unknown = ", ".join(node.unknown_peaks)
-                yield f"Not judged against a peak of {node.name} that is unknown: {unknown}."
+            yield from coverage.not_judged(node_of(where, self.documents))
         yield from caveats.state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():
