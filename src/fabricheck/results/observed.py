@@ -209,8 +209,7 @@ def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
 def series_of(row: Check) -> Iterator[Series]:
     """Yield the rows of a check's series; link classes come from its node model."""
     if row.document is not None:
-        where = row.case.where if row.case is not None else ""
-        yield from table.series(row, node_of(where, [row.document], row.case))
+        yield from table.series(row, node_of(row.where, [row.document], row.case))
 
 
 def node_of(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.core.vocabulary import ENV_ENGINES
 from fabricheck.results.table import Series
 
 #: Fields of Beside that must be equal, in their order.
@@ -55,10 +54,8 @@ def compare(rows: Iterable[Series]) -> list[Beside]:
 
 
 def _key(row: Series) -> Key:
-    case, entry = row.check_row.case, row.check_row.entry
-    where = case.where if case is not None else ""
-    if entry is not None and entry.node:
-        where = f"{where} on {entry.node}".strip()
+    run = row.check_row
+    where = f"{run.where} on {run.scheduler_node}" if run.scheduler_node else run.where
     buffers = "device" if row.source_memory == "device" else "host"
-    engines = row.document["environment"].get(ENV_ENGINES) != "0"
-    return where, row.operation, row.bytes, buffers, row.devices or row.ranks or (), engines
+    members = row.devices or row.ranks or ()
+    return where.strip(), row.operation, row.bytes, buffers, members, row.by_engines

@@ -80,7 +80,7 @@ def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
     clocks: dict[str, set[str]] = defaultdict(set)
     for row in (row for source in sources for row in source.checks):
         if row.case is not None and row.clock is not None:
-            clocks[row.case.where].add(row.clock)
+            clocks[row.where].add(row.clock)
     found: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
     for source in sources:
         start = source.start
@@ -130,10 +130,9 @@ def _simulation(row: Check, clocks: Mapping[str, set[str]]) -> str | None:
 
     :param clocks: by partition, the clocks of the documents.
     """
-    where = row.case.where if row.case is not None else ""
     if row.clock is not None:
-        return (where or "no partition") if row.clock == "simulated" else None
-    return where if _simulates(where, clocks.get(where, ())) else None
+        return (row.where or "no partition") if row.clock == "simulated" else None
+    return row.where if _simulates(row.where, clocks.get(row.where, ())) else None
 
 
 def silent(
