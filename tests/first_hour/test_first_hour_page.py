@@ -26,11 +26,10 @@ LINES = [
 ]
 
 
-def test_the_page_has_the_ten_questions_and_their_time_limits():
-    table = re.findall(r"^\| (\d+) \| ([^|]+) \| .* \| (\d+) s \|$", PAGE, re.MULTILINE)
-    assert [(int(number), asks, float(limit)) for number, asks, limit in table] == [
-        (number, step.asks, step.limit_s) for number, step in enumerate(steps.STEPS, 1)
-    ]
+def test_the_page_has_the_questions_whose_answers_need_words():
+    table = re.findall(r"^\| (\d+) \| ([^|]+) \| [^|]+ \|$", PAGE, re.MULTILINE)
+    assert len(table) > 5
+    assert [asks for _, asks in table] == [steps.STEPS[int(number) - 1].asks for number, _ in table]
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if "$BIN/" in line])

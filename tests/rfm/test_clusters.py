@@ -147,6 +147,11 @@ def test_a_node_model_that_is_not_there_is_one_sentence():
         clusters.node("b200", references="nvidia")
 
 
+def test_no_programs_of_an_unknown_runtime():
+    with pytest.raises(ValueError, match="runtime 'rcom': write rocm or cuda"):
+        clusters.programs("rcom", "lumi")
+
+
 def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     for name in ("ROCM_PROGRAMS", "ROCM_OSU", "RCCL_TESTS"):
         monkeypatch.delenv(f"FABRICHECK_{name}", raising=False)

@@ -575,6 +575,10 @@ def test_a_metric_without_a_reference_fails(suite):
     ended = suite("--system=jureca:mi250", "--dry-run", "-n", "stream_local")
     assert ended.status == 1
     assert "Metric copy_worst has no reference on jureca:mi250." in ended
+    for path in file.parent.glob("*.yaml"):
+        path.write_text(path.read_text().replace("jureca-mi250:", "other:"))
+    ended = suite("--system=jureca:mi250", "--dry-run", "-n", "stream_local")
+    assert "No file has its references 'jureca-mi250': there are " in ended
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ OTHER_SOFTWARE = {
 BOUND = {"value": 1600.0, "origin": "published", "how": "the data sheet"}
 EXTRAS = {"physical_bounds": {"GB/s": BOUND}}
 DEVICES = [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}]
-PARTITION = {"name": "gpu", "environs": ["rocm"], "devices": DEVICES, "extras": EXTRAS}
+PARTITION = {
+    "name": "gpu", "scheduler": "slurm", "environs": ["rocm"], "devices": DEVICES, "extras": EXTRAS
+}  # fmt: skip
 SYSTEM = {"name": "lumi", "hostnames": ["nid.*"], "partitions": [PARTITION]}
 ENVIRONMENT = {
     "name": "rocm",
@@ -100,6 +102,7 @@ FAULTS = [
     (("systems", 0), "lumi", "systems[0]: input should be a valid dictionary"),
     ((*P, "scheduler"), "pbs", f"{PLACE}: shares its nodes with other jobs: access needs -l pl"),
     ((*P, "devices"), ..., f"{PLACE}.devices: this key is missing."),
+    ((*P, "scheduler"), ..., f"{PLACE}.scheduler: this key is missing."),
     ((*P, "devices"), [], f"{PLACE}.devices: list should have at least 1 item"),
     ((*P, "devices", 0, "num_devices"), 0, f"{PLACE}.devices[0].num_devices: input should be gr"),
     ((*P, "devices", 0, "arch"), ..., f"{PLACE}.devices[0].arch: this key is missing."),

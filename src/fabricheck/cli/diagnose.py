@@ -69,7 +69,7 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
         well = [one.node for one in verdicts if one.label == label and one.diagnosis is None]
         if well:
             yield f"{nodelists.folded(well)}: {label}"
-            yield "  No limit was missed: there is nothing to explain."
+            yield "  No limit of a metric of this suite was missed: there is nothing to explain."
 
 
 def _node(one: NodeVerdict) -> dict[str, object]:

@@ -108,6 +108,9 @@ class Record:
 
 
 def _record(raw: Mapping[str, Any]) -> Record:
+    lacking = [key for key in (*_AS_THEY_ARE, "value", "source") if key not in raw]
+    if lacking:
+        raise ValueError(f"record {raw['id']} lacks {', '.join(lacking)}")
     printed = raw["value"]
     stated, value = raw["unit"], printed
     texts = [raw[key] for key in _AS_THEY_ARE if key != "conditions"]

@@ -144,6 +144,12 @@ class References:
         """Return the file's references of a check by partition or set; empty without a file."""
         return self.tables.get(check, {})
 
+    @property
+    def sets(self) -> list[str]:
+        """The names of its sets of references."""
+        keys = {key for table in self.tables.values() for key in table}
+        return sorted(key for key in keys if ":" not in key and key != ANY)
+
     def key(self, check: str, partition: str, named: str | None) -> str | None:
         """Return the key of a partition's entries in the files: its name, its set, else `ANY`."""
         table = self.table(check)

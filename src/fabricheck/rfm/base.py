@@ -257,6 +257,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 faults.append(f"Metric {metric.name} has no reference on {partition.fullname}.")
             else:
                 faults += entries.faults(metric.name, metric.unit, entry)
+        if faults and named is not None and named not in found.sets:
+            faults.append(f"No file has its references '{named}': there are {listed(found.sets)}.")
         if faults:
             raise PipelineError("\n".join(faults))
         self.reference = {

@@ -176,6 +176,8 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
     :param spack_environment: the folder of spack-env.
     :param extras: further ones of the environment.
     """
+    if runtime not in COLLECTIVE_TESTS:
+        raise ValueError(f"no programs for GPUs have runtime '{runtime}': write rocm or cuda")
     seen = view(spack_environment)
     tests = COLLECTIVE_TESTS[runtime]
     loopback = os.environ.get("FABRICHECK_LOOPBACK")

@@ -264,7 +264,7 @@ class _Partition(_Section):
     environs: Names
     devices: Annotated[list[_Devices], Field(min_length=1)]
     extras: _PartitionExtras
-    scheduler: str = ""
+    scheduler: Name
     access: list[str] = []
 
     @model_validator(mode="after")

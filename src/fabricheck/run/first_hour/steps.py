@@ -65,14 +65,14 @@ STEPS: Sequence[Step] = (
     ),
     Step(
         "gang",
-        "By how many engines is a copy between two devices made?",
+        "How many engines does a copy between two devices use?",
         (f"env -u HSA_ENABLE_SDMA_GANG {_LARGE}", f"env HSA_ENABLE_SDMA_GANG=0 {_LARGE}"),
         120,
         "p2p",
     ),
     Step(
         "small-copies",
-        "Are small copies between two devices made by kernels?",
+        "Do kernels make small copies between two devices?",
         (f"env -u ROC_P2P_SDMA_SIZE {_SMALL}", f"env ROC_P2P_SDMA_SIZE=0 {_SMALL}"),
         120,
         "p2p",
