@@ -42,7 +42,7 @@ def public_names(owner: ast.Module | ast.ClassDef) -> Iterator[str]:
             named = [node.name]
         elif isinstance(owner, ast.Module) and isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            named = [one.id for one in targets if isinstance(one, ast.Name)]
+            named = [target.id for target in targets if isinstance(target, ast.Name)]
         public = [name for name in named if not name.startswith("_")]
         yield from public
         if isinstance(node, ast.ClassDef) and public:

@@ -44,9 +44,9 @@ def imported(text: str) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            found |= {one.name for one in node.names}
+            found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
     return found
 
 
@@ -58,11 +58,13 @@ def module_of(file: Path) -> str:
 def tests_of(files: set[Path]) -> Iterator[Path]:
     """Yield the test files of some files, the most particular first."""
     modules = {
-        module_of(one) for one in files if one.suffix == ".py" and ROOT / "src" in one.parents
+        module_of(file) for file in files if file.suffix == ".py" and ROOT / "src" in file.parents
     }
-    helpers = {one.stem for one in files if one.suffix == ".py" and ROOT / "tests" in one.parents}
-    names = {one.name for one in files if one.suffix != ".py"}
-    folders = {one.parent for one in files if one.name == "conftest.py"}
+    helpers = {
+        file.stem for file in files if file.suffix == ".py" and ROOT / "tests" in file.parents
+    }
+    names = {file.name for file in files if file.suffix != ".py"}
+    folders = {file.parent for file in files if file.name == "conftest.py"}
     reach = {}
     for test in TESTS:
         text = test.read_text(encoding="utf-8")
@@ -106,7 +108,7 @@ def main() -> int:
     if not tests:
         return 0
     deadline = Deadline()
-    chosen = [str(one) for one in tests]
+    chosen = [str(test) for test in tests]
     code = pytest.main(["-q", "-n2", "-m", "not slow and not full", *chosen], plugins=[deadline])
     if deadline.over:
         print(f"check: {len(deadline.files)} of {len(tests)} had their turn; make test runs all")

@@ -106,8 +106,10 @@ def table_of(experiment: str) -> str:
 
 def shortened(names: list[str]) -> list[str]:
     """Return the names with one for a worst and a median of the same stem."""
-    both = {one[:-6] for one in names if one.endswith("_worst") and f"{one[:-6]}_median" in names}
-    stems = [re.sub("_(worst|median)$", "", one) for one in names]
+    both = {
+        name[:-6] for name in names if name.endswith("_worst") and f"{name[:-6]}_median" in names
+    }
+    stems = [re.sub("_(worst|median)$", "", name) for name in names]
     pairs = zip(stems, names, strict=True)
     return list(
         dict.fromkeys(f"{stem}_{{worst,median}}" if stem in both else one for stem, one in pairs)
@@ -139,21 +141,21 @@ def published(group: str) -> str:
     Of collectives those of several nodes.
     """
     rows = []
-    for one in published_records():
-        on = one["conditions"]
-        of_this = re.fullmatch(BETWEEN_NODES[group], one["experiment"])
+    for record in published_records():
+        on = record["conditions"]
+        of_this = re.fullmatch(BETWEEN_NODES[group], record["experiment"])
         alone = group == "collectives" and on.get("nodes") == 1
         if not of_this or alone or "gcd" in on:
             continue
-        value = f"{one['value']:,} {one['unit']}" + allowed(one)
-        if one.get("qualifier") == "approx":
+        value = f"{record['value']:,} {record['unit']}" + allowed(record)
+        if record.get("qualifier") == "approx":
             value = f"about {value}"
         buffers = on.get("buffers") or ("D D" if "D D" in on.get("benchmark", "") else "")
         size = on.get("message_size_bytes", on.get("message_size", ""))
         size = about(size) if isinstance(size, int) else size
         software = on.get("library") or on.get("network") or ""
         nodes = ", ".join(str(on[key]) for key in ("nodes", "distance") if key in on)
-        cells = (one["system"], value, buffers, size, nodes, software, f"`{one['id']}`")
+        cells = (record["system"], value, buffers, size, nodes, software, f"`{record['id']}`")
         rows.append(map(str, cells))
     columns = ("machine", "value", "buffers", "size", "nodes", "software", "record")
     return "\n".join(markdown(columns, rows)) + "\n"
@@ -289,9 +291,9 @@ def shown(annotation: Any) -> str:
     if origin is typing.Annotated:
         return shown(arguments[0])
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(shown(one) for one in arguments if one is not type(None))
+        return " or ".join(shown(argument) for argument in arguments if argument is not type(None))
     if origin is typing.Literal:
-        return ", ".join(f"`{one}`" for one in arguments)
+        return ", ".join(f"`{argument}`" for argument in arguments)
     if origin is list:
         return f"list of {shown(arguments[0])}"
     if origin is dict:
@@ -317,10 +319,14 @@ def columns_of(kinds: str) -> str:
     :param kinds: of its rows: ``all``.
     """
     rows = [
-        (f"`{one.name}`", one.type, kinds if len(one.kinds) == 6 else ", ".join(one.kinds),
-         one.meaning)
-        for one in table.columns()
-    ]  # fmt: skip
+        (
+            f"`{column.name}`",
+            column.type,
+            kinds if len(column.kinds) == 6 else ", ".join(column.kinds),
+            column.meaning,
+        )
+        for column in table.columns()
+    ]
     return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
 
 

@@ -68,7 +68,7 @@ def form(hint, changes=False):
         meaning = MEANINGS.get(tuple(arguments))
         return ({"description": meaning} if meaning else {}) | {"enum": [*arguments]}
     if origin in (typing.Union, types.UnionType):
-        (other,) = (one for one in arguments if one is not type(None))
+        (other,) = (argument for argument in arguments if argument is not type(None))
         made = form(other, changes)
         if "enum" in made:
             return made | {"enum": [*made["enum"], None]}
@@ -134,7 +134,7 @@ def schema():
         "title": "fabricheck result document, version 1",
         "type": "object",
     } | members(model.ResultDocument)
-    named = [one for one in vars(model).values() if typing.is_typeddict(one)]
+    named = [var for var in vars(model).values() if typing.is_typeddict(var)]
     parts = {one.__name__: members(one) for one in named if one is not model.ResultDocument}
     return document | {"$defs": dict(sorted(parts.items()))}
 

@@ -58,7 +58,7 @@ def listed(opening, items, closing):
     """Return a list of items as ruff formats it."""
     items = list(items)
     line = f"{opening}{', '.join(items)}{closing}"
-    return [line] if len(line) <= WIDTH else [opening, *(f"    {one}," for one in items), closing]
+    return [line] if len(line) <= WIDTH else [opening, *(f"    {item}," for item in items), closing]
 
 
 def comment(text, mark):
@@ -157,7 +157,7 @@ def table(kind, name):
     """Return the words of a kind with all columns, as the lines of a table."""
     hidden = ("name", "code")
     words = kind["words"].values()
-    columns = [c for c in dict.fromkeys(c for one in words for c in one) if c not in hidden]
+    columns = [c for c in dict.fromkeys(c for word in words for c in word) if c not in hidden]
     columns.sort(key=lambda column: column == "meaning")
     return rows(
         [name if "experiment" not in columns else "operation", *columns],
@@ -170,7 +170,7 @@ def table(kind, name):
 
 def words_of_fields(kinds):
     """Return the words of the fields of a series that have no table of their own."""
-    fields = [one for one in kinds.values() if one.get("schema") in FIELDS]
+    fields = [kind for kind in kinds.values() if kind.get("schema") in FIELDS]
     return rows(
         ["field", "word", "meaning"],
         (

@@ -130,7 +130,9 @@ class managed_migration(ManagedCheck):
                     or (metric.where["operation"], "zero-copy") in found
                 )
             ]
-            for name in self.perf_variables.keys() - {one.name for one in self.judged_metrics()}:
+            for name in self.perf_variables.keys() - {
+                metric.name for metric in self.judged_metrics()
+            }:
                 del self.perf_variables[name]
             if self.stayed:
                 why = "; ".join([*document["notes"], *said.values()])

@@ -204,7 +204,7 @@ class DomainsCheck(CopyCheck):
     def ends(self):
         """Return the pairs of device and domain that are near and far in the node model."""
         near = [(device.index, device.domain) for device in self.paired()]
-        every = [(device, one.index) for device, _ in near for one in self.node.domains]
+        every = [(device, domain.index) for device, _ in near for domain in self.node.domains]
         return {"near": near, "far": [pair for pair in every if pair not in near]}
 
     def expected_metrics(self):

@@ -150,7 +150,9 @@ class stream_concurrent(StreamCheck):
         Of all devices also the worst NUMA domain beside the others: the shares of its devices.
         """
         found = []
-        domains = {(one.index,): one.domain for one in self.node.devices} if self.node else {}
+        domains = (
+            {(device.index,): device.domain for device in self.node.devices} if self.node else {}
+        )
         for name, members in self.sets().items():
             own = of_set(name, members)
             every = len(members) == len(domains) and len(set(domains.values())) > 1
@@ -185,7 +187,7 @@ class stream_concurrent_large(stream_concurrent):
 
     def packages(self):
         """Return the packages of several devices."""
-        return [one for one in self.required_node.packages if len(one) > 1]
+        return [package for package in self.required_node.packages if len(package) > 1]
 
     def program_arguments(self):
         """Return the arguments with each device, each package and the sets."""

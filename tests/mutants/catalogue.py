@@ -96,7 +96,7 @@ SESSIONS = (
            "return Figure(self, statistics.median(times), chosen, decisive)",
            ("rfm/test_nodes.py::test_the_longest_of_the_single_messages_of_all_pairs_counts",)),
     Mutant("what is measured again counts in the median of the NICs", "rfm/nodes.py",
-           'if one["phase"] != 1:', 'if one["phase"] < 1:',
+           'if measured_round["phase"] != 1:', 'if measured_round["phase"] < 1:',
            ("rfm/test_nodes.py::test_what_is_measured_again_is_not_in_the_median_of_the_nics",)),
     Mutant("each node has the tasks of all", "rfm/steps.py",
            "--ntasks-per-node={tasks // number}", "--ntasks-per-node={tasks}", _STEPS),

@@ -35,8 +35,8 @@ COMPARISONS: dict[str, tuple[Comparison, ...]] = {"cuda": BESIDE_NVIDIA, "rocm":
 TESTCASES: tuple[str, ...] = tuple(
     dict.fromkeys(
         str(cell.place[0])
-        for one in BESIDE_NVIDIA
-        for cell in one.tools
+        for comparison in BESIDE_NVIDIA
+        for cell in comparison.tools
         if cell.tool == "nvbandwidth"
     )
 )
@@ -217,7 +217,11 @@ TOOLS: dict[str, Tool] = {
 
 #: Names of the launches with the compared values, by tool; None for our programs.
 NAMES: dict[str | None, tuple[str, ...]] = {
-    None: tuple(dict.fromkeys(one.ours.launch for all_ in COMPARISONS.values() for one in all_)),
+    None: tuple(
+        dict.fromkeys(
+            comparison.ours.launch for all_ in COMPARISONS.values() for comparison in all_
+        )
+    ),
     **{name: tuple(tool.arguments) for name, tool in TOOLS.items()},
 }
 
@@ -272,7 +276,7 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
 
     Commands between devices are included only if there are several devices.
     """
-    needed = {one.ours.launch for one in COMPARISONS[runtime]}
+    needed = {comparison.ours.launch for comparison in COMPARISONS[runtime]}
     own = f"{_SIZE} {_QUICK} {_BATCH}"
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))

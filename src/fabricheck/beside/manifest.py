@@ -89,11 +89,11 @@ class Manifest(StrictModel, frozen=False):
     @property
     def signal(self) -> int | None:
         """The number of the signal that ended the rounds."""
-        return next((one.code - 128 for one in self.failures if one.code > 128), None)
+        return next((failure.code - 128 for failure in self.failures if failure.code > 128), None)
 
     def missing(self) -> dict[int, tuple[str, ...]]:
         """Return by round the launches that did not finish, in the order of the round."""
-        ended = {(one.round, one.name) for one in self.launches if not one.interrupted}
+        ended = {(launch.round, launch.name) for launch in self.launches if not launch.interrupted}
         found = {
             number: tuple(one for one in order(self.planned, number) if (number, one) not in ended)
             for number in range(1, self.rounds + 1)

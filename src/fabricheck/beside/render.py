@@ -32,7 +32,7 @@ def section(campaigns: Sequence[Campaign]) -> str:
     """Return all tables, one for each folder, with their explanation; ends with a newline."""
     if not campaigns:
         return "Nothing is recorded yet.\n"
-    parts = [_LEGEND, *("\n".join(_campaign(one)) + "\n" for one in campaigns)]
+    parts = [_LEGEND, *("\n".join(_campaign(campaign)) + "\n" for campaign in campaigns)]
     return "\n".join(parts)
 
 

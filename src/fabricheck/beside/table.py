@@ -86,8 +86,8 @@ class OurOutput:
 def devices_of(document: ResultDocument) -> tuple[Device, ...]:
     """Return the devices of a document as a manifest names them."""
     return tuple(
-        Device.model_validate({name: one[name] for name in Device.model_fields})  # type: ignore[literal-required]
-        for one in document["devices"]
+        Device.model_validate({name: device[name] for name in Device.model_fields})  # type: ignore[literal-required]
+        for device in document["devices"]
     )
 
 
@@ -257,7 +257,8 @@ def read(folder: Path) -> Campaign:
             output = read_printed(path, launch.tool, launch.name, manifest.devices)
             printed.setdefault(launch.name, []).append(output)
     rows = tuple(
-        _row(one, ours.get(one.ours.launch, []), printed) for one in COMPARISONS[manifest.runtime]
+        _row(comparison, ours.get(comparison.ours.launch, []), printed)
+        for comparison in COMPARISONS[manifest.runtime]
     )
     return Campaign(folder.resolve().name, manifest, rows)
 

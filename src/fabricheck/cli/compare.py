@@ -83,14 +83,14 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
 
     :param unread: whether a whole session of either side cannot be read.
     """
-    judging = [one for one in found if not one.informs]
-    if any(one.worse for one in judging):
+    judging = [comparison for comparison in found if not comparison.informs]
+    if any(comparison.worse for comparison in judging):
         return EXIT_WORSE
-    if unread or any(one.unread for one in found):
+    if unread or any(comparison.unread for comparison in found):
         return InvalidInputError.exit_code
-    if not any(one.determined for one in found):
+    if not any(comparison.determined for comparison in found):
         return NotFoundError.exit_code
-    if any(one.missing for one in judging):
+    if any(comparison.missing for comparison in judging):
         return EXIT_MISSING
     return EXIT_GOOD
 
@@ -100,7 +100,7 @@ def _compared(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[
         "a": {"name": a.name, "title": a.title, "software": a.says},
         "b": {"name": b.name, "title": b.title, "software": b.says},
         "exit_code": code,
-        "partitions": [_comparison(one) for one in found],
+        "partitions": [_comparison(comparison) for comparison in found],
     }
 
 

@@ -41,12 +41,14 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
         if a.says != b.says:
             yield from (f"   {sentence}" for sentence in side.says)
     whole = show_all or len(found) <= MOST_NODES
-    for one in found:
-        if whole or one.changed:
-            yield from ("", _partitions(one), *_of_a_node(one, show_all))
-    unchanged = [one for one in found if not (whole or one.changed)]
+    for comparison in found:
+        if whole or comparison.changed:
+            yield from ("", _partitions(comparison), *_of_a_node(comparison, show_all))
+    unchanged = [comparison for comparison in found if not (whole or comparison.changed)]
     if unchanged:
-        nodes = folded(dict.fromkeys(one.a.node or one.a.where for one in unchanged))
+        nodes = folded(
+            dict.fromkeys(comparison.a.node or comparison.a.where for comparison in unchanged)
+        )
         yield from ("", f"Unchanged, shown with --all: {nodes}.")
     if not show_all:
         yield "The first value of each group is shown; --all shows every one."
@@ -89,7 +91,7 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
 def _values(values: Sequence[str], show_all: bool) -> str:
     if show_all:
         return listed(values) or "none"
-    return listed([cut(one, LONGEST) for one in values], MOST_VALUES) or "none"
+    return listed([cut(value, LONGEST) for value in values], MOST_VALUES) or "none"
 
 
 def _groups(
@@ -140,7 +142,7 @@ def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> Ta
 
 
 def _noisy(items: Sequence[Compared]) -> str:
-    count = sum(one.a.noisy or one.b.noisy for one in items)
+    count = sum(item.a.noisy or item.b.noisy for item in items)
     if not count:
         return ""
     return ", noisy" if len(items) == 1 else f", {count} noisy"
@@ -177,9 +179,9 @@ def _words(found: Comparison) -> tuple[str, str]:
 def _counts(found: Comparison) -> str:
     """Return the number of values of each kind."""
     unchanged = found.judged("unchanged")
-    below = sum(one.decision.in_floor for one in unchanged)
+    below = sum(compared.decision.in_floor for compared in unchanged)
     floor = f" ({below} differ by less than their floor)" if below else ""
-    results = Counter(one.judgement for one in found.outcomes)
+    results = Counter(outcome.judgement for outcome in found.outcomes)
     worse, better = _words(found)
     return (
         f"{len(found.judged('worse')) + results['worse']} {worse}, "

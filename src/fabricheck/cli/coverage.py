@@ -24,7 +24,7 @@ def coverage(
     name = results.merged.id if results is not None and results.merged is not None else None
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
-    nodes = [] if results is None else [one.node for one in results.observed]
+    nodes = [] if results is None else [observed.node for observed in results.observed]
     unknown = dict.fromkeys(said for node in nodes for said in rules.not_judged(node))
     found = {
         "session": name,

@@ -56,20 +56,30 @@ def diagnose(
         verdicts = judging.judge(results)
         if before == _sessions(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")
-    problems = [one.sentence for one in results.problems]
-    show.result([_node(one) for one in verdicts], _text(problems, verdicts), as_json, wrapped=False)
+    problems = [problem.sentence for problem in results.problems]
+    show.result(
+        [_node(verdict) for verdict in verdicts], _text(problems, verdicts), as_json, wrapped=False
+    )
 
 
 def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[str | show.Table]:
     yield from problems
-    for one in verdicts:
-        if one.diagnosis is not None:
-            yield from _explained(one, one.diagnosis)
-    for label in dict.fromkeys(one.label for one in verdicts):
-        well = [one.node for one in verdicts if one.label == label and one.diagnosis is None]
+    for verdict in verdicts:
+        if verdict.diagnosis is not None:
+            yield from _explained(verdict, verdict.diagnosis)
+    for label in dict.fromkeys(verdict.label for verdict in verdicts):
+        well = [
+            verdict.node
+            for verdict in verdicts
+            if verdict.label == label and verdict.diagnosis is None
+        ]
         if well:
             yield f"{nodelists.folded(well)}: {label}"
-            yield "  No limit of a metric of this suite was missed: there is nothing to explain."
+            yield (
+                "  What missed its limit has no result document: nothing can be located."
+                if "PERF-FAIL" in label
+                else "  No limit was missed: there is nothing to explain."
+            )
 
 
 def _node(one: NodeVerdict) -> dict[str, object]:
@@ -108,7 +118,7 @@ def _names(label: str, names: Sequence[str]) -> Iterator[str]:
 
 def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
     """Return the sessions of some verdicts: the results folder and the id of each."""
-    return {(session.results, session.id) for one in verdicts for session in one.sessions}
+    return {(session.results, session.id) for verdict in verdicts for session in verdict.sessions}
 
 
 def _command(one: NodeVerdict, checks: Iterable[str]) -> list[str]:

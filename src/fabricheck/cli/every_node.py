@@ -118,7 +118,7 @@ def every_node(
     if number is None and (wanted or (wanted is None and of_all.is_joined(chosen))):
         command = (reframe, "--nocolor", "-r", *of_all.arguments(chosen))
         limits = [run.left_s, None if minutes is None else 60 * minutes]
-        left_s = min((one for one in limits if one is not None), default=None)
+        left_s = min((limit for limit in limits if limit is not None), default=None)
         number = of_all.measure(run.folder, run.nodes, command, left_s, typer.echo)
     if number is not None:
         raise typer.Exit(128 + number)

@@ -44,7 +44,9 @@ def fabric(
         for entry in entries
         if entry.document is not None and entry.document.get("rounds") is not None
     ]
-    invalid = [one.problem for one in entries if one.document is None and one.problem is not None]
+    invalid = [
+        entry.problem for entry in entries if entry.document is None and entry.problem is not None
+    ]
     output.say(*(invalid if found else invalid[1:]))
     if not found and invalid:
         raise invalid[0]
@@ -74,7 +76,7 @@ def _no_rounds(what: str, entries: Sequence[Entry]) -> str:
 
 def _entries(what: str) -> Iterator[Entry]:
     results = read([what])
-    output.say(*(one.sentence for one in results.problems))
+    output.say(*(problem.sentence for problem in results.problems))
     for source in results.sources:
         yield from source.entries
 
@@ -90,15 +92,32 @@ def _text(path: str, found: Attribution) -> Iterator[str | show.Table]:
             f"named from {100 * found.least:.1f} % below the others on."
         )
     rows = [
-        *((one.name, f"{100 * one.loss:.1f} %", "-", "both",
-           f"{one.nics} of {one.all_nics} NICs", "-")
-          for one in found.switches),
-        *((one.name, f"{100 * one.loss:.1f} %", f"{100 * one.low:.1f} to {100 * one.high:.1f} %",
-           one.direction, str(one.partners), f"{one.score:.1f}") for one in found.named),
-    ]  # fmt: skip
+        *(
+            (
+                switch.name,
+                f"{100 * switch.loss:.1f} %",
+                "-",
+                "both",
+                f"{switch.nics} of {switch.all_nics} NICs",
+                "-",
+            )
+            for switch in found.switches
+        ),
+        *(
+            (
+                endpoint.name,
+                f"{100 * endpoint.loss:.1f} %",
+                f"{100 * endpoint.low:.1f} to {100 * endpoint.high:.1f} %",
+                endpoint.direction,
+                str(endpoint.partners),
+                f"{endpoint.score:.1f}",
+            )
+            for endpoint in found.named
+        ),
+    ]
     yield show.Table(_COLUMNS, rows, ("Loss", "Score"), most=MOST_ROWS)
     if found.named:
-        yield f"  Nodes: {folded(sorted({one.node for one in found.named}))}"
+        yield f"  Nodes: {folded(sorted({endpoint.node for endpoint in found.named}))}"
     if not rows and found.spread is not None:
         yield "  No NIC, node or switch is slow."
     for title, sentences in (

@@ -82,7 +82,7 @@ def first_hour(
     typer.echo(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
     if hour.signal is not None:
         raise typer.Exit(128 + hour.signal)
-    if any(one.ending in ("failed", "time limit") for one in hour.ran):
+    if any(ran.ending in ("failed", "time limit") for ran in hour.ran):
         raise typer.Exit(FabricheckError.exit_code)
 
 

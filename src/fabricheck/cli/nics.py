@@ -54,7 +54,7 @@ def check_command(
     found = compare(node, expected, nics, network)
     own = [nic for nic in nics if nic.name in {one.name for one in expected.nics}]
     there = libraries(node, own, None if network is None else network.file.provider, SYSTEM)
-    differences = [one.sentence for one in found.differences]
+    differences = [difference.sentence for difference in found.differences]
     result = {
         "node": node,
         "model": expected.name,

@@ -98,9 +98,9 @@ def compare_command(
     report = _report(files, programs)
     outcome = compare(model, report)
     good = f"{report.origin} agrees with {model.name} ({listed(outcome.compared)})."
-    text = [one.sentence for one in outcome.differences] or [good]
+    text = [difference.sentence for difference in outcome.differences] or [good]
     show.result(outcome, text, as_json, wrapped=False)
-    output.note(*(f"note: {one}" for one in outcome.notes))
+    output.note(*(f"note: {note}" for note in outcome.notes))
     if outcome.differences:
         raise typer.Exit(EXIT_DIFFERENT)
 

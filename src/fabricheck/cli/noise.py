@@ -47,14 +47,14 @@ def noise_command(
 
 def _text(found: Record, rows: Sequence[noise.Noise]) -> Iterator[str | show.Table]:
     cells = [
-        (one.check, one.unit, str(one.metrics),
+        (row.check, row.unit, str(row.metrics),
          *("-" if part is None else f"{100 * part:.2f} %"
-           for part in (one.within_run, one.between_sessions, one.between_campaigns)))
-        for one in rows
+           for part in (row.within_run, row.between_sessions, row.between_campaigns)))
+        for row in rows
     ]  # fmt: skip
     right = ("Metrics", "Within a run", "Between sessions", "Between campaigns")
     yield show.Table(("Check", "Unit", *right), cells, right)
-    number = len({one.campaign for one in found.sessions})
+    number = len({session.campaign for session in found.sessions})
     yield (
         f"{found.partition}: {len(found.sessions)} sessions in {number} campaigns. Within a run: "
         "half of the 95 % interval over the median; between sessions of one campaign: "

@@ -59,8 +59,8 @@ def note(*sentences: str) -> None:
 
 def say_differences(document: ResultDocument) -> None:
     """Print a line for each difference of a document, and its notes as errors."""
-    for one in document.get("differences") or ():
-        typer.echo(one["sentence"])
+    for difference in document.get("differences") or ():
+        typer.echo(difference["sentence"])
     note(*(f"note: {one}" for one in document["notes"]))
 
 

@@ -95,8 +95,8 @@ def end(
         "record": proposal.record,
         "nodes": nodes or {},
         "changes": [
-            asdict(one) | {"effect": one.effect, "value_change": one.value_change}
-            for one in proposal.changes
+            asdict(change) | {"effect": change.effect, "value_change": change.value_change}
+            for change in proposal.changes
         ],
         "notes": proposal.notes,
         "looser": list(changes.looser(proposal)),
@@ -106,9 +106,13 @@ def end(
     say(*proposal.notes)
     if isinstance(proposal.record, Record):
         _say_slow_nodes(proposal.record)
-    for one in proposal.changes:
-        if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
-            say(f"report only: {one.check} {one.metric}: {one.why}.")
+    for change in proposal.changes:
+        if (
+            change.why != "rule"
+            and change.entry[3] != "count"
+            and change.entry[1:3] == (None, None)
+        ):
+            say(f"report only: {change.check} {change.metric}: {change.why}.")
     # All of them, accepted or not, so that a user who accepts one sees the others too.
     if not write or accept_looser:
         say(*(f"looser: {sentence}" for sentence in changes.looser(proposal)))
@@ -136,10 +140,10 @@ def _text(proposal: changes.Proposal) -> Iterator[str | show.Table]:
     found = proposal.record
     columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
     rows = []
-    for one in proposal.changes:
-        present = "-" if one.present is None else said(one.present)
-        by = "" if one.value_change is None else f"{one.value_change:+.1%}"
-        rows.append((one.check, one.metric, present, said(one.entry), by, one.effect))
+    for change in proposal.changes:
+        present = "-" if change.present is None else said(change.present)
+        by = "" if change.value_change is None else f"{change.value_change:+.1%}"
+        rows.append((change.check, change.metric, present, said(change.entry), by, change.effect))
     yield show.Table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)

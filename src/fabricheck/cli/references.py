@@ -68,13 +68,16 @@ def references(
     chosen = partitions.choose(system)
     found = references_in(folder())
     asked = dry_run.ask(system, checks_folders())
-    sets = {one.name: one.partition["extras"].get("references") for one in chosen}
+    sets = {target.name: target.partition["extras"].get("references") for target in chosen}
     versions = _at_hand(chosen)
     differ = [
-        says for one in chosen for each in one.environments if (says := listing.disagreement(each))
+        says
+        for target in chosen
+        for each in target.environments
+        if (says := listing.disagreement(each))
     ]
     shown = list(rows(asked, found, sets, versions))
-    silent = [f"{one.check} on {one.partition}" for one in asked if not one.metrics]
+    silent = [f"{metrics.check} on {metrics.partition}" for metrics in asked if not metrics.metrics]
     result = {
         "system": system,
         "references": shown,
@@ -107,18 +110,18 @@ def check(as_json: AsJson = False) -> None:
 def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
     """Return by partition the versions of ROCm or CUDA of its environments, if known."""
     found: dict[str, dict[str, str]] = {}
-    for one in chosen:
-        for environment in one.environments:
+    for target in chosen:
+        for environment in target.environments:
             version = listing.version_at_hand(environment)
             if version:
-                found.setdefault(one.name, {})[environment["extras"]["runtime"]] = version
+                found.setdefault(target.name, {})[environment["extras"]["runtime"]] = version
     return found
 
 
 def _text(
     shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]
 ) -> Iterator[str | Text | show.Table]:
-    documents = dict.fromkeys(_document(one) for row in shown for one in row.sources)
+    documents = dict.fromkeys(_document(source) for row in shown for source in row.sources)
     numbers = {one: number for number, one in enumerate(documents, 1)}
     for (partition, check), own in _by_check(shown).items():
         yield show.plain(f"{check} on {partition}", "bold")
@@ -128,7 +131,7 @@ def _text(
             if row.kind in (REPORT_ONLY, RULE):
                 in_a_line.setdefault(_ground(row), []).append(name)
                 continue
-            cited = dict.fromkeys(numbers[_document(one)] for one in row.sources)
+            cited = dict.fromkeys(numbers[_document(source)] for source in row.sources)
             rests = " ".join([row.how, *(f"[{number}]" for number in cited)]).strip()
             words = listed(dict.fromkeys(one.word for one in row.marks))
             entry = "-" if row.entry is None else said(row.entry)
@@ -179,14 +182,14 @@ def _together(own: Sequence[Row]) -> list[tuple[str, Row]]:
 
 def _sources(numbers: Mapping[Any, int], shown: Sequence[Row]) -> Iterator[str]:
     for key, number in numbers.items():
-        here = [one for row in shown for one in row.sources if _document(one) == key]
+        here = [source for row in shown for source in row.sources if _document(source) == key]
         first = here[0]
         versions = listed(f"{RUNTIME_LABELS[name]} {one}" for name, one in first.versions)
         known = f", measured with {versions}" if versions else ", versions not stated"
         inferred = " (inferred)" if first.inferred else ""
         whose = "acceptance limit of" if first.limit else "of"
         of = f" ({whose} {first.system}{inferred}{known})" if first.system else ""
-        places = "; ".join(dict.fromkeys(one.where for one in here))
+        places = "; ".join(dict.fromkeys(source.where for source in here))
         yield f"[{number}] {first.title}{of}: {places}"
 
 

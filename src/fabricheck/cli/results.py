@@ -43,7 +43,7 @@ def heading(found: Results) -> str:
     if found.archive is not None:
         return f"{capitalized(found.title)}: {_in_archive(found)}"
     if found.session is None:
-        killed = found.job is None and any(one.killed for one in found.sources)
+        killed = found.job is None and any(source.killed for source in found.sources)
         return capitalized(found.title) + (f", {_KILLED}" if killed else "")
     session = found.session
     said = (
@@ -59,16 +59,17 @@ def heading(found: Results) -> str:
 
 def _in_archive(found: Results) -> str:
     sessions = (
-        f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
+        f"session {session.id} ({session.passed}/{len(session.cases)} passed)"
+        for session in found.sessions
     )
-    outside = sum(len(one.session.paths) for one in found.sources if one.folder is None)
+    outside = sum(len(source.session.paths) for source in found.sources if source.folder is None)
     alone = count(outside, "document")
     return f"{listed(sessions) or 'no session'}, {alone} outside any session"
 
 
 def entries_of(found: Results) -> list[Entry]:
     """Return the documents, and an entry with the reason for each node without any."""
-    unread = {one.node for one in found.problems}
+    unread = {problem.node for problem in found.problems}
     silent = (
         NotFoundError(f"There is no result of node {name}.")
         for name in found.silent
@@ -80,8 +81,11 @@ def entries_of(found: Results) -> list[Entry]:
 def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     """Print missing or unreadable results to standard error, and return their exit code."""
     problems = [problem for entry in entries for problem in entry.problems]
-    output.say(*(one.sentence for one in found.problems), *map(str, problems), *found.notes)
-    codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
+    output.say(*(problem.sentence for problem in found.problems), *map(str, problems), *found.notes)
+    codes = (
+        *(problem.exit_code for problem in found.problems),
+        *(problem.exit_code for problem in problems),
+    )
     return max(codes, default=EXIT_GOOD)
 
 
@@ -122,8 +126,8 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "result": entry.case.result if entry.case else None,
         "reason": entry.case.reason if entry.case else None,
         "earlier": [
-            {"result": one.result, "reason": one.reason, "path": one.document_path}
-            for one in (entry.case.earlier if entry.case else ())
+            {"result": case.result, "reason": case.reason, "path": case.document_path}
+            for case in (entry.case.earlier if entry.case else ())
         ],
         "failed_attempts": entry.case.failed_attempts if entry.case else None,
         "path": entry.path,

@@ -33,7 +33,7 @@ def list_sessions(
     without_report, outside = folder.unreported()
     most = None if every else MOST
     sessions = sorted([*folder.sessions, *without_report], key=lambda one: one.start, reverse=True)
-    rows = [_row(folder, one) for one in sessions[:most]]
+    rows = [_row(folder, session) for session in sessions[:most]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
     result = {
         "sessions": rows,

@@ -36,14 +36,14 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[st
         yield ""
         yield from _about(check, check.document)
         units: dict[tuple[str, str], list[Series]] = {}
-        for one in table.series(check, None):
-            units.setdefault((one.unit, one.bytes_counted), []).append(one)
+        for series in table.series(check, None):
+            units.setdefault((series.unit, series.bytes_counted), []).append(series)
         for (unit, counted), every in units.items():
             yield f"{check.clock}, in {_UNITS[unit]}; bytes counted {counted}"
-            alone = [one for one in every if show_all or is_remarkable(one)]
-            kinds = _kinds(one for one in every if not (show_all or is_remarkable(one)))
+            alone = [series for series in every if show_all or is_remarkable(series)]
+            kinds = _kinds(series for series in every if not (show_all or is_remarkable(series)))
             yield Table(KINDS, [_of_kind(kind, own) for kind, own in kinds.items()], RIGHT)
-            columns = SERIES if any(one.variant for one in alone) else SERIES[:-1]
+            columns = SERIES if any(series.variant for series in alone) else SERIES[:-1]
             yield Table(columns, list(map(_of_series, alone)), RIGHT)
             shown = sum(map(len, kinds.values()))
             summarised += shown
@@ -60,21 +60,21 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[st
 def _kinds(every: Iterable[Series]) -> dict[str, list[Series]]:
     """Return by kind the best series of each place at its largest size, the worst place first."""
     kinds: dict[str, dict[str, Series]] = {}
-    for one in sorted(every, key=lambda one: (one.bytes, goodness(one))):
-        kind = f"{one.kind} in place" if one.in_place else one.kind
-        kinds.setdefault(kind, {})[one.place] = one
+    for series in sorted(every, key=lambda one: (one.bytes, goodness(one))):
+        kind = f"{series.kind} in place" if series.in_place else series.kind
+        kinds.setdefault(kind, {})[series.place] = series
     return {kind: sorted(own.values(), key=goodness) for kind, own in sorted(kinds.items())}
 
 
 def _of_kind(kind: str, own: Sequence[Series]) -> tuple[str | Text, ...]:
-    median = amounts.short(statistics.median(one.value for one in own))
-    ends = [(amounts.short(one.value), _place(one)) for one in (own[0], own[-1])]
+    median = amounts.short(statistics.median(series.value for series in own))
+    ends = [(amounts.short(series.value), _place(series)) for series in (own[0], own[-1])]
     if ends[0][0] == ends[1][0]:
         ends = [("", _place(own[0]) if len(own) == 1 else ""), ("", "")]
-    widths = [(high - low) / 2 / one.value for one in own if one.interval and one.value
-              for low, high in [one.interval]]  # fmt: skip
+    widths = [(high - low) / 2 / series.value for series in own if series.interval and series.value
+              for low, high in [series.interval]]  # fmt: skip
     width = f"{100 * max(widths):.2g} %" if widths else "-"
-    size = amounts.size(max(one.bytes for one in own))
+    size = amounts.size(max(series.bytes for series in own))
     return kind, size, str(len(own)), *ends[0], median, *ends[1], width, _data(own)
 
 
@@ -119,16 +119,16 @@ def _memory(memory: str, device: int | None, domain: int | None) -> str:
 def _data(own: Sequence[Series]) -> Text:
     """Return what of the data of some series is not good, with their number, or verified."""
     counts = {
-        "not verified": sum(not (one.bytes_checked or one.errors) for one in own),
-        "noisy": sum(one.noisy for one in own),
-        "clocks differ": sum(one.host_clock_agrees is False for one in own),
-        "cache": sum(one.regime == "cache" for one in own),
+        "not verified": sum(not (series.bytes_checked or series.errors) for series in own),
+        "noisy": sum(series.noisy for series in own),
+        "clocks differ": sum(series.host_clock_agrees is False for series in own),
+        "cache": sum(series.regime == "cache" for series in own),
     }
-    marks = [f"{one.errors} WRONG" for one in own if one.errors]
+    marks = [f"{series.errors} WRONG" for series in own if series.errors]
     for mark, number in counts.items():
         if number:
             marks.append(mark if number == len(own) else f"{number} {mark}")
-    if not (counts["not verified"] or any(one.errors for one in own)):
+    if not (counts["not verified"] or any(series.errors for series in own)):
         marks.insert(0, "verified")
     text = show.plain(listed(marks))
     text.highlight_words(["WRONG", "not verified"], "bold red")
@@ -170,7 +170,7 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
     differences = document.get("differences")
     if differences is not None:
         yield f"  differences from the node model: {len(differences) or 'none'}"
-        yield from (f"    {one['sentence']}" for one in differences)
+        yield from (f"    {difference['sentence']}" for difference in differences)
     if not document["series"]:
         for line in describe_ranks(document):
             yield f"  {line}"

@@ -73,7 +73,7 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
 
 
 def _text(times: Sequence[SetTimes]) -> Iterator[str | Text | show.Table]:
-    for where, every in groupby(times, key=lambda one: one.partition):
+    for where, every in groupby(times, key=lambda time: time.partition):
         own = list(every)
         about = f"{where}: {_about(where, any(one.took for one in own))}"
         rows = [
@@ -87,9 +87,9 @@ def _text(times: Sequence[SetTimes]) -> Iterator[str | Text | show.Table]:
         yield ""
     for name, known in rules.known().items():
         yield f"{name} shows {known.shows}; not {known.not_}."
-    for one in times:
-        if one.took and one.took[0].over:
-            yield f"{one.took[0].sentence} ({one.took[0].session})"
+    for time in times:
+        if time.took and time.took[0].over:
+            yield f"{time.took[0].sentence} ({time.took[0].session})"
 
 
 def _about(where: str, measured: bool) -> str:
@@ -112,11 +112,11 @@ def _time(took: Took) -> tuple[str, str]:
 
 def _checks(own: Sequence[SetTimes]) -> Iterator[str]:
     before: set[str] = set()
-    for one in own:
-        if rules.known()[one.set].several_nodes:
-            yield f"{one.set}, on several nodes: {listed(one.checks)}."
+    for times in own:
+        if rules.known()[times.set].several_nodes:
+            yield f"{times.set}, on several nodes: {listed(times.checks)}."
             continue
-        added = [check for check in one.checks if check not in before]
+        added = [check for check in times.checks if check not in before]
         besides = ", besides" if before else ""
-        yield f"{one.set}{besides}: {listed(added) or 'nothing more'}."
-        before.update(one.checks)
+        yield f"{times.set}{besides}: {listed(added) or 'nothing more'}."
+        before.update(times.checks)

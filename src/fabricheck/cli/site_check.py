@@ -50,7 +50,9 @@ def check(
     from fabricheck.site import partitions
 
     machine = site_check.Machine(stated=compute)
-    found = {one.name: list(site_check.check(one, machine)) for one in partitions.choose(site)}
+    found = {
+        target.name: list(site_check.check(target, machine)) for target in partitions.choose(site)
+    }
     kind = "compute" if machine.is_compute else "login"
     result = {
         "node": platform.node(),

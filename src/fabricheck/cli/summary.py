@@ -79,8 +79,8 @@ def summary(
             observed.where or "no partition", observed.kind, judged.status, judged.label,
             verdict.says(observed), rows, list(_devices(observed)),
         ))  # fmt: skip
-    steps = [*(one.sentence for one in results.problems), *verdict.next_steps(verdicts)]
-    ran = {row["experiment"] for one in partitions for row in one.experiments
+    steps = [*(problem.sentence for problem in results.problems), *verdict.next_steps(verdicts)]
+    ran = {row["experiment"] for partition in partitions for row in partition.experiments
            if row["outcome"] != experiments.NOT_RUN}  # fmt: skip
     not_run = [name for name in EXPERIMENTS if name not in ran]
     result = {"of": results.title, "partitions": partitions, "not_run": not_run, "next": steps}
@@ -91,11 +91,11 @@ def _text(
     title: str, partitions: Sequence[Partition], not_run: Sequence[str], steps: Sequence[str]
 ) -> Iterator[str | Text | Table]:
     yield f"Summary of {title}"
-    for one in partitions[:MOST_PARTITIONS]:
-        line = show.plain(f"{one.partition}, {one.kind}: ")
-        line.append(one.label, f"bold {STATUS_COLOURS.get(one.status, 'red')}")
-        yield line.append(f"; {one.says}.")
-        yield from _matrix(one.devices)
+    for partition in partitions[:MOST_PARTITIONS]:
+        line = show.plain(f"{partition.partition}, {partition.kind}: ")
+        line.append(partition.label, f"bold {STATUS_COLOURS.get(partition.status, 'red')}")
+        yield line.append(f"; {partition.says}.")
+        yield from _matrix(partition.devices)
     left = len(partitions) - MOST_PARTITIONS
     if left > 0:
         yield f"And {count(left, 'partition')} more: fabricheck verdict"
@@ -124,13 +124,15 @@ def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
     if observed.simulated or observed.runtimes <= {"host"}:
         return
     own = {
-        name: {one.device: one.value for one in sorted(observed.select(**fields), key=_size)}
+        name: {
+            series.device: series.value for series in sorted(observed.select(**fields), key=_size)
+        }
         for name, fields in OF_A_DEVICE.items()
     }
     pairs = {
-        one.pair: one.value
-        for one in sorted(observed.select(**OF_PAIRS), key=_size)
-        if one.pair is not None
+        series.pair: series.value
+        for series in sorted(observed.select(**OF_PAIRS), key=_size)
+        if series.pair is not None
     }
     found = {device for values in own.values() for device in values if device is not None}
     for device in sorted({*found, *itertools.chain.from_iterable(pairs)}):
@@ -144,7 +146,7 @@ def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
 
 def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
     shown = devices[:MOST_DEVICES]
-    peers = [one["device"] for one in shown] if any(one["peers"] for one in devices) else []
+    peers = [one["device"] for one in shown] if any(device["peers"] for device in devices) else []
     columns = ("GB/s", *OF_A_DEVICE, *(f"to {peer}" for peer in peers))
     rows = []
     for one in shown:

@@ -124,7 +124,8 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
         by = f", simulated by {simulated}" if simulated else ""
         yield f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}"
         said = [
-            f"{one.status} ({one.rule}): {cut(one.sentence, LONGEST_REASON)}" for one in reasons
+            f"{reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
+            for reason in reasons
         ]
         yield from (f"  {each}" for each in first_of(said, MOST_REASONS, f" in {own[0].file}"))
 

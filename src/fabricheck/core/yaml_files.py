@@ -91,7 +91,7 @@ def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
         return id(node) in above
     above.add(id(node))
     done.add(id(node))
-    found = any(_holds_itself(one, above, done) for one in parts)
+    found = any(_holds_itself(part, above, done) for part in parts)
     above.discard(id(node))
     return found
 

@@ -262,15 +262,15 @@ def _ran(experiment: Experiment, where: str, node: str | None, rows: Sequence[Ch
     compares = [experiment.id in _compared(each) for each in documents]
     counted = zip(documents, series, compares, strict=True)
     with_results = [one for one, number, comparison in counted if number or comparison]
-    programs = [one["program"] for one in with_results]
+    programs = [result["program"] for result in with_results]
     passed = sum(row.result in PASSED for row in rows)
     skipped = sum(row.result in SKIPPED for row in rows)
     return Ran(
         where,
         node,
-        clocks=tuple(sorted({one["clock"] for one in with_results})),
-        runtimes=tuple(sorted({one["runtime"] for one in programs})),
-        programs=tuple(sorted({one["name"] for one in programs})),
+        clocks=tuple(sorted({result["clock"] for result in with_results})),
+        runtimes=tuple(sorted({program["runtime"] for program in programs})),
+        programs=tuple(sorted({program["name"] for program in programs})),
         series=sum(series),
         comparisons=sum(compares),
         cases=len(rows),

@@ -65,14 +65,14 @@ class SetTimes:
 def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
     """Return the sets of each partition, from the attributes of the checks."""
     by_partition: dict[str, list[CheckMetrics]] = {}
-    for one in asked:
-        by_partition.setdefault(one.partition, []).append(one)
+    for metrics in asked:
+        by_partition.setdefault(metrics.partition, []).append(metrics)
     latest = sorted(took, key=lambda one: one.date, reverse=True)
     return [
-        _times(partition, name, [one for one in checks if name in one.tags], latest)
+        _times(partition, name, [check for check in checks if name in check.tags], latest)
         for partition, checks in by_partition.items()
         for name, about in sets.known().items()
-        if not about.several_nodes or any(name in one.tags for one in checks)
+        if not about.several_nodes or any(name in check.tags for check in checks)
     ]
 
 
@@ -82,8 +82,8 @@ def _times(
     return SetTimes(
         partition,
         name,
-        tuple(sorted({one.check for one in checks})),
-        sum(one.limit_s for one in checks),
+        tuple(sorted({check.check for check in checks})),
+        sum(check.limit_s for check in checks),
         sets.known()[name].limit_s,
         tuple(one for one in latest if (one.where, one.name) == (partition, name)),
     )
@@ -138,5 +138,7 @@ def _of_partition(session: Session, name: str, where: str, cases: Sequence[Case]
 def _simulated(cases: Iterable[Case]) -> float | None:
     paths = [case.document_path for case in cases]
     heads = [read_head(path) for path in paths if path is not None]
-    found = [one.simulated_s for one in heads if one is not None and one.simulated_s is not None]
+    found = [
+        head.simulated_s for head in heads if head is not None and head.simulated_s is not None
+    ]
     return sum(found) if found else None

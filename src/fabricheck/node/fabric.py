@@ -125,7 +125,7 @@ def slingshot_place(address: str) -> Place | None:
         numbers = [int(part, 16) for part in parts]
     except ValueError:
         return None
-    if len(numbers) != 6 or numbers[0] & 3 != 2 or any(not 0 <= one < 256 for one in numbers):
+    if len(numbers) != 6 or numbers[0] & 3 != 2 or any(not 0 <= number < 256 for number in numbers):
         return None
     low = int.from_bytes(bytes(numbers), "big") & ((1 << 20) - 1)
     port = low & ((1 << _PORT_BITS) - 1)

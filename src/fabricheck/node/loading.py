@@ -234,7 +234,7 @@ def _nics(
             raise InvalidFile(path, key, f"NIC {entry.name} occurs twice")
         if entry.device is not None and entry.device >= len(devices):
             raise InvalidFile(path, f"{key}.device", _no_device(entry.device, len(devices)))
-        if entry.domain is not None and entry.domain not in {one.index for one in domains}:
+        if entry.domain is not None and entry.domain not in {domain.index for domain in domains}:
             raise InvalidFile(path, f"{key}.domain", f"there is no NUMA domain {entry.domain}")
         home = devices[entry.device].domain if entry.device is not None else entry.domain
         assert home is not None

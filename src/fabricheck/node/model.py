@@ -139,7 +139,7 @@ class NodeModel:
     @property
     def unknown_peaks(self) -> list[str]:
         """The keys of the peaks of devices and links that are unknown."""
-        facts = ((f"{one}_gbs", self.facts.get(f"{one}_gbs")) for one in _PEAKS)
+        facts = ((f"{peak}_gbs", self.facts.get(f"{peak}_gbs")) for peak in _PEAKS)
         return [key for key, fact in facts if fact is not None and fact.kind == "unknown"]
 
     @property

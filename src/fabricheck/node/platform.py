@@ -284,7 +284,7 @@ class Platform:
         if isinstance(place, Device) and peak is not None:
             peak *= float(self.parameters.memory_efficiency.value)
         elif isinstance(place, Domain) and peak is None:
-            own = place.devices or [one.index for one in self.node.devices]
+            own = place.devices or [device.index for device in self.node.devices]
             peak = sum(2 * self.node.devices[one].host_link_gbs for one in own)
         return self._link(name, peak)
 
@@ -521,7 +521,7 @@ def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -
             if fnmatchcase(name, pattern) or fnmatchcase(OF_NODE.sub("", name), pattern)
         ]  # fmt: skip
         if not matches:
-            near = ", ".join(f"'{one}'" for one in get_close_matches(pattern, names, cutoff=0))
+            near = ", ".join(f"'{match}'" for match in get_close_matches(pattern, names, cutoff=0))
             reason = f"there is no resource '{pattern}'; similar names: {near}"
             raise InvalidFile(file, key, reason)
         found |= dict.fromkeys(matches)

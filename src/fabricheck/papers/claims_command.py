@@ -50,7 +50,9 @@ def claims_command(
         for observed in observe(results.checks)
         if observed.documents or observed.cases
     ]
-    rows = [_verdict(observed, one) for observed, claims in found for one in claims.verdicts]
+    rows = [
+        _verdict(observed, verdict) for observed, claims in found for verdict in claims.verdicts
+    ]
     problems = [str(problem) for entry in entries for problem in entry.problems]
     text = (block for observed, claims in found for block in _text(observed, claims, show_all))
     show.result({"claims": rows, "problems": problems}, (heading(results), *text), as_json)
@@ -61,10 +63,13 @@ def claims_command(
 
 
 def _show_rules(as_json: bool) -> None:
-    claims = [{**_claim(one), "rests_on": one.rests_on, "built_in": one.built_in} for one in CLAIMS]
+    claims = [
+        {**_claim(claim), "rests_on": claim.rests_on, "built_in": claim.built_in}
+        for claim in CLAIMS
+    ]
     rows = [
-        (one.id, _place(one), f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}.")
-        for one in CLAIMS
+        (claim.id, _place(claim), f"{claim.statement} {claim.rule[0].upper()}{claim.rule[1:]}.")
+        for claim in CLAIMS
     ]
     table = show.Table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
     show.result({"claims": claims}, [table], as_json)
@@ -77,14 +82,14 @@ def _place(claim: Claim) -> str:
 def _text(observed: Observed, claims: Claims, show_all: bool) -> Iterator[str | show.Table]:
     yield f"\n{_name(observed)}"
     rows = [
-        (one.claim.id, _place(one.claim), _outcome(one), _why(one))
-        for one in claims.verdicts
-        if show_all or one.outcome != NOT_TESTABLE
+        (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict))
+        for verdict in claims.verdicts
+        if show_all or verdict.outcome != NOT_TESTABLE
     ]
     yield show.Table(COLUMNS, rows, widths=WIDTHS)
     if not show_all:
         for reason, verdicts in claims.not_testable.items():
-            ids = listed(one.claim.id for one in verdicts)
+            ids = listed(verdict.claim.id for verdict in verdicts)
             yield f"Not testable here, because {reason}: {ids}."
     yield f"{_kind(observed).capitalize()}: {claims.says}."
 

@@ -62,7 +62,7 @@ def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Co
     rows = {row.experiment.id: row for row in coverage}
     found = []
     for theirs in figures():
-        here = tuple(one for one in ours if _shows(one, theirs))
+        here = tuple(shown for shown in ours if _shows(shown, theirs))
         found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, ours, rows)))
     return found
 
@@ -87,7 +87,7 @@ def _is_of(ours: Shown, nodes: Sequence[str]) -> bool:
 def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, Coverage]) -> str:
     if theirs.never is not None:
         return theirs.never
-    if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):
+    if theirs.nodes and not any(_is_of(shown, theirs.nodes) for shown in ours):
         return (
             f"it is of a node with {theirs.node_with}; no partition with figures here is such a "
             "node"

@@ -69,8 +69,8 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
             environment[PREFIX_VARIABLE] = str(references)
         command = [str(Path(sys.executable).with_name("reframe"))]
         command += [*([f"--system={system}"] if system else []), "--dry-run"]
-        for one in checks:
-            command += ["-c", str(one)]
+        for check in checks:
+            command += ["-c", str(check)]
         try:
             done = subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=LIMIT_S
@@ -81,7 +81,7 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
             ) from None
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     asked = [CheckMetrics(**json.loads(line)) for line in lines]
-    if not any(one.metrics for one in asked):
+    if not any(metrics.metrics for metrics in asked):
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
         said = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(

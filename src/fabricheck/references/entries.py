@@ -39,7 +39,7 @@ def entry_of(raw: Any) -> Entry | None:
         return None
     value, lower, upper, unit = raw
     numbers = (value, *(bound for bound in (lower, upper) if bound is not None))
-    if any(isinstance(one, bool) or not isinstance(one, (int, float)) for one in numbers):
+    if any(isinstance(number, bool) or not isinstance(number, (int, float)) for number in numbers):
         return None
     return (value, lower, upper, str(unit))
 
@@ -56,7 +56,7 @@ def said(entry: Any) -> str:
     if not isinstance(entry, Sequence) or isinstance(entry, str):
         return repr(entry)
     words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
-    return f"[{', '.join('null' if one is None else str(one) for one in words)}]"
+    return f"[{', '.join('null' if word is None else str(word) for word in words)}]"
 
 
 def faults(name: str, unit: str, entry: Any) -> Iterator[str]:

@@ -98,12 +98,12 @@ def rows(
     :raises InvalidInputError: when ReFrame uses another reference than the file's, or an origin is
         incomplete.
     """
-    for one in asked:
-        named = sets.get(one.partition)
-        entries = found.entries(one.check, one.partition, named)
-        for metric, about in one.metrics.items():
+    for metrics in asked:
+        named = sets.get(metrics.partition)
+        entries = found.entries(metrics.check, metrics.partition, named)
+        for metric, about in metrics.metrics.items():
             entry, unit = about["entry"], about["unit"]
-            place = (one.check, one.partition, metric, unit)
+            place = (metrics.check, metrics.partition, metric, unit)
             if entry is None:
                 yield Row(*place, None, MISSING)
                 continue
@@ -114,19 +114,19 @@ def rows(
             of_a_file = metric in entries or requires(entry)
             if of_a_file and plain(entries.get(metric)) != plain(entry):
                 raise InvalidInputError(
-                    f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, but "
+                    f"{metrics.check} {metric} on {metrics.partition}: ReFrame uses {entry}, but "
                     f"{found.folder} has {entries.get(metric)}."
                 )
-            origin = found.origin(one.check, one.partition, metric, named)
-            kind, how, sources = _of(found, origin, one, metric, entry)
-            machine = MACHINES.get(one.partition)
+            origin = found.origin(metrics.check, metrics.partition, metric, named)
+            kind, how, sources = _of(found, origin, metrics, metric, entry)
+            machine = MACHINES.get(metrics.partition)
             if kind == "published" and any(source.system != machine for source in sources):
                 kind = ELSEWHERE
             if kind == REPORT_ONLY:
-                how = how or _compared(metric, one.metrics, of_a_file)
+                how = how or _compared(metric, metrics.metrics, of_a_file)
             records = [found.data.record(name) for name in record_names(origin)] if origin else []
             versions = [version for source in sources for version in source.versions]
-            marked = marks_of(records, versions, at_hand.get(one.partition, {}))
+            marked = marks_of(records, versions, at_hand.get(metrics.partition, {}))
             its = tuple(marked) if requires(entry) else ()
             yield Row(*place, tuple(entry), kind, how, tuple(sources), its)
 
@@ -147,12 +147,14 @@ def marks_of(
         if here is not None and here.split(".")[0] != version.split(".")[0]:
             word = RUNTIME_LABELS[runtime]
             yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, not {here}")
-    if any(one.is_maximum for one in records):
+    if any(record.is_maximum for record in records):
         yield Mark(MAXIMUM, "the highest over sizes or repeats, compared with what each reaches")
     # A site that accepts nodes by a value has measured many; no other document reports two
     # sessions.
-    measured = [one for one in records if one.kind == "measured" and one.role != ACCEPTANCE]
-    titles = dict.fromkeys(one.title for one in measured)
+    measured = [
+        record for record in records if record.kind == "measured" and record.role != ACCEPTANCE
+    ]
+    titles = dict.fromkeys(record.title for record in measured)
     if len(titles) == 1 and len(measured) == len(records):
         yield Mark(ONE_SESSION, "its document reports one session")
 
@@ -265,7 +267,9 @@ def version_at_hand(
     described = spack_yaml.versions(folder).get(package, {}) if folder else {}
     if len(described) == 1:
         return next(iter(described))
-    return next((one.version for one in found.concrete_specs.values() if one.name == package), None)
+    return next(
+        (spec.version for spec in found.concrete_specs.values() if spec.name == package), None
+    )
 
 
 def disagreement(
@@ -288,7 +292,7 @@ def _located(
     """
     name = str(environment.get("extras", {}).get("spack_environment") or "")
     places = [folder / name for folder in folders if name]
-    described = [one for one in places if (one / "spack.yaml").is_file()]
+    described = [path for path in places if (path / "spack.yaml").is_file()]
     for place in places:
         with contextlib.suppress(NotFoundError):
             return (described[-1] if described else None), read_model(place / "spack.lock", Lock)

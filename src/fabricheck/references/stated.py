@@ -138,7 +138,7 @@ class References:
     def transfers(self) -> Mapping[str, Transfer]:
         """By partition the metrics that it takes from another one's record."""
         files = sorted(self.folder.glob(f"{TRANSFERS}/*.yaml"))
-        return {one.partition: one for one in map(calibrated.read_transfer, files)}
+        return {transfer.partition: transfer for transfer in map(calibrated.read_transfer, files)}
 
     def table(self, check: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the file's references of a check by partition or set; empty without a file."""

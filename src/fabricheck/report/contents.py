@@ -78,7 +78,8 @@ class Part:
     def limited(self) -> list[rests_on.Reference]:
         """The metrics with a limit, the least margin first."""
         return sorted(
-            (one for one in self.references if one.limits), key=lambda one: one.metric.margin or 0.0
+            (reference for reference in self.references if reference.limits),
+            key=lambda one: one.metric.margin or 0.0,
         )
 
     @property
@@ -99,7 +100,7 @@ class Part:
     @property
     def problems(self) -> list[str]:
         """Missing and incomplete documents, each as a sentence."""
-        return [one for entry in self.observed.entries for one in verdict.problems(entry)]
+        return [problem for entry in self.observed.entries for problem in verdict.problems(entry)]
 
     @property
     def node(self) -> Shown | None:
@@ -110,7 +111,7 @@ class Part:
     def sections(self) -> dict[str, list[Shown]]:
         """The figures by the title of their section, without the drawing of the node."""
         rest = {
-            title: [one for one in figures if one is not self.node]
+            title: [figure for figure in figures if figure is not self.node]
             for title, figures in self.figures.items()
         }
         return {title: figures for title, figures in rest.items() if figures}
@@ -157,8 +158,8 @@ class Contents:
     def warnings(self) -> tuple[str, ...]:
         """Missing parts of what was requested, as sentences."""
         sources = self.results.sources
-        without = [NO_REPORT] if sources and all(one.killed for one in sources) else []
-        return (*(one.sentence for one in self.results.problems), *without)
+        without = [NO_REPORT] if sources and all(source.killed for source in sources) else []
+        return (*(problem.sentence for problem in self.results.problems), *without)
 
     @property
     def problems(self) -> Iterator[str]:
@@ -229,17 +230,17 @@ def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
 def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:
     every = results.observed
     if on:
-        lacking = sorted(set(on) - {one.on for one in every})
+        lacking = sorted(set(on) - {observed.on for observed in every})
         if lacking:
             raise NotFoundError(
                 f"There is no result of {nodelists.folded(lacking)} in {results.title}."
             )
-        return [one for one in every if one.on in on]
-    if len({one.on for one in every}) <= MOST_IN_FULL:
+        return [observed for observed in every if observed.on in on]
+    if len({observed.on for observed in every}) <= MOST_IN_FULL:
         return every
     rows = found.rows if found is not None else ()
     worst_first = dict.fromkeys(row.verdict.node for row in rows if row.verdict.status != "PASS")
-    chosen = [one for node in worst_first for one in every if one.on == node]
+    chosen = [observed for node in worst_first for observed in every if observed.on == node]
     return chosen[:MOST_IN_FULL] or every[:1]
 
 
@@ -247,33 +248,33 @@ def _parts(
     chosen: Iterable[Observed], judged: Sequence[NodeVerdict], coverage: Sequence[Coverage]
 ) -> Iterator[Part]:
     taken: set[str] = set()
-    for one in chosen:
-        name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
+    for observed in chosen:
+        name = slug(f"{observed.where or NOWHERE} {observed.apart}") or "partition"
         while name in taken:
             name += "-x"
         taken.add(name)
-        its = verdict.partition_verdict(judged, one)
+        its = verdict.partition_verdict(judged, observed)
         # Altair's validation of each part takes a third of the time; the drawers' tests run it
         # instead.
         with schemapi.debug_mode(False):
-            drawn = sections(one, its.diagnosis)
+            drawn = sections(observed, its.diagnosis)
         undrawn = list(drawn.undrawn)
         figures = {}
         for title, found in drawn.figures.items():
-            if shown := list(_shown(name, one, found, coverage, undrawn)):
+            if shown := list(_shown(name, observed, found, coverage, undrawn)):
                 figures[title] = shown
-        references = rests_on.references_of(one)
+        references = rests_on.references_of(observed)
         yield Part(
-            one,
+            observed,
             name,
             its,
-            worst.worst_findings(one),
-            {each.ID: each.judged_claims(one) for each in added.sections()},
+            worst.worst_findings(observed),
+            {each.ID: each.judged_claims(observed) for each in added.sections()},
             figures,
             references,
-            environment.environment_facts(one),
-            states.partition_state(one),
-            experiments.experiment_rows(one, references),
+            environment.environment_facts(observed),
+            states.partition_state(observed),
+            experiments.experiment_rows(observed, references),
             tuple(undrawn),
         )
 

@@ -37,9 +37,11 @@ def of_sessions(results: Results) -> list[Fact]:
     """Return the facts of the session from ReFrame's report, or the facts of a job over nodes."""
     session = results.session
     if session is None and results.requested:
-        ran = [f"{one.name} in {one.results}" for one in results.sources if one.reported]
+        ran = [
+            f"{source.name} in {source.results}" for source in results.sources if source.reported
+        ]
         return [
-            *(Fact("start", _time(one.started.timestamp())) for one in results.lists),
+            *(Fact("start", _time(nodes.started.timestamp())) for nodes in results.lists),
             Fact("nodes", folded(results.requested)),
             Fact("folder", str(results.home)),
             Fact("sessions", ", ".join(ran[:MOST_SESSIONS]) or "none"),
@@ -71,7 +73,7 @@ def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
         for folder in session.outputs if new else ():
             if (folder / record.FOLDER).is_dir():
                 files = (folder / record.FOLDER).iterdir()
-                kept += sorted(str(one) for one in files if one.name != record.FILE)
+                kept += sorted(str(file) for file in files if file.name != record.FILE)
                 break
     return list(says), kept
 
@@ -105,7 +107,7 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
     host = document["host"]
     yield Fact("cores allowed", format_cores(host["cores_allowed"]) or "none")
     domains = ", ".join(
-        f"{one['index']}: {size(one['memory_bytes'])}" for one in host["numa_domains"]
+        f"{domain['index']}: {size(domain['memory_bytes'])}" for domain in host["numa_domains"]
     )
     yield Fact("NUMA domains and their memory", domains or "unknown")
     balancing = {None: "unknown", 0: "off"}.get(host["numa_balancing"], "on")
@@ -129,7 +131,7 @@ def devices(observed: Observed) -> list[Device]:
     """Return every device that a document of the partition names, once each."""
     found: dict[tuple[object, ...], Device] = {}
     for document in observed.documents:
-        for one in document["devices"]:
-            key = (one["index"], one["name"], one["pci_address"], one["unique_id"])
-            found.setdefault(key, one)
+        for device in document["devices"]:
+            key = (device["index"], device["name"], device["pci_address"], device["unique_id"])
+            found.setdefault(key, device)
     return sorted(found.values(), key=lambda one: one["index"])

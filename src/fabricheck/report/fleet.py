@@ -115,9 +115,9 @@ def _maps(found: Findings) -> Iterator[Map]:
         if groups.counts and groups.kind != "slow majority":
             states |= dict.fromkeys(groups.slow, "group")
     changed = found.changes.partitions if found.changes is not None else ()
-    states |= dict.fromkeys((one.node for each in changed for one in each.worse), "worse")
+    states |= dict.fromkeys((outlier.node for each in changed for outlier in each.worse), "worse")
     states |= dict.fromkeys((one.node for _, one in found.outliers), "odd")
-    lost = {one.partition: one.lost for one in changed}
+    lost = {changes.partition: changes.lost for changes in changed}
     for at, outliers in enumerate(found.partitions):
         part = outliers.partition
         own = {node: states.get(node, "fine") for node in part.nodes}
@@ -202,12 +202,27 @@ def legend(state: str) -> Markup:
 
 def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribution]]:
     """Return the metrics that are drawn, those of outliers and groups first, and the others."""
-    odd = Counter(value.metric for one in part.outliers for value in one.values)
-    usable = [one for one in part.distributions if math.isfinite(one.median) and one.median]
-    usable.sort(key=lambda one: (one.groups is None, -odd[one.metric], -one.spread))
-    drawn = [Drawn(one, _histogram(part, one), odd[one.metric]) for one in usable[:MOST_DRAWN]]
+    odd = Counter(value.metric for outlier in part.outliers for value in outlier.values)
+    usable = [
+        distribution
+        for distribution in part.distributions
+        if math.isfinite(distribution.median) and distribution.median
+    ]
+    usable.sort(
+        key=lambda distribution: (
+            distribution.groups is None,
+            -odd[distribution.metric],
+            -distribution.spread,
+        )
+    )
+    drawn = [
+        Drawn(distribution, _histogram(part, distribution), odd[distribution.metric])
+        for distribution in usable[:MOST_DRAWN]
+    ]
     shown = {one.one.number for one in drawn}
-    return drawn, [one for one in part.distributions if one.number not in shown]
+    return drawn, [
+        distribution for distribution in part.distributions if distribution.number not in shown
+    ]
 
 
 def _histogram(part: PartitionOutliers, one: Distribution) -> Markup:

@@ -82,7 +82,11 @@ class Nodes:
 
 def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
     for label, own in by_label(rows).items():
-        yield label, len(own), "" if own[0].status == "PASS" else folded(one.node for one in own)
+        yield (
+            label,
+            len(own),
+            "" if own[0].status == "PASS" else folded(verdict.node for verdict in own),
+        )
 
 
 def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
@@ -91,9 +95,9 @@ def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     Returns None for one node with results, without node names, and for documents outside any
     session.
     """
-    if not any(one.folder for one in results.sources) and results.job is None:
+    if not any(source.folder for source in results.sources) and results.job is None:
         return None
-    there = {one.on for one in results.observed if one.on is not None}
+    there = {observed.on for observed in results.observed if observed.on is not None}
     requested = set(results.requested)
     if len(there | requested) < 2 and not requested - there:
         return None
@@ -101,7 +105,7 @@ def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     parts: defaultdict[str, list[Observed]] = defaultdict(list)
     for part in results.observed:
         parts[part.on or ""].append(part)
-    rows = sorted((_row(one, parts[one.node]) for one in judged), key=_place)
+    rows = sorted((_row(verdict, parts[verdict.node]) for verdict in judged), key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 
 
@@ -121,7 +125,7 @@ def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:
     if verdict.drain is not None and verdict.simulated is None:
         says = f"{says} {scheduler.advice(verdict.drain)}"
     own = [
-        one for part in parts if is_of(verdict, part)
-        for one in part.metrics if one.margin is not None
+        metric for part in parts if is_of(verdict, part)
+        for metric in part.metrics if metric.margin is not None
     ]  # fmt: skip
     return Row(verdict, says, min(own, key=lambda one: one.margin or 0.0, default=None))

@@ -52,11 +52,11 @@ def files(found: Contents, folder: Path | None = None) -> dict[str, str]:
 
     :param folder: the folder from which links to attached files start; the default is `folder`.
     """
-    figures = [*found.overview, *(one for part in found.parts for one in part.shown)]
+    figures = [*found.overview, *(shown for part in found.parts for shown in part.shown)]
     return {
         PAGE: render(found, folder),
-        **{f"{FIGURES}/{one.name}.svg": printable(one.figure.svg) for one in figures},
-        **{f"{FIGURES}/{one.name}.csv": printable(one.csv) for one in figures},
+        **{f"{FIGURES}/{figure.name}.svg": printable(figure.figure.svg) for figure in figures},
+        **{f"{FIGURES}/{figure.name}.csv": printable(figure.csv) for figure in figures},
     }
 
 
@@ -73,7 +73,7 @@ def render(found: Contents, at: Path | None = None) -> str:
         session_facts=environment.of_sessions(found.results),
         software=says,
         kept=kept,
-        attached={os.path.relpath(one, at): one for one in _attached(found.results)},
+        attached={os.path.relpath(path, at): path for path in _attached(found.results)},
         devices=environment.devices,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=rests_on.sources,

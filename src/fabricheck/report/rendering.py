@@ -42,7 +42,10 @@ def templates() -> jinja2.Environment:
     """Return the templates, which escape the markup of HTML in values."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(
-            [Path(__file__).with_name("templates"), *(one.TEMPLATES for one in added.sections())]
+            [
+                Path(__file__).with_name("templates"),
+                *(section.TEMPLATES for section in added.sections()),
+            ]
         ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,

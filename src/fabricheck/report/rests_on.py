@@ -58,9 +58,9 @@ def references_of(observed: Observed) -> tuple[Reference, ...]:
 def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
     """Return each document that a reference depends on, with all its places."""
     found: dict[tuple[object, ...], tuple[Source, list[str]]] = {}
-    for one in reference.sources:
-        key = (one.title, one.system, one.inferred, one.limit)
-        found.setdefault(key, (one, []))[1].append(one.where)
+    for source in reference.sources:
+        key = (source.title, source.system, source.inferred, source.limit)
+        found.setdefault(key, (source, []))[1].append(source.where)
     return list(found.values())
 
 

@@ -61,10 +61,10 @@ def spreads(parts: Iterable[Observed]) -> list[Spread]:
     """Return every metric that several nodes have, ordered by the farthest node behind."""
     return sorted(
         _spreads(parts),
-        key=lambda one: (
-            -max((abs(far.percent) for far in one.worse), default=0.0),
-            -max((abs(far.percent) for far in one.better), default=0.0),
-            -one.deviation,
+        key=lambda spread: (
+            -max((abs(far.percent) for far in spread.worse), default=0.0),
+            -max((abs(far.percent) for far in spread.better), default=0.0),
+            -spread.deviation,
         ),
     )
 

@@ -38,7 +38,7 @@ class State:
 
 def partition_state(observed: Observed) -> State | None:
     """Return the state around the checks of a partition; None if no document has it."""
-    documents = [one for one in observed.documents if "state" in one]
+    documents = [document for document in observed.documents if "state" in document]
     rows = [row.values for check in observed.checks for row in table.states(check)]
     if not rows:
         return None

@@ -26,16 +26,16 @@ def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
     every = list(judged)
     steps = alike.software_first(every)
     for is_simulated in (False, True):
-        own = [one for one in every if (one.simulated is not None) == is_simulated]
+        own = [verdict for verdict in every if (verdict.simulated is not None) == is_simulated]
         for same in by_label(own).values():
             steps += _steps(same)
-    note = model.provisional_note(where for one in every for where in one.provisional)
+    note = model.provisional_note(where for verdict in every for where in verdict.provisional)
     return [*steps, *([note] if note else [])]
 
 
 def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
     """Yield what to do about nodes of one status, all simulated or none."""
-    first, names = own[0], folded(titled(one.node) for one in own)
+    first, names = own[0], folded(titled(verdict.node) for verdict in own)
     if first.status == "PASS" and len(own) > _MOST_NAMED:
         names = count(len(own), "node")
     because = first_reason(first) or "there is no result."
@@ -49,13 +49,16 @@ def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
     elif first.status == "INCOMPLETE":
         yield f"Fix this, then measure {names} again: {because}"
     else:
-        for one in own[:_MOST_NAMED]:
-            advice = f"Look into the {titled(one.node)}."
-            if one.drain is not None:
-                advice = scheduler.advice(one.drain, one.node)
-            yield f"{advice} {first_reason(one)}"
+        for verdict in own[:_MOST_NAMED]:
+            advice = f"Look into the {titled(verdict.node)}."
+            if verdict.drain is not None:
+                advice = scheduler.advice(verdict.drain, verdict.node)
+            yield f"{advice} {first_reason(verdict)}"
         if len(own) > _MOST_NAMED:
-            yield f"{first.label} also: {folded(titled(one.node) for one in own[_MOST_NAMED:])}."
+            yield (
+                f"{first.label} also: "
+                f"{folded(titled(verdict.node) for verdict in own[_MOST_NAMED:])}."
+            )
 
 
 def is_of(verdict: NodeVerdict, one: Observed) -> bool:
@@ -69,7 +72,7 @@ def first_reason(verdict: NodeVerdict) -> str:
     found, more = verdict.diagnosis, len(verdict.reasons) - 1
     said = (
         *([found.sentence] if found is not None and found.degraded else []),
-        *(f"{one.sentence.rstrip('.')}." for one in verdict.reasons[:1]),
+        *(f"{reason.sentence.rstrip('.')}." for reason in verdict.reasons[:1]),
         *([f"And {count(more, 'more reason')}."] if more > 0 else []),
     )
     return " ".join(dict.fromkeys(said))
@@ -80,9 +83,16 @@ def partition_verdict(judged: Iterable[NodeVerdict], observed: Observed) -> Node
 
     Results without a node's name may be of several: their reasons come together.
     """
-    its = [one for one in judged if observed.on in (None, one.node) and is_of(one, observed)]
+    its = [
+        verdict
+        for verdict in judged
+        if observed.on in (None, verdict.node) and is_of(verdict, observed)
+    ]
     worst = min(its, key=lambda one: STATUSES.index(one.status))
-    reasons = [*worst.reasons, *(each for one in its if one is not worst for each in one.reasons)]
+    reasons = [
+        *worst.reasons,
+        *(each for verdict in its if verdict is not worst for each in verdict.reasons),
+    ]
     return worst.model_copy(update={"reasons": reasons}).in_partition(observed.where)
 
 

@@ -62,7 +62,7 @@ class Worst:
 def worst_findings(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
     limited = sorted((m for m in observed.metrics if m.recorded.nearest_limit), key=_margin)
-    failed = [one for one in limited if one.recorded.missed]
+    failed = [metric for metric in limited if metric.recorded.missed]
     within = (m for m in limited if not m.recorded.missed and m.margin is not None)
     return Worst(
         failed=tuple(failed),
@@ -75,8 +75,8 @@ def worst_findings(observed: Observed) -> Worst:
 def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first metric of each check; GB/s and us come before comparisons of such values."""
     found: dict[str, Metric] = {}
-    for one in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
-        found.setdefault(one.check_row.title, one)
+    for metric in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
+        found.setdefault(metric.check_row.title, metric)
     return sorted(found.values(), key=_margin)
 
 
@@ -95,7 +95,7 @@ def missed_at(metric: Metric) -> str:
 def _slow(observed: Observed) -> list[Slow]:
     classes: dict[tuple[Hashable, str], list[Series]] = {}
     points = filter(_is_one, observed.points)
-    for point in largest(points, lambda one: (_series_of(one), one.place)).values():
+    for point in largest(points, lambda series: (_series_of(series), series.place)).values():
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
     for (_, among), alike in classes.items():
@@ -145,13 +145,13 @@ def _class(observed: Observed, point: Series) -> str:
 def _noisy(observed: Observed) -> Iterator[str]:
     """Yield for each check its noisy series, and the widest interval, as a sentence."""
     checks: dict[str, list[Series]] = {}
-    for one in observed.series:
-        if one.noisy:
-            checks.setdefault(one.check_row.title, []).append(one)
+    for series in observed.series:
+        if series.noisy:
+            checks.setdefault(series.check_row.title, []).append(series)
     for name, points in checks.items():
-        widths = [one.measured["relative_half_width"] for one in points]
+        widths = [point.measured["relative_half_width"] for point in points]
         known = [100 * width for width in widths if width is not None]
-        harmless = sum(not is_too_noisy(one.measured) for one in points)
+        harmless = sum(not is_too_noisy(point.measured) for point in points)
         of_them = (
             f", {harmless} of them of sizes that fit the caches or shares whose sum is the result, "
             "where noise fails nothing"

@@ -33,7 +33,7 @@ class Entry:
     def problems(self) -> tuple[FabricheckError, ...]:
         """Return why there is no document, or what is damaged beside it."""
         every = (self.problem, self._beside[1])
-        return tuple(one for one in every if one is not None)
+        return tuple(error for error in every if error is not None)
 
     @property
     def metrics(self) -> Mapping[str, MetricRecord]:

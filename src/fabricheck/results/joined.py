@@ -69,7 +69,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
                 own = _own(report["session_info"].get(f"prefix_{part}") or "", part)
                 if (folder / part / own).is_dir():
                     shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
-        every = [one for _, session in sessions for one in session.outputs]
+        every = [output for _, session in sessions for output in session.outputs]
         for outputs in [one for one in every if (one / record.FOLDER).is_dir()][:1]:
             shutil.copytree(outputs / record.FOLDER, target / "output" / record.FOLDER)
         for outputs in [one for one in every if (one / session_checks.NAME).is_file()][:1]:
@@ -86,17 +86,17 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
 
 
 def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
-    first, infos = reports[0], [one["session_info"] for one in reports]
-    start = min(one["time_start_unix"] for one in infos)
-    end = max(one["time_end_unix"] for one in infos)
-    rounds = max(len(one["runs"]) for one in reports)
-    hosts = dict.fromkeys(one["hostname"] for one in infos)
+    first, infos = reports[0], [report["session_info"] for report in reports]
+    start = min(info["time_start_unix"] for info in infos)
+    end = max(info["time_end_unix"] for info in infos)
+    rounds = max(len(report["runs"]) for report in reports)
+    hosts = dict.fromkeys(info["hostname"] for info in infos)
     return {
         **first,
         "session_info": {
             **first["session_info"],
             "uuid": str(uuid.uuid4()),
-            "joined": {"sessions": [one["uuid"] for one in infos]},
+            "joined": {"sessions": [info["uuid"] for info in infos]},
             "hostname": ", ".join(hosts),
             "time_start_unix": start,
             "time_end_unix": end,
@@ -109,11 +109,11 @@ def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
 
 def _round(reports: Sequence[Mapping[str, Any]], number: int, target: Path) -> dict[str, Any]:
     # An attempt that ReFrame repeated is the same attempt in each session.
-    those = [one for one in reports if len(one["runs"]) > number]
+    those = [report for report in reports if len(report["runs"]) > number]
     runs = [one["runs"][number] for one in those]
     return {
         **runs[0],
-        **{name: sum(one.get(name) or 0 for one in runs) for name in _COUNTED},
+        **{name: sum(run.get(name) or 0 for run in runs) for name in _COUNTED},
         "testcases": [
             _moved(case, one["session_info"], target)
             for one, run in zip(those, runs, strict=True)

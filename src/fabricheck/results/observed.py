@@ -79,8 +79,8 @@ class Observed:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics of its cases that have a value."""
-        every = (one for row in self.checks for one in table.metrics(row))
-        return tuple(one for one in every if one.value is not None)
+        every = (metric for row in self.checks for metric in table.metrics(row))
+        return tuple(metric for metric in every if metric.value is not None)
 
     @cached_property
     def _made_of(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
@@ -148,9 +148,9 @@ def observe(checks: Iterable[Check]) -> list[Observed]:
     places = table.by_place(checks)
     several = Counter(where for where, _ in places)
     return [
-        one
+        part
         for (where, node), rows in sorted(places.items(), key=lambda item: not item[0][0])
-        for one in _parts(where, node, rows, several[where] > 1)
+        for part in _parts(where, node, rows, several[where] > 1)
     ]
 
 

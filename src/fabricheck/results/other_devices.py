@@ -70,7 +70,11 @@ def explained(
     """
     shown = len(document["devices"])
     on_gpu = document["program"]["runtime"] in OF_DEVICES
-    modes = [one["compute_partition"] for one in state.device_states(document)] if on_gpu else []
+    modes = (
+        [device_state["compute_partition"] for device_state in state.device_states(document)]
+        if on_gpu
+        else []
+    )
     mode = next(filter(divides, modes), None)
     if mode is not None and (mode == "MIG" or node is not None or stated not in (None, shown)):
         return OtherDevices("setting", divided_sentence(node_name(document["host"]), mode, shown))
@@ -152,8 +156,12 @@ def _fewer(
     if not document["devices"]:
         # A runtime that lists nothing is refused by its driver as a rule, on every node.
         return OtherDevices("refused", f"{short}: {document['outcome']['message'] or 'no reason'}")
-    gone = [one["address"] for one in missing if one["accessible"] or one["driver"] is None]
-    gone += [one["address"] for one in state.lost_functions(document)]
+    gone = [
+        typed_dict["address"]
+        for typed_dict in missing
+        if typed_dict["accessible"] or typed_dict["driver"] is None
+    ]
+    gone += [function["address"] for function in state.lost_functions(document)]
     if gone:
         named = listed([*dict.fromkeys(gone)], 4)
         return OtherDevices(
@@ -175,13 +183,13 @@ def _fewer(
 
 def _kept_from_the_runtime(missing: Iterable[PciFunction]) -> str | None:
     """Return what keeps devices that PCI shows from the runtime; None for nothing known."""
-    for one in missing:
-        address = one["address"]
-        if divides(one["mode"]):
-            return f"{address} is in mode {one['mode']}, and has no device for the program."
-        if one["driver"] is not None and one["driver"] not in _DRIVERS:
-            return f"{address} is bound to the driver {one['driver']}."
-        if one["accessible"] is False:
+    for function in missing:
+        address = function["address"]
+        if divides(function["mode"]):
+            return f"{address} is in mode {function['mode']}, and has no device for the program."
+        if function["driver"] is not None and function["driver"] not in _DRIVERS:
+            return f"{address} is bound to the driver {function['driver']}."
+        if function["accessible"] is False:
             return (
                 f"the file of {address} is closed to the program, as by a control group or a "
                 "container. Request all devices."

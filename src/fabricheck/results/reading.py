@@ -107,7 +107,7 @@ class Source:
             found = self.folder.entries(replace(self.session, cases=tuple(cases)))
         else:
             found = killed.entries(self.session)
-        return [one for one in found if self._takes(one.case, one)]
+        return [entry for entry in found if self._takes(entry.case, entry)]
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -117,7 +117,7 @@ class Source:
     @cached_property
     def by_case(self) -> Mapping[int, Entry]:
         """By identity of a case its document, or why there is none."""
-        return {id(one.case): one for one in self.entries if one.case is not None}
+        return {id(entry.case): entry for entry in self.entries if entry.case is not None}
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -198,8 +198,8 @@ class Source:
         """When it began, in s since 1970; 0 where unknown."""
         if self.reported is not None:
             return self.session.start
-        times = (one.document["started"] for one in self.entries if one.document is not None)
-        return min((datetime.fromisoformat(one).timestamp() for one in times), default=0.0)
+        times = (entry.document["started"] for entry in self.entries if entry.document is not None)
+        return min((datetime.fromisoformat(time).timestamp() for time in times), default=0.0)
 
     def _may_take(self, case: Case) -> bool:
         """Whether a case may be on the chosen nodes: its document may yet tell its node."""
@@ -237,7 +237,7 @@ class Results:
     @property
     def sessions(self) -> tuple[Session, ...]:
         """The sessions with a report: one, those of a job (one a node), or several."""
-        return tuple(one.session for one in self.sources if one.reported is not None)
+        return tuple(source.session for source in self.sources if source.reported is not None)
 
     @property
     def session(self) -> Session | None:
@@ -307,7 +307,7 @@ class Results:
     def lists(self) -> Iterator[RequestedNodes]:
         """The lists of requested nodes: of jobs, and of sessions on many nodes."""
         yield from (job.requested for job in self.jobs)
-        yield from (one.requested for one in self.sources if one.requested is not None)
+        yield from (source.requested for source in self.sources if source.requested is not None)
 
     @property
     def silent(self) -> tuple[str, ...]:
@@ -349,17 +349,19 @@ class Results:
             return self
         chosen = [
             replace(
-                one,
-                where=where or one.where,
-                on=frozenset(on) or one.on,
-                requested=_those(one.requested, on),
+                source,
+                where=where or source.where,
+                on=frozenset(on) or source.on,
+                requested=_those(source.requested, on),
             )
-            for one in self.sources
+            for source in self.sources
         ]
         found = replace(
             self,
-            sources=tuple(one for one in chosen if one.cases or one.entries),
-            problems=tuple(one for one in self.problems if not on or one.node in (None, *on)),
+            sources=tuple(source for source in chosen if source.cases or source.entries),
+            problems=tuple(
+                problem for problem in self.problems if not on or problem.node in (None, *on)
+            ),
             job=_job_on(self.job, on),
             parts=tuple(replace(part, job=_job_on(part.job, on)) for part in self.parts),
         )
@@ -402,7 +404,7 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
         title=f"{len(parts)} sessions" if len(parts) > 1 else parts[-1].title,
         home=parts[-1].home,
         sources=tuple(_each_once(source for part in parts for source in part.sources)),
-        problems=(*problems, *(one for part in parts for one in part.problems)),
+        problems=(*problems, *(problem for part in parts for problem in part.problems)),
         notes=tuple(note for part in parts for note in part.notes),
         parts=tuple(parts),
     )
@@ -432,11 +434,11 @@ def _job_on(job: Job | None, on: Sequence[str]) -> Job | None:
 
 def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
     seen: set[Path] = set()
-    for one in sources:
-        report = one.session.report
+    for source in sources:
+        report = source.session.report
         place = report.resolve() if report is not None else None
         if place is None or place not in seen:
-            yield one
+            yield source
         if place is not None:
             seen.add(place)
 
@@ -469,7 +471,7 @@ def _choose(found: Results, name: str, word: str) -> Results:
     known = any(case.node == word for session in found.sessions for case in session.cases)
     if known or word in found.node_names:
         return found.only(on=[word])
-    unread = next((one for one in found.problems if one.node == word), None)
+    unread = next((problem for problem in found.problems if problem.node == word), None)
     if unread is not None:
         raise InvalidInputError(unread.sentence)
     if not found.partitions:
@@ -539,7 +541,7 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     if outside:
         title = f"documents outside any session in {folder.path}"
         found.append(_of_documents(title, folder.path, outside))
-    problems = [Problem(str(one)) for one in folder.problems]
+    problems = [Problem(str(error)) for error in folder.problems]
     for path in jobs.under(folder.path):
         try:
             found.append(of_job(jobs.read(path), every))
@@ -551,10 +553,10 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
         name=folder.path.resolve().name,
         title=f"all sessions of {folder.path}",
         home=folder.path,
-        sources=tuple(source for one in found for source in one.sources),
-        problems=(*problems, *(problem for one in found for problem in one.problems)),
+        sources=tuple(source for results in found for source in results.sources),
+        problems=(*problems, *(problem for results in found for problem in results.problems)),
         # A killed session leaves nothing out of the others.
-        notes=tuple(note for one in found for note in one.notes),
+        notes=tuple(note for results in found for note in results.notes),
         parts=tuple(found),
     )
 
@@ -615,7 +617,7 @@ def of_job(job: Job, every: bool = False) -> Results:
         folder = ResultsFolder(path, node)
         sessions = folder.sessions[::-1] if every else []
         if every:
-            problems += [Problem(str(one), node) for one in folder.problems]
+            problems += [Problem(str(error), node) for error in folder.problems]
         else:
             try:
                 sessions.append(folder.latest())
@@ -635,8 +637,8 @@ def of_job(job: Job, every: bool = False) -> Results:
         name=job.name,
         title=f"job {job.name} over {count} node{'' if count == 1 else 's'}",
         home=job.path,
-        sources=tuple(source for one in found for source in one.sources),
-        problems=(*problems, *(problem for one in found for problem in one.problems)),
+        sources=tuple(source for results in found for source in results.sources),
+        problems=(*problems, *(problem for results in found for problem in results.problems)),
         job=job,
     )
 
@@ -644,7 +646,7 @@ def of_job(job: Job, every: bool = False) -> Results:
 def _of_archive(path: Path, every: bool) -> Results:
     top = archive.unpacked(path)
     results = top / archive.RESULTS
-    inside = [one for one in find_documents(top) if not one.is_relative_to(results)]
+    inside = [document for document in find_documents(top) if not document.is_relative_to(results)]
     if not every:
         archive.folder(path)  # reported where no session left anything
     try:

@@ -119,7 +119,9 @@ class Case:
     def results(self) -> Path | None:
         """The results folder that it is in."""
         parents = Path(next(iter(self.folders), "")).parents
-        return next((one.parent for one in parents if one.name in ("output", "stage")), None)
+        return next(
+            (parent.parent for parent in parents if parent.name in ("output", "stage")), None
+        )
 
     @property
     def document_path(self) -> Path | None:
@@ -200,7 +202,7 @@ class Session:
 def merge_sessions(sessions: Sequence[Session], name: str) -> Session:
     """Return the sessions of a job over many nodes (at least one) as one with the job's name."""
     return replace(
-        sessions[0], id=name, cases=tuple(one for each in sessions for one in each.cases)
+        sessions[0], id=name, cases=tuple(case for each in sessions for case in each.cases)
     )
 
 

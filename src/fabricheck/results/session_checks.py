@@ -95,4 +95,4 @@ def last(results: Path, where: str) -> SessionChecks | None:
     # The names of the folders begin with the start of the session.
     paths = sorted(results.glob(f"output/*/{NAME}"), reverse=True)
     records = (read_model(path, SessionChecks) for path in paths)
-    return next((one for one in records if where in one.partitions), None)
+    return next((record for record in records if where in record.partitions), None)

@@ -27,20 +27,24 @@ def disturbing(
     :param requested: what the check's metrics request of series, by field; ``source.memory`` is
         dotted.
     """
-    for one in document.get("settings") or ():
-        meant = own.get(one["name"]) == one["value"]
-        if one["concerns"] in _EFFECTS and not meant and _concerned(document, one, requested):
+    for setting in document.get("settings") or ():
+        meant = own.get(setting["name"]) == setting["value"]
+        if (
+            setting["concerns"] in _EFFECTS
+            and not meant
+            and _concerned(document, setting, requested)
+        ):
             yield (
-                f"{_set_on(document, one)}, but the check does not set it: "
-                f"{_EFFECTS[one['concerns']]}. Unset it."
+                f"{_set_on(document, setting)}, but the check does not set it: "
+                f"{_EFFECTS[setting['concerns']]}. Unset it."
             )
 
 
 def hiding_devices(document: ResultDocument) -> str | None:
     """Return a sentence about settings that may hide devices from the program; empty for none."""
-    for one in document.get("settings") or ():
-        if one["concerns"] == "devices":
-            return f"{_set_on(document, one)}: unset it so that every process sees all devices."
+    for setting in document.get("settings") or ():
+        if setting["concerns"] == "devices":
+            return f"{_set_on(document, setting)}: unset it so that every process sees all devices."
     return None
 
 

@@ -132,7 +132,7 @@ def with_causes(said: str, causes: Iterable[Cause], addresses: bool = False) -> 
 
     :param addresses: whether devices are named with their PCI address, which the sentence lacks.
     """
-    clauses = "".join(f"; {one.clause(addresses)}" for one in causes)
+    clauses = "".join(f"; {cause.clause(addresses)}" for cause in causes)
     return f"{said.rstrip('.')}{clauses}." if clauses else said
 
 
@@ -215,8 +215,8 @@ class BusyHost:
 
     def _who(self) -> str:
         alike: dict[tuple[str | None, str | None], list[float]] = defaultdict(list)
-        for one in self.processes:
-            alike[one["command"], one["user"]].append(one["cores"])
+        for process in self.processes:
+            alike[process["command"], process["user"]].append(process["cores"])
         if not alike:
             return ""
         (command, user), own = max(alike.items(), key=lambda one: sum(one[1]))
@@ -495,7 +495,7 @@ def _changed_controllers(
 ) -> Iterator[tuple[Controller, ControllerErrors, ControllerErrors]]:
     both = [snapshot["host"].get("memory_errors") or [] for snapshot, _ in _snapshots(document)]
     if len(both) == 2 and both[0] != both[1]:
-        first = {one["controller"]: one for one in both[0]}
+        first = {errors["controller"]: errors for errors in both[0]}
         for after in both[1]:
             name = after["controller"]
             if name in first:
@@ -565,8 +565,8 @@ def lost_functions(document: ResultDocument) -> list[PciFunction]:
     before, after = _functions(document)
     if before is None or after is None:
         return []
-    left = {one["address"] for one in after}
-    return [one for one in before if one["address"] not in left]
+    left = {function["address"] for function in after}
+    return [function for function in before if function["address"] not in left]
 
 
 def undriven_functions(document: ResultDocument) -> list[PciFunction]:
@@ -575,28 +575,28 @@ def undriven_functions(document: ResultDocument) -> list[PciFunction]:
     Only those of the devices' kind, or of the runtime's vendor where there is no device. Empty if
     PCI's list is unknown, the devices are virtual or simulated, or a setting hides some.
     """
-    functions = next((one for one in _functions(document) if one is not None), [])
+    functions = next((function for function in _functions(document) if function is not None), [])
     vendor = VENDOR_OF_RUNTIME.get(document["program"]["runtime"])
     if vendor is None or hiding_devices(document):
         return []
-    listed = {(one["pci_address"] or "").lower() for one in document["devices"]}
-    kinds = {one["device"] for one in functions if one["address"] in listed}
+    listed = {(device["pci_address"] or "").lower() for device in document["devices"]}
+    kinds = {function["device"] for function in functions if function["address"] in listed}
     if document["devices"] and not kinds:
         return []
     return [
-        one
-        for one in functions
-        if one["vendor"] == vendor
-        and one["address"] not in listed
-        and (not kinds or one["device"] in kinds)
+        function
+        for function in functions
+        if function["vendor"] == vendor
+        and function["address"] not in listed
+        and (not kinds or function["device"] in kinds)
     ]
 
 
 def accelerators(document: ResultDocument) -> int | None:
     """Return how many accelerators of the runtime's vendor PCI shows last; None if unknown."""
     vendor = VENDOR_OF_RUNTIME.get(document["program"]["runtime"])
-    known = [one for one in _functions(document) if one is not None]
-    return sum(one["vendor"] == vendor for one in known[-1]) if known else None
+    known = [function for function in _functions(document) if function is not None]
+    return sum(function["vendor"] == vendor for function in known[-1]) if known else None
 
 
 def _functions(
@@ -624,7 +624,7 @@ def shows_others(document: ResultDocument) -> bool:
     every = [snapshot for snapshot, _ in _snapshots(document)]
     known = (
         snapshot["host"]["others"] is not None
-        and all(one["processes"] is not None for one in snapshot["devices"])
+        and all(state["processes"] is not None for state in snapshot["devices"])
         for snapshot in every
     )
     return len(every) == 2 and all(known)
@@ -655,8 +655,8 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
 def merged(causes: Iterable[Cause]) -> list[Cause]:
     """Return causes, each once: equal causes of several runs are combined."""
     found: dict[tuple[object, ...], Cause] = {}
-    for one in causes:
-        found[one.key] = found[one.key].with_(one) if one.key in found else one
+    for cause in causes:
+        found[cause.key] = found[cause.key].with_(cause) if cause.key in found else cause
     return list(found.values())
 
 
@@ -667,7 +667,7 @@ def causes(document: ResultDocument, devices: Devices = None) -> list[Cause]:
 
 def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:
     """Return the devices that take part in some series of a document."""
-    rank_devices = {one["rank"]: one["device"] for one in document.get("ranks") or ()}
+    rank_devices = {rank["rank"]: rank["device"] for rank in document.get("ranks") or ()}
     found: set[int | None] = set()
     for one in series:
         found |= {*one["device_set"], one["source"]["device"], one["destination"]["device"]}
@@ -682,9 +682,11 @@ def complete(state: State) -> None:
     """Complete the snapshot after a run, where a document has only the changed members."""
     before, after = state["before"], state["after"]
     if after is not None:
-        first = {one["index"]: one for one in before["devices"]}
+        first = {device_state["index"]: device_state for device_state in before["devices"]}
         after["host"] = {**before["host"], **after["host"]}
-        after["devices"] = [{**first[one["index"]], **one} for one in after["devices"]]
+        after["devices"] = [
+            {**first[device_state["index"]], **device_state} for device_state in after["devices"]
+        ]
 
 
 def changes(before: Snapshot, after: Snapshot) -> Snapshot:
@@ -692,11 +694,11 @@ def changes(before: Snapshot, after: Snapshot) -> Snapshot:
 
     This is the form in a document. A device that was not there before is left out.
     """
-    first = {one["index"]: one for one in before["devices"]}
+    first = {state["index"]: state for state in before["devices"]}
     devices = [
-        {"index": one["index"], **_other_than(first[one["index"]], one)}
-        for one in after["devices"]
-        if one["index"] in first
+        {"index": state["index"], **_other_than(first[state["index"]], state)}
+        for state in after["devices"]
+        if state["index"] in first
     ]
     host = _other_than(before["host"], after["host"])
     return cast(Snapshot, {**after, "host": host, "devices": devices})
@@ -721,7 +723,7 @@ def _snapshots(document: ResultDocument) -> Iterator[tuple[Snapshot, When]]:
 
 
 def _named(document: ResultDocument, index: int) -> NamedDevice:
-    addresses = {one["index"]: one["pci_address"] for one in document["devices"]}
+    addresses = {device["index"]: device["pci_address"] for device in document["devices"]}
     return NamedDevice(index, addresses.get(index))
 
 
@@ -732,7 +734,11 @@ def _pairs(
     state = document.get("state")
     if state is None:
         return
-    last = {one["index"]: one for one in state["after"]["devices"]} if state["after"] else {}
+    last = (
+        {device_state["index"]: device_state for device_state in state["after"]["devices"]}
+        if state["after"]
+        else {}
+    )
     for before in state["before"]["devices"]:
         index = before["index"]
         if devices is None or index in devices:

@@ -358,7 +358,10 @@ class Series:
             ("movement", self.movement),
             ("in_place", self.in_place),
             ("domains", domains if self.experiment == OF_DOMAINS else ()),
-            ("engines_off", tuple(one for one in ENGINE_SWITCHES if environment.get(one) == "0")),
+            (
+                "engines_off",
+                tuple(switch for switch in ENGINE_SWITCHES if environment.get(switch) == "0"),
+            ),
             ("shared_by", self.engines if self.ganged else None),
         )
 
@@ -410,7 +413,7 @@ class Series:
     def in_threads(self) -> bool:
         """Whether each device of a process has a thread, in a third-party tool."""
         launches = self.document["options"].get("launches", ())
-        return any(one.get("threads", 1) > 1 for one in launches)
+        return any(launch.get("threads", 1) > 1 for launch in launches)
 
     @property
     def ganged(self) -> bool:
@@ -715,16 +718,16 @@ def states(row: Check) -> Iterator[State]:
             "taken_s": snapshot["seconds"],
         }
         yield State(check_row=row, values=taken | _members(snapshot["host"], HostState, _OF_HOST))
-        for one in snapshot["devices"]:
-            own = devices[one["index"]]
+        for device_state in snapshot["devices"]:
+            own = devices[device_state["index"]]
             named = {
-                "device": one["index"],
+                "device": device_state["index"],
                 "device_name": own["name"],
                 "device_arch": own["arch"],
                 "pci_address": own["pci_address"],
                 "unique_id": own["unique_id"],
             }
-            members = _members(one, DeviceState, _OF_DEVICE)
+            members = _members(device_state, DeviceState, _OF_DEVICE)
             yield State(check_row=row, values=taken | named | members)
 
 
@@ -741,7 +744,10 @@ def _members(
 def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | None:
     if found is None:
         return None
-    each = (f"{one['pid']} {one['user'] or '?'} {one['command'] or '?'}" for one in found)
+    each = (
+        f"{process['pid']} {process['user'] or '?'} {process['command'] or '?'}"
+        for process in found
+    )
     return ", ".join(each) or "none"
 
 
@@ -750,54 +756,63 @@ _OF_DEVICE: Mapping[str, tuple[Type, str, Callable[[DeviceState], Any]]] = {
     "throttle": (
         "text",
         "why it runs below its clock: power, ..., or none",
-        lambda one: None if one["throttle"] is None else " ".join(one["throttle"]) or "none",
+        lambda device_state: (
+            None
+            if device_state["throttle"] is None
+            else " ".join(device_state["throttle"]) or "none"
+        ),
     ),
     "throttled_power_s": (
         "number",
         "a counter of the time below its clock due to the power cap, in s",
-        lambda one: (one["throttled_s"] or {}).get("power"),
+        lambda device_state: (device_state["throttled_s"] or {}).get("power"),
     ),
     "throttled_thermal_s": (
         "number",
         "a counter of the time below its clock due to temperature, in s",
-        lambda one: (one["throttled_s"] or {}).get("thermal"),
+        lambda device_state: (device_state["throttled_s"] or {}).get("thermal"),
     ),
     "throttled_hardware_s": (
         "number",
         "a counter of the time below its clock due to a limit of the board, in s",
-        lambda one: (one["throttled_s"] or {}).get("hardware"),
+        lambda device_state: (device_state["throttled_s"] or {}).get("hardware"),
     ),
     "links": (
         "integer",
         "its links to other devices",
-        lambda one: one["links"] and one["links"]["number"],
+        lambda device_state: device_state["links"] and device_state["links"]["number"],
     ),
     "links_up": (
         "integer",
         "how many of these links are up",
-        lambda one: one["links"] and one["links"]["number"] - len(one["links"]["down"]),
+        lambda device_state: (
+            device_state["links"]
+            and device_state["links"]["number"] - len(device_state["links"]["down"])
+        ),
     ),
     "link_errors": (
         "integer",
         "a counter of the errors of these links",
-        lambda one: (
+        lambda device_state: (
             None
-            if one["links"] is None or one["links"]["errors"] is None
-            else sum(one["links"]["errors"].values())
+            if device_state["links"] is None or device_state["links"]["errors"] is None
+            else sum(device_state["links"]["errors"].values())
         ),
     ),
     "firmware": (
         "text",
         "versions of its firmware: name version, ...",
-        lambda one: (
-            one["firmware"]
-            and ", ".join(f"{name} {version}" for name, version in sorted(one["firmware"].items()))
+        lambda device_state: (
+            device_state["firmware"]
+            and ", ".join(
+                f"{name} {version}" for name, version in sorted(device_state["firmware"].items())
+            )
         ),
     ),
     "processes": (
         "text",
         "other processes that use it, for the host the busiest: pid user command, ...",
-        lambda one: _processes(one["processes"]),
+        lambda device_state: _processes(device_state["processes"]),
     ),
 }
 _OF_HOST: Mapping[str, tuple[Type, str, Callable[[HostState], Any]]] = {
@@ -980,7 +995,9 @@ def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
             **{name: (type_, meaning) for name, (type_, meaning, _) in sums.items()},
         }  # fmt: skip
     hints = typing.get_type_hints(KINDS[kind], include_extras=True)
-    described = {one.name: _described(hints[one.name]) for one in dataclasses.fields(KINDS[kind])}
+    described = {
+        field.name: _described(hints[field.name]) for field in dataclasses.fields(KINDS[kind])
+    }
     return {
         name: (_TYPES.get(of, "text"), meaning)
         for name, (of, meaning) in described.items()

@@ -283,13 +283,15 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
             "metrics": {
-                one.name: {
-                    "unit": one.unit,
-                    "independent": one.independent,
-                    "entry": entries.plain(self.entries.get(one.name)),
-                    "rule": self.rules_used[one.name].why if one.name in self.rules_used else None,
+                metric.name: {
+                    "unit": metric.unit,
+                    "independent": metric.independent,
+                    "entry": entries.plain(self.entries.get(metric.name)),
+                    "rule": self.rules_used[metric.name].why
+                    if metric.name in self.rules_used
+                    else None,
                 }
-                for one in metrics
+                for metric in metrics
             },
         }
         with Path(file).open("a", encoding="utf-8") as out:
@@ -496,7 +498,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if self.node is None or not self.node.unknown_peaks:
             return
         ranks = document.get("ranks") or ()
-        if any(self.physical_bound(one, ranks) is None for one in document["series"]):
+        if any(self.physical_bound(series, ranks) is None for series in document["series"]):
             yield (
                 f"not judged: whether values are possible; unknown of {self.node.name}: "
                 f"{', '.join(self.node.unknown_peaks)}."

@@ -417,7 +417,9 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     thread_each = False
 
     #: The tests, by the names of their programs without ``_perf``.
-    programs: Sequence[str] = tuple(one.removesuffix("_perf") for one in NCCL_COLLECTIVES.values())
+    programs: Sequence[str] = tuple(
+        collective.removesuffix("_perf") for collective in NCCL_COLLECTIVES.values()
+    )
 
     values: Mapping[Unit, str] = {"us": "latency", "GB/s": "busbw"}
 

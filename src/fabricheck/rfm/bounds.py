@@ -70,7 +70,7 @@ def _bound(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bound | No
     executing = active if series["device"] is None else [series["device"]]
     if places == {"device"}:
         peaks = [node.device(device).memory_peak_gbs for device in executing]
-        known = [one for one in peaks if one is not None]
+        known = [peak for peak in peaks if peak is not None]
         if len(known) < len(peaks):
             return None
         return Bound(sum(known), "derived", f"{node.name}: {sum(known):g} GB/s of device memory")
@@ -111,7 +111,7 @@ def _between_nodes(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bo
     senders = (series.get("ranks") or [])[::2]
     known = {rank["rank"]: rank for rank in ranks}
     if series["role"] == "sum":
-        nodes = len({known[one]["host"] for one in senders if one in known}) or 1
+        nodes = len({known[sender]["host"] for sender in senders if sender in known}) or 1
         peak, of = nodes * every, f"all NICs of {'a node' if nodes == 1 else f'{nodes} nodes'}"
     else:
         peak, of = _of_used_nics(node, known[senders[0]] if senders and known else None)
@@ -122,7 +122,7 @@ def _between_nodes(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bo
 def _of_used_nics(node: NodeModel, rank: Rank | None) -> tuple[float, str]:
     """Return the sum of the peaks of the NICs that a rank used, and these in words."""
     network = None if rank is None else rank.get("network")
-    used = {one["name"] for one in network["nics"]} if network else set()
+    used = {nic["name"] for nic in network["nics"]} if network else set()
     peaks = [nic.peak_gbs for nic in node.nics if nic.name in used]
     if not peaks or len(peaks) < len(used):
         return sum(nic.peak_gbs for nic in node.nics), "all NICs of a node"
@@ -174,7 +174,7 @@ def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) ->
         how = f"{ways} x {peak:g} GB/s of the host link"
         yield Bound(ways * peak, "derived", f"{node.name}: {how}")
     domains = host_domains(series)
-    peaks = [one.memory_peak_gbs for one in node.domains if one.index in domains]
+    peaks = [domain.memory_peak_gbs for domain in node.domains if domain.index in domains]
     stated = [peak for peak in peaks if peak is not None]
     if series["regime"] == "memory" and stated and len(stated) == len(domains):
         how = f"{sum(stated):g} GB/s of NUMA domain {', '.join(map(str, domains))}"

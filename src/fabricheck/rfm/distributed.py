@@ -100,7 +100,7 @@ def allow_jobs(systems: Iterable[Mapping[str, Any]], arguments: Sequence[str]) -
     :param arguments: of ReFrame's command line.
     :raises InvalidInputError: when ``FABRICHECK_MAX_JOBS`` is not a number.
     """
-    if not any(one.partition("=")[0] == "--distribute" for one in arguments):
+    if not any(argument.partition("=")[0] == "--distribute" for argument in arguments):
         return
     limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
     for system in systems:

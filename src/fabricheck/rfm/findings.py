@@ -190,7 +190,10 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
 
         :raises MetricError: when a NIC of the model has none, or one beyond its peak.
         """
-        measured = {one["name"]: one.get("loopback_gbs") for one in document.get("nics") or ()}
+        measured = {
+            node_nic["name"]: node_nic.get("loopback_gbs")
+            for node_nic in document.get("nics") or ()
+        }
         values: dict[str, float] = {}
         for nic in self.required_node.nics:
             where = f"{document['host']['hostname']}:{nic.name}"
@@ -213,7 +216,7 @@ def _differences(document: ResultDocument) -> Sequence[str]:
     if differences is None:
         node = document["host"]["hostname"]
         raise LookupError(f"node {node} was not compared with a node model.")
-    return [one["sentence"] for one in differences]
+    return [difference["sentence"] for difference in differences]
 
 
 def _differs(check: TopologyCheck | NicCheck) -> str:

@@ -91,7 +91,7 @@ def emit(
         *(f"-p{one}" for one in option("prgenv") or () if one != ".*"),
     ]
     system = runtime.runtime().system
-    partitions = [one.fullname for one in system.partitions]
+    partitions = [partition.fullname for partition in system.partitions]
     chosen = partitions[0] if len(partitions) == 1 else system.name
     pipeline = child_pipeline(yaml.safe_load(written.getvalue()), cases, chosen, options)
     yaml.safe_dump(pipeline, file, sort_keys=False, width=sys.maxsize)
@@ -217,4 +217,4 @@ def _quoted(word: str) -> str:
             "only: name one inside."
         )
     parts = word.split(str(ROOT))
-    return '"$CI_PROJECT_DIR"'.join(shlex.quote(one) if one else "" for one in parts)
+    return '"$CI_PROJECT_DIR"'.join(shlex.quote(part) if part else "" for part in parts)

@@ -110,9 +110,9 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             say(f"Session ended: {end}.")
     tasks = reframe_internals.ended_tasks(runner)
     # A test whose dependency failed is skipped, but then the session has failed already.
-    skips = [one.testcase for one in tasks if one.skipped and not one.failed_deps]
-    ended = [one.testcase for one in tasks if one.testcase not in skips]
-    passed = [one.testcase for one in tasks if one.succeeded and not one.skipped]
+    skips = [task.testcase for task in tasks if task.skipped and not task.failed_deps]
+    ended = [task.testcase for task in tasks if task.testcase not in skips]
+    passed = [task.testcase for task in tasks if task.succeeded and not task.skipped]
     if file := os.environ.get(ENV_METRICS):
         _name_silent(Path(file), ended)
     if not dry_run:
@@ -235,7 +235,9 @@ class _Session:
         #: The nodes of --distribute; ``None`` without it.
         self.nodes: distributed.NodeMap | None = known.node_map
         #: The cases of the files, before any selection, --repeat or --distribute.
-        self._generated = [one for one in known.testcases if not one.check.is_fixture()]
+        self._generated = [
+            testcase for testcase in known.testcases if not testcase.check.is_fixture()
+        ]
 
     def requested(self, testcases: Iterable[Any]) -> list[Any]:
         """Return the cases without those that run only if a name or a tag selects them."""
@@ -363,7 +365,9 @@ class _Session:
                 )
 
     def _require_environments(self) -> None:
-        environments = sorted({name for one in _partitions() for name in _environments(one)})
+        environments = sorted(
+            {name for partition in _partitions() for name in _environments(partition)}
+        )
         for pattern in self.option("prgenv") or []:
             if not any(re.match(pattern, name) for name in environments):
                 raise ReframeError(
@@ -398,7 +402,7 @@ def _whole_partitions() -> list[Any]:
     return [
         partition
         for partition in _partitions()
-        if {one.name for one in partition.environs} == set(_environments(partition))
+        if {environ.name for environ in partition.environs} == set(_environments(partition))
     ]
 
 
@@ -414,7 +418,10 @@ def _lost(
     partition: Any, checks: Mapping[str, Sequence[str]], before: SessionChecks | None
 ) -> dict[str, str]:
     """Return by name of an experiment or a check that a partition lacks why it should have it."""
-    features = {*partition.features, *(one for env in partition.environs for one in env.features)}
+    features = {
+        *partition.features,
+        *(feature for env in partition.environs for feature in env.features),
+    }
     there = {tag for tags in checks.values() for tag in tags}
     lost = {
         experiment: "which its features imply"

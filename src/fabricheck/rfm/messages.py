@@ -49,11 +49,11 @@ class Unverified(Metric):
         :raises MetricError: when nothing was verified.
         """
         found = {
-            (one["operation"], one.get("datatype"), one["bytes"])
-            for one in document["series"]
-            if one["experiment"] == "E12"
-            and one.get("ranks") == list(population["ranks"])
-            and one["verification"]["bytes_checked"]
+            (series["operation"], series.get("datatype"), series["bytes"])
+            for series in document["series"]
+            if series["experiment"] == "E12"
+            and series.get("ranks") == list(population["ranks"])
+            and series["verification"]["bytes_checked"]
         }
         if not found:
             node = document["host"]["hostname"]
@@ -210,7 +210,7 @@ class MpiOwnDeviceCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         node = self.required_node
         few = placement.cores_per_device(node) < 2
         self.skip_if(few, f"On {node.name} a device has one core to itself; two ranks need two.")
-        devices = tuple(one.index for one in node.devices for _ in range(2))
+        devices = tuple(device.index for device in node.devices for _ in range(2))
         return placement.right(node, devices, "two_on_each")
 
     def program_arguments(self) -> Sequence[str]:

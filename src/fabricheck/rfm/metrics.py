@@ -108,12 +108,12 @@ class Figure:
     def record(self, document: ResultDocument, rule: Rule | None) -> MetricRecord:
         """Return the indices of its series in the document, how they are reduced, and its rule."""
         index = {id(one): number for number, one in enumerate(document["series"])}
-        of_one_unit = {one["unit"] for one in self.series} == {self.metric.unit}
+        of_one_unit = {series["unit"] for series in self.series} == {self.metric.unit}
         reduced = of_one_unit and self.metric.of_medians
         return MetricRecord(
-            series=tuple(index[id(one)] for one in self.series),
+            series=tuple(index[id(series)] for series in self.series),
             reduce=self.metric.reduce if reduced else "peers" if self.metric.of_peers else None,
-            decided=() if reduced else tuple(index[id(one)] for one in self.decisive),
+            decided=() if reduced else tuple(index[id(series)] for series in self.decisive),
             compared=self.said,
             rule=None if rule is None else rule.why,
         )

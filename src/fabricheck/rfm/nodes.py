@@ -184,26 +184,26 @@ class BetweenNodes(Metric):
         """
         chosen = series_of(document, self, population, self.unit)
         if self.distance is not None:
-            for one in chosen:
-                if one.get("distance") is None:
+            for series in chosen:
+                if series.get("distance") is None:
                     raise MetricError(
-                        f"Metric {self}: the distance of {where_measured(document, (one,))} is "
+                        f"Metric {self}: the distance of {where_measured(document, (series,))} is "
                         "unknown, because the place of a NIC in the fabric cannot be read."
                     )
-            chosen = tuple(one for one in chosen if one.get("distance") == self.distance)
+            chosen = tuple(series for series in chosen if series.get("distance") == self.distance)
             if not chosen:
                 raise MetricError(f"Metric {self}: no pair of ranks has that distance.")
         return self._of_p99(document, chosen) if self.p99 else self.of_series(chosen)
 
     def _of_p99(self, document: ResultDocument, chosen: tuple[Series, ...]) -> Figure:
         times: list[float] = []
-        for one in chosen:
-            time = one.get("p99")
+        for series in chosen:
+            time = series.get("p99")
             if time is None:
-                where = where_measured(document, (one,))
+                where = where_measured(document, (series,))
                 raise MetricError(f"Metric {self}: single messages of {where} were not timed.")
             times.append(time)
-        decisive = tuple(one for one in chosen if one.get("p99") == max(times))
+        decisive = tuple(series for series in chosen if series.get("p99") == max(times))
         return Figure(self, max(times), chosen, decisive)
 
 
@@ -233,7 +233,7 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
     required = f"{fabric.file.provider} of fabric {fabric.name}"
     if used is None:
         return "were not sent to another node before the measurement, so nothing proves their way"
-    named = " and ".join(one["name"] for one in used["nics"])
+    named = " and ".join(nic["name"] for nic in used["nics"])
     by = f" ({named})" if named else ""
     if used["transport"] == "within-node":
         return (
@@ -251,7 +251,7 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
         return f"left it {driver}{by} instead of {required}: choose that for MPI"
     busiest = used["nics"][0]
     if near is not None and (busiest["name"] != near or busiest["part"] < BY_NEAREST):
-        shares = [f"{one['name']} ({100 * one['part']:.0f} %)" for one in used["nics"]]
+        shares = [f"{nic['name']} ({100 * nic['part']:.0f} %)" for nic in used["nics"]]
         by_nics = named if len(shares) == 1 else " and ".join(shares)
         return (
             f"left it by {by_nics} instead of {near}, the NIC nearest to that device: bind ranks "
@@ -332,7 +332,9 @@ class RanksBesideNics(MpiBesideNics, SeveralNodes):
             if not found:
                 return
             self.absent = tuple(one for one in self.fabric.distances if one not in found)
-            for name in self.perf_variables.keys() - {one.name for one in self.judged_metrics()}:
+            for name in self.perf_variables.keys() - {
+                metric.name for metric in self.judged_metrics()
+            }:
                 del self.perf_variables[name]
 
 
@@ -409,7 +411,9 @@ class MpiNodesCheck(RanksBesideNics, MpiCheck, special=True):  # type: ignore[ca
 
     def distances_in(self, document: ResultDocument) -> Collection[Distance | None]:
         """Return the distances of the pairs of ranks."""
-        return {one.get("distance") for one in document["series"] if one["role"] == "single"}
+        return {
+            series.get("distance") for series in document["series"] if series["role"] == "single"
+        }
 
 
 @dataclass(frozen=True)
@@ -441,10 +445,12 @@ def rates_by_distance(document: ResultDocument) -> dict[Distance | None, list[fl
         [None if nic["place"] is None else Place(**nic["place"]) for nic in node["nics"]]
         for node in rounds["nodes"]
     ]
-    for one in rounds["rounds"]:
-        if one["phase"] != 1:
+    for measured_round in rounds["rounds"]:
+        if measured_round["phase"] != 1:
             continue
-        for (source, target), *ways in zip(one["pairs"], one["out"], one["back"], strict=True):
+        for (source, target), *ways in zip(
+            measured_round["pairs"], measured_round["out"], measured_round["back"], strict=True
+        ):
             for rates in ways:
                 for number, rate in enumerate(rates):
                     if rate is not None:

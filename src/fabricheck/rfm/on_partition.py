@@ -125,7 +125,7 @@ class OnPartition:
             runtime=self.runtime,
             arguments=arguments,
             architectures=self.node_count
-            * [one.arch for one in devices for _ in range(one.num_devices)],
+            * [device.arch for device in devices for _ in range(device.num_devices)],
             since=self.job.submit_time,
             node=json.loads(platform.read_text())["node"] if self.simulated else None,
         )

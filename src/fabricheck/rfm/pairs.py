@@ -73,7 +73,7 @@ class BestSet(Metric):
         :raises MetricError: as `Metric.figure` does.
         """
         chosen = series_of(document, self, {}, "GB/s")
-        by_pair = {(one["device_set"][0], one["device_set"][1]): one for one in chosen}
+        by_pair = {(series["device_set"][0], series["device_set"][1]): series for series in chosen}
         measured = {pair: one["median"] for pair, one in by_pair.items()}
         found = judge(self.node, self.k, measured)
         weakest = by_pair[found.weakest]

@@ -180,7 +180,7 @@ def nodes_of(partition: Any) -> dict[str, str]:
     """Return Slurm's description of each node of a partition's scheduler, by name."""
     purpose = "record the nodes of --distribute"
     nodes = _attribute(partition.scheduler, "allnodes", purpose)()
-    return {one.name: _attribute(one, "descr", purpose) for one in nodes}
+    return {node.name: _attribute(node, "descr", purpose) for node in nodes}
 
 
 def suppress_reports() -> None:

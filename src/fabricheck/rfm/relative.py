@@ -65,7 +65,7 @@ class PeerRatio(Metric):
         :raises MetricError: as `Metric.figure` does.
         """
         ways = self._ways(document, population)
-        every = tuple(one for members in ways for member in members for one in member.series)
+        every = tuple(series for members in ways for member in members for series in member.series)
         percent, worst = min((own, number) for number, own in enumerate(_least_behind(ways)))
         own = [members[worst] for members in ways]
         said = ", ".join(
@@ -73,7 +73,7 @@ class PeerRatio(Metric):
             f"{member.series[0]['unit']}"
             for member, members in zip(own, ways, strict=True)
         )
-        decisive = tuple(one for member in own for one in member.series)
+        decisive = tuple(series for member in own for series in member.series)
         return Figure(self, percent, every, decisive, f"{percent:.4g} % of the others ({said})")
 
     def percents(self, document: ResultDocument, population: Population) -> list[float]:
@@ -84,7 +84,9 @@ class PeerRatio(Metric):
         return _least_behind(self._ways(document, population))
 
     def _ways(self, document: ResultDocument, population: Population) -> list[list[_Member]]:
-        return [self._members(document, population, one) for one in (self.compared, *self.ways)]
+        return [
+            self._members(document, population, metric) for metric in (self.compared, *self.ways)
+        ]
 
     def _members(
         self, document: ResultDocument, population: Population, of: Metric
@@ -125,7 +127,7 @@ def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
 def _least_behind(ways: Sequence[Sequence[_Member]]) -> list[float]:
     """Return each member in percent of the others, by the way in which it is least behind."""
     percents = (
-        [_percent(one, statistics.median(_others(one, members))) for one in members]
+        [_percent(member, statistics.median(_others(member, members))) for member in members]
         for members in ways
     )
     return [max(own) for own in zip(*percents, strict=True)]
@@ -156,7 +158,7 @@ class OfSingle(Metric):
         :raises MetricError: as `Metric.figure` does.
         """
         at_once = series_of(document, self.compared, population, self.compared.unit)
-        alone = [series_of(document, one, population, one.unit) for one in self.singles]
+        alone = [series_of(document, metric, population, metric.unit) for metric in self.singles]
         parts = []
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
             sharing = busiest(self.node, device_pair(own), _listed(own)) if self.node else 1
@@ -195,7 +197,9 @@ class OfLinks(Metric):
         """
         (at_once,) = series_of(document, self.compared, population, self.compared.unit)
         alone = series_of(document, self.alone, population, self.alone.unit)
-        by_pair: dict[Pair, Series] = {(a, b): one for one in alone for a, b in [device_pair(one)]}
+        by_pair: dict[Pair, Series] = {
+            (a, b): series for series in alone for a, b in [device_pair(series)]
+        }
         rates = {pair: one["median"] for pair, one in by_pair.items()}
         fair, narrow = left_to_the_slowest(self.node, rates)
         percent = 100 * at_once["median"] / (fair * len(by_pair))
@@ -320,5 +324,5 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
 def _direct(metric: Metric, node: NodeModel) -> bool:
     """Whether each pair of a metric has a direct link."""
     members = [key[0] for key in metric.among or ()]
-    pairs = [one for one in members if not isinstance(one, int) and len(one) == 2]
+    pairs = [member for member in members if not isinstance(member, int) and len(member) == 2]
     return all(node.link_class(*pair).direct for pair in pairs)

@@ -64,10 +64,10 @@ def submits(partition: Any) -> bool:
 def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
     """Return the partitions whose checks are steps of the allocation around the session."""
     return sorted(
-        one.fullname
-        for one in partitions
-        if one.scheduler.registered_name == "local"
-        and one.launcher_type.registered_name == STEP_LAUNCHER
+        partition.fullname
+        for partition in partitions
+        if partition.scheduler.registered_name == "local"
+        and partition.launcher_type.registered_name == STEP_LAUNCHER
     )
 
 
@@ -92,14 +92,14 @@ def cancel_if_blocked(
     healthy or not, and ReFrame considers such a job blocked: a second session would make the first
     lose its jobs. A job that requests a node is therefore blocked only by the state of the node.
     """
-    asking = [one for one in jobs if one.pin_nodes and reframe_internals.is_pending(one)]
+    asking = [job for job in jobs if job.pin_nodes and reframe_internals.is_pending(job)]
     names = sorted({name for one in asking for name in one.pin_nodes})
     found: dict[str, RequestedNode] = {}
     if names:
         with contextlib.suppress(LookupError):
             found = query_nodes(",".join(names))
     lost = {one: [name for name in one.pin_nodes if _is_lost(found, name, one)] for one in asking}
-    cancel(scheduler, [one for one in jobs if lost.get(one, True)], reasons)
+    cancel(scheduler, [job for job in jobs if lost.get(job, True)], reasons)
     for one, nodes in lost.items():
         if isinstance(one.exception, JobBlockedError) and nodes[0] in found:
             node = found[nodes[0]]
@@ -148,7 +148,7 @@ def query_nodes(names: str) -> dict[str, RequestedNode]:
     """
     shown = _shown("nodes", names)
     lines = _records(shown)
-    found = {one["NodeName"]: parse_node(one.line) for one in lines}
+    found = {line["NodeName"]: parse_node(line.line) for line in lines}
     if len(found) != len(lines) or not set(nodelists.unfolded(names)).issuperset(found):
         raise LookupError("scontrol prints a node twice, or one that it was not asked for")
     return found
@@ -274,8 +274,8 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
 
     :raises ReframeError: naming the queue; if Slurm does not report its setting, a job will.
     """
-    for one in filter(submits, partitions):
-        queue = _queue(one)
+    for partition in filter(submits, partitions):
+        queue = _queue(partition)
         if queue is None:
             continue
         try:
@@ -285,8 +285,8 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
         if shared.startswith("FORCE"):
             raise ReframeError(
                 f"Slurm's partition {queue} gives no job its node exclusively "
-                f"(OverSubscribe={shared}), but {one.fullname} measures it: another partition is "
-                "needed."
+                f"(OverSubscribe={shared}), but {partition.fullname} measures it: another "
+                "partition is needed."
             )
 
 
@@ -302,15 +302,15 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     :raises ReframeError: when these are the allocation around the session, or one queue.
     """
     found: dict[str, dict[str, str]] = {}
-    for one in partitions:
-        node = one.extras.get("node")
-        if node is None or one.launcher_type.registered_name != STEP_LAUNCHER:
+    for partition in partitions:
+        node = partition.extras.get("node")
+        if node is None or partition.launcher_type.registered_name != STEP_LAUNCHER:
             continue
         where = "the allocation around this session"
-        if one.scheduler.registered_name != "local":
-            queue = _queue(one)
-            where = f"the nodes of {f'--partition={queue}' if queue else one.fullname}"
-        found.setdefault(where, {})[one.fullname] = node
+        if partition.scheduler.registered_name != "local":
+            queue = _queue(partition)
+            where = f"the nodes of {f'--partition={queue}' if queue else partition.fullname}"
+        found.setdefault(where, {})[partition.fullname] = node
     for where, nodes in found.items():
         if len(set(nodes.values())) > 1:
             raise ReframeError(

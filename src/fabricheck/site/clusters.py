@@ -117,7 +117,7 @@ def of_this_job(
     """
     found = os.environ if environment is None else environment
     queue = found.get("SLURM_JOB_PARTITION") if found.get(ALLOCATION) else None
-    here = [one for one in partitions if f"--partition={queue}" in one["access"]]
+    here = [partition for partition in partitions if f"--partition={queue}" in partition["access"]]
     return here or list(partitions)
 
 
@@ -227,7 +227,7 @@ def programs_here(runtime: str, spack_environment: str, **extras: Any) -> dict[s
     cmake = f"cmake -S . -B build/{runtime} -DFABRICHECK_RUNTIME={runtime} -DFABRICHECK_MPI={mpi}"
     return {
         "features": [
-            *(one for one in PROGRAMS if mpi == "ON" or one not in RANK_PROGRAMS),
+            *(program for program in PROGRAMS if mpi == "ON" or program not in RANK_PROGRAMS),
             # The ranks of the host have no device whose buffers an MPI could take.
             *([] if runtime == "host" else ["gpu_aware_mpi"]),
             *(["osu"] if osu else []),

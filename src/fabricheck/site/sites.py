@@ -127,7 +127,7 @@ def system_of(machine: str, *where: Path) -> str | None:
 
 def _matches(system: Mapping[str, Any], machine: str) -> bool:
     patterns = system["hostnames"]
-    return _ANY_HOST not in patterns and any(re.match(one, machine) for one in patterns)
+    return _ANY_HOST not in patterns and any(re.match(pattern, machine) for pattern in patterns)
 
 
 def _run(file: Path) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def kind() -> str:
     words = [
         f"{len(model.devices)}x",
         model.device_model,
-        *(one.name for one in model.link_classes),
+        *(link_class.name for link_class in model.link_classes),
     ]
     return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower())
 
@@ -83,6 +83,6 @@ def choose(systems: list[dict[str, Any]], selected: str) -> None:
     if selected == NAME:
         node(required=True)
     elif not word(NODE):
-        for one in systems:
-            names = ((f"{one['name']}:{each['name']}", each) for each in one["partitions"])
-            one["partitions"] = [each for name, each in names if name != NAME]
+        for system in systems:
+            names = ((f"{system['name']}:{each['name']}", each) for each in system["partitions"])
+            system["partitions"] = [each for name, each in names if name != NAME]

@@ -202,12 +202,12 @@ class Plan(StrictModel):
         tool = BENCHMARKS.get(self.tool)
         if tool is None:
             raise ValueError(f"the tool {self.tool} is unknown; known are {listed(BENCHMARKS)}")
-        verified = {one.measured for one in self.launches if one.verifies}
-        for one in self.launches:
-            if one.program not in tool.operations:
-                raise ValueError(f"{one.program} of {self.tool} has no parser")
-            if tool.verifies_apart and not one.verifies and one.measured not in verified:
-                raise ValueError(f"no launch verifies what {one.name} measures")
+        verified = {launch.measured for launch in self.launches if launch.verifies}
+        for launch in self.launches:
+            if launch.program not in tool.operations:
+                raise ValueError(f"{launch.program} of {self.tool} has no parser")
+            if tool.verifies_apart and not launch.verifies and launch.measured not in verified:
+                raise ValueError(f"no launch verifies what {launch.name} measures")
         return self
 
 
@@ -435,7 +435,7 @@ def _ranks(number: int, several: bool) -> list[int]:
 def _cache(plan: Plan, facts: ResultDocument) -> int:
     if plan.buffers == "host":
         return facts["host"]["last_level_cache_bytes"]
-    return max((one["last_level_cache_bytes"] or 0 for one in facts["devices"]), default=0)
+    return max((device["last_level_cache_bytes"] or 0 for device in facts["devices"]), default=0)
 
 
 def series_of(fields: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:

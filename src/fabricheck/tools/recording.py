@@ -358,8 +358,8 @@ def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) 
     if not failures:
         return {"exit_code": 0, "status": "good", "message": None}
     code = worst(map(recorded_code, failures))
-    ordered = sorted(failures, key=lambda one: recorded_code(one) != code)
-    sentences = [" ".join(str(one).split()) for one in ordered]
+    ordered = sorted(failures, key=lambda failure: recorded_code(failure) != code)
+    sentences = [" ".join(str(error).split()) for error in ordered]
     message = f"Node {node}: {' '.join(first_of(sentences, MOST_SENTENCES))}"
     return {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
 
@@ -368,4 +368,4 @@ def _values(found: tuple[Series, ...]) -> str:
     if not found:
         return "verified"
     shown = [found[0], found[-1]] if len(found) > 1 else [found[0]]
-    return listed(f"{one['bytes']} B {one['median']:g} {one['unit']}" for one in shown)
+    return listed(f"{series['bytes']} B {series['median']:g} {series['unit']}" for series in shown)

@@ -98,7 +98,7 @@ def _matrix(reader: Reader, title: str, head: str, count: int) -> list[list[floa
         first, *words = line.words
         form = _LINKED if title == CONNECTIVITY else _VALUE
         values = [printed(word) if form.fullmatch(word) else None for word in words]
-        numbers = [one.value for one in values if one is not None]
+        numbers = [value.value for value in values if value is not None]
         if first != str(index) or len(words) != count or len(numbers) != count:
             raise line.garbled(f"row {index} of '{title}' is damaged")
         if title != CONNECTIVITY and min(numbers) <= 0:

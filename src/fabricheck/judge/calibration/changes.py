@@ -160,7 +160,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
             raise NotFoundError(f"No file in {folder} has references of check {check}.")
         for metric, one in metrics.items():
             slow += _far_from_published(check, metric, one)
-        old, new = (one.entries(check, partition, named) for one in (present, after))
+        old, new = (references.entries(check, partition, named) for references in (present, after))
         counts = after.calibrated(check, partition, named)
         for metric, (_, why) in record.entries(check).items():
             entry = entry_of(new[metric])
@@ -216,7 +216,7 @@ def _refuse_lost(record: Record, before: Record) -> None:
     lost = [
         check
         for check, metrics in before.checks.items()
-        if check not in record.checks and any(one.unit != "count" for one in metrics.values())
+        if check not in record.checks and any(metric.unit != "count" for metric in metrics.values())
     ]
     if lost:
         raise InvalidInputError(
@@ -231,8 +231,8 @@ def looser(proposal: Proposal) -> list[str]:
 
     When a calibration is repeated, many entries become looser by a thousandth.
     """
-    found = [one for one in proposal.changes if one.effect in LOOSER]
-    return [one.sentence for one in sorted(found, key=lambda one: -one.slack)]
+    found = [change for change in proposal.changes if change.effect in LOOSER]
+    return [change.sentence for change in sorted(found, key=lambda one: -one.slack)]
 
 
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> Path:

@@ -81,16 +81,20 @@ def value_of(
     :param node: the healthy node model; without one, classes and bounds are unknown.
     """
     every = [document["series"][index] for index in metric.series or ()]
-    decisive = [one for one in every if (one["unit"], one["median"]) == (metric.unit, value)]
-    half_width = _median([one["relative_half_width"] for one in decisive])
+    decisive = [
+        series for series in every if (series["unit"], series["median"]) == (metric.unit, value)
+    ]
+    half_width = _median([series["relative_half_width"] for series in decisive])
     if metric.unit == "%":
         return Value(value, metric.unit, half_width, bound=WHOLE)
     chosen = decisive or every
-    classes = {link_class(one, node) for one in every}
+    classes = {link_class(series, node) for series in every}
     ranks = document.get("ranks") or ()
-    bounds = [] if node is None else [node_bound(node, one, ranks) for one in chosen]
+    bounds = [] if node is None else [node_bound(node, series, ranks) for series in chosen]
     known = [one for one in bounds if one is not None]
-    at_once = any(len(one["device_set"]) > 1 and noise(one) in rule.OF_HOST for one in chosen)
+    at_once = any(
+        len(series["device_set"]) > 1 and noise(series) in rule.OF_HOST for series in chosen
+    )
     # A series without a bound allows any value.
     bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
     return Value(
@@ -98,7 +102,7 @@ def value_of(
         metric.unit,
         half_width,
         classes.pop() if len(classes) == 1 else None,
-        listed(sorted({one["engine"] for one in chosen})) or None,
+        listed(sorted({series["engine"] for series in chosen})) or None,
         bound,
         rule.FLOOR_AT_ONCE if at_once else 0,
     )
@@ -118,7 +122,7 @@ def middle(values: Sequence[Value]) -> Value:
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
@@ -350,8 +354,8 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     ran = {run.session.uuid for run in runs}
     lists: dict[Path | None, RequestedNodes] = {}
     for found in _named(paths):
-        own = tuple(one for one in found.sources if one.session.uuid in ran)
-        lists |= {one.path: one for one in replace(found, sources=own).lists}
+        own = tuple(source for source in found.sources if source.session.uuid in ran)
+        lists |= {nodes.path: nodes for nodes in replace(found, sources=own).lists}
     for file, one in lists.items():
         for name, requested in one.nodes.items():
             if name not in known:
@@ -453,10 +457,10 @@ def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
     document, case = row.document, row.case
     assert document is not None and case is not None
     model = node_of(case.where, [document], case)
-    for one in table.metrics(row):
+    for metric in table.metrics(row):
         # A metric that compares a node with itself is limited by a rule, whatever its value.
-        if one.value is not None and not RELATIVE.search(one.metric):
-            yield one.metric, value_of(one, one.value, document, model)
+        if metric.value is not None and not RELATIVE.search(metric.metric):
+            yield metric.metric, value_of(metric, metric.value, document, model)
 
 
 def _check_units(runs: Sequence[Run]) -> None:

@@ -48,9 +48,9 @@ def noises(record: Record) -> Iterator[Noise]:
             check,
             unit,
             len(found),
-            _known(statistics.median, (one.within_run for one in found)),
-            _known(statistics.median, (between_sessions(one) for one in found)),
-            _known(max, (one.between_campaigns for one in found)),
+            _known(statistics.median, (metric_record.within_run for metric_record in found)),
+            _known(statistics.median, (between_sessions(metric_record) for metric_record in found)),
+            _known(max, (metric_record.between_campaigns for metric_record in found)),
         )
 
 

@@ -76,9 +76,9 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
             for run in runs
         ],
         unused=[
-            UnusedRecord(session=run.number, check=one.check, why=one.reason)
+            UnusedRecord(session=run.number, check=unused.check, why=unused.reason)
             for run in runs
-            for one in run.unused
+            for unused in run.unused
         ],
         checks={
             check: {
@@ -97,7 +97,7 @@ def _first(found: Mapping[int, Value]) -> Value:
 
 
 def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    found = {tuple(sorted((key, str(value)) for key, value in one.items())) for one in entries}
+    found = {tuple(sorted((key, str(value)) for key, value in entry.items())) for entry in entries}
     return [dict(one) for one in sorted(found)]
 
 
@@ -111,19 +111,19 @@ def _metric(
     unit = _first(found).unit
     when = [campaigns[number] for number in values]
     of = [nodes[number] for number in values]
-    floor = max(one.floor for one in found.values())
+    floor = max(value.floor for value in found.values())
     outcome = rule.judge(list(values.values()), when, unit, of, floor)
     by_campaign = _groups(values, campaigns)
     medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))
-    widths = [one.half_width for one in found.values() if one.half_width is not None]
+    widths = [value.half_width for value in found.values() if value.half_width is not None]
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
-    bounds = [one.bound.value for one in found.values() if one.bound is not None]
+    bounds = [value.bound.value for value in found.values() if value.bound is not None]
     several = len(set(nodes.values())) > 1
     return MetricRecord(
         unit=unit,
-        link_class=_only({one.link_class for one in found.values()}),
-        engine=_only({one.engine for one in found.values()}),
+        link_class=_only({value.link_class for value in found.values()}),
+        engine=_only({value.engine for value in found.values()}),
         # Zero bounds a time; a count has no bound.
         peak=max(bounds) if bounds and unit not in ("us", "count") else None,
         published=published,

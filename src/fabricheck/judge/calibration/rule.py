@@ -191,8 +191,9 @@ def judge(
     excluded, groups = slow_nodes(by_node, unit)
     if groups is not None:
         low, high = (
-            f"{len(one)} ({named(list(one))}) about {statistics.median(list(one.values())):.5g}"
-            for one in groups
+            f"{len(group)} ({named(list(group))}) about "
+            f"{statistics.median(list(group.values())):.5g}"
+            for group in groups
         )
         return _refused(
             unit,

@@ -99,10 +99,10 @@ class Comparison:
 
         Undetermined values with a change beyond noise come before the other undetermined ones.
         """
-        found = [one for one in self.compared if one.decision.judgement == judgement]
-        found.sort(key=lambda one: one.badness, reverse=judgement != "better")
+        found = [compared for compared in self.compared if compared.decision.judgement == judgement]
+        found.sort(key=lambda compared: compared.badness, reverse=judgement != "better")
         if judgement == "undetermined":
-            found.sort(key=lambda one: one.decision.low is None)
+            found.sort(key=lambda compared: compared.decision.low is None)
         return found
 
     @property
@@ -113,7 +113,7 @@ class Comparison:
     @property
     def worse(self) -> bool:
         """Whether something is worse."""
-        return bool(self.judged("worse")) or any(one.worse for one in self.outcomes)
+        return bool(self.judged("worse")) or any(outcome.worse for outcome in self.outcomes)
 
     @property
     def missing(self) -> bool:
@@ -131,13 +131,13 @@ class Comparison:
     @property
     def by_chance(self) -> float:
         """The largest number of values expected to differ by chance if nothing changed."""
-        return sum(one.decision.chance for one in self.compared if one.key.of_series)
+        return sum(compared.decision.chance for compared in self.compared if compared.key.of_series)
 
     @property
     def determined(self) -> bool:
         """Whether anything could be judged."""
-        return any(not one.undetermined for one in self.outcomes) or any(
-            one.determined for one in self.compared
+        return any(not outcome.undetermined for outcome in self.outcomes) or any(
+            compared.determined for compared in self.compared
         )
 
 
@@ -153,7 +153,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         for key in both
         if (why := _not_comparable(before[key], after[key], _informs(a, b))) is not None
     ]
-    unsound = {one.key for one in wrong}
+    unsound = {comparable.key for comparable in wrong}
     compared = [
         Compared(key, before[key], after[key], judge(before[key], after[key], floor))
         for key in both
@@ -162,7 +162,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
     only_a = [key for key in before if key not in after]
     only_b = [key for key in after if key not in before]
     other_terms = list(_other_terms(only_a, only_b))
-    matched = {one.key for one in other_terms}
+    matched = {term.key for term in other_terms}
     loosely = {key.without_terms for key in matched}
     ours, theirs = _ran(a), _ran(b)
     mine, others = _of_both(a, b)
@@ -287,7 +287,9 @@ def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
 def _differences(side: NodeChecks) -> Mapping[str, list[str]]:
     found = ((row.check, row.document and row.document.get("differences")) for row in side.checks)
     return {
-        check or "": [one["sentence"] for one in own] for check, own in found if own is not None
+        check or "": [difference["sentence"] for difference in own]
+        for check, own in found
+        if own is not None
     }
 
 

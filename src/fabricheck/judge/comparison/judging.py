@@ -120,15 +120,15 @@ def joined(values: Sequence[Estimate]) -> Estimate:
     if len(values) == 1:
         return first
     return Estimate(
-        statistics.median([one.median for one in values]),
+        statistics.median([value.median for value in values]),
         first.unit,
-        tuple(run for one in values for run in one.runs),
-        all(one.exact for one in values),
-        max(one.floor for one in values),
+        tuple(run for value in values for run in value.runs),
+        all(value.exact for value in values),
+        max(value.floor for value in values),
         first.clock,
-        any(one.noisy for one in values),
-        sum(one.wrong for one in values),
-        frozenset().union(*(one.basis for one in values)),
+        any(value.noisy for value in values),
+        sum(value.wrong for value in values),
+        frozenset().union(*(value.basis for value in values)),
     )
 
 
@@ -150,7 +150,7 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
     ours, theirs = a.interval, b.interval
     if ours is None or theirs is None:
-        few = min(one.count for one in (a, b) if one.interval is None)
+        few = min(estimate.count for estimate in (a, b) if estimate.interval is None)
         said = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
         side = "A" if ours is None and a.count == few else "B"
         return Decision("undetermined", ratio, None, None, least, f"{side} {said}")

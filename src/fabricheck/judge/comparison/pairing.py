@@ -77,8 +77,12 @@ class Side:
     @property
     def says(self) -> list[str]:
         """Sentences about its software."""
-        sessions = [one.session for one in _compared(self.results) if one.reported is not None]
-        every = (record.sentences(one.outputs, one.start, one.end) for one in sessions)
+        sessions = [
+            source.session for source in _compared(self.results) if source.reported is not None
+        ]
+        every = (
+            record.sentences(session.outputs, session.start, session.end) for session in sessions
+        )
         return list(dict.fromkeys(sentence for each in every for sentence in each))
 
 
@@ -108,16 +112,16 @@ def side(name: str) -> Side:
 def _compared(results: Results) -> list[Source]:
     """Return the sources to compare: for a job, those with a report and a check."""
     return [
-        one
-        for one in results.sources
-        if results.job is None or (one.reported is not None and one.session.cases)
+        source
+        for source in results.sources
+        if results.job is None or (source.reported is not None and source.session.cases)
     ]
 
 
 def _unread(results: Results) -> Iterator[str]:
     problems = list(results.problems)
     of_job = results.sources if results.job is not None else ()
-    folders = [(one, one.folder.node) for one in of_job if one.folder is not None]
+    folders = [(source, source.folder.node) for source in of_job if source.folder is not None]
     known = {one.node for one in problems} | {node for one, node in folders if one.reported}
     for one, node in folders:
         if one.killed and node not in known:
@@ -165,10 +169,14 @@ def pair_up(a: Side, b: Side) -> list[tuple[NodeChecks, NodeChecks]]:
         return [(mine, replace(theirs, checks=(row,)))]
     if a.chosen or b.chosen:
         return pairs
-    paired = {id(one) for pair in pairs for one in pair}
-    pairs += [(one, NodeChecks(one.where, one.node)) for one in a.nodes if id(one) not in paired]
-    pairs += [(NodeChecks(one.where, one.node), one) for one in b.nodes if id(one) not in paired]
-    order = list(dict.fromkeys(one.where for one in (*a.nodes, *b.nodes)))
+    paired = {id(checks) for pair in pairs for checks in pair}
+    pairs += [
+        (node, NodeChecks(node.where, node.node)) for node in a.nodes if id(node) not in paired
+    ]
+    pairs += [
+        (NodeChecks(node.where, node.node), node) for node in b.nodes if id(node) not in paired
+    ]
+    order = list(dict.fromkeys(checks.where for checks in (*a.nodes, *b.nodes)))
     return sorted(pairs, key=lambda pair: order.index(pair[0].where))
 
 
@@ -177,13 +185,13 @@ def _matches(a: Side, b: Side) -> Iterator[tuple[NodeChecks, NodeChecks]]:
 
     Single partitions match whatever their names, too.
     """
-    one_each = len({one.where for one in a.nodes}) == len({one.where for one in b.nodes}) == 1
+    one_each = len({node.where for node in a.nodes}) == len({node.where for node in b.nodes}) == 1
     for mine in a.nodes:
         here, there = (
-            [one for one in side.nodes if one_each or one.where == mine.where] for side in (a, b)
+            [node for node in side.nodes if one_each or node.where == mine.where] for side in (a, b)
         )
         alone = len(there) == len(here) == 1
-        yield from ((mine, one) for one in there if alone or one.node == mine.node)
+        yield from ((mine, checks) for checks in there if alone or checks.node == mine.node)
 
 
 def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
@@ -215,7 +223,7 @@ def _unclear(a: Side, b: Side) -> str:
 
 def _with_choice(side: Side) -> str:
     first = side.nodes[0]
-    several = len({one.where for one in side.nodes}) < len(side.nodes)
+    several = len({node.where for node in side.nodes}) < len(side.nodes)
     return f"{side.name}@{first.node if several and first.node else first.where}"
 
 

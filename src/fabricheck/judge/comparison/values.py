@@ -92,7 +92,11 @@ def _metrics(
         key = _key(row)
         # Most metrics are the median of a series and have its samples.
         made_of = [series[index][1] for index in row.series or range(len(series))]
-        alike = (one for one in made_of if (one.unit, one.median) == (row.unit, row.value))
+        alike = (
+            estimate
+            for estimate in made_of
+            if (estimate.unit, estimate.median) == (row.unit, row.value)
+        )
         own = next(alike, None)
         if row.unit == "count":
             yield key, Estimate(row.value, row.unit, (), True, 0.0, check.clock)

@@ -81,7 +81,7 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
     topologies = [one for one in map(_of_topology, documents.values()) if one is not None]
     if not topologies:
         return 0.0
-    places = {place_of(one) for own in topologies for one in own}
+    places = {place_of(difference) for own in topologies for difference in own}
     if MOST * len(changed & places) < len(places):
         return _A_PLACE * len(places)
     return _A_PLACE * (len(changed - places) - len(changed & places))
@@ -102,7 +102,7 @@ def _contents(
 ) -> Iterator[tuple[Component, tuple[int, ...], dict[str, object]]]:
     """Yield possible changes, with their devices, and the overlay that describes the change."""
     differs = any(map(_of_topology, documents.values()))
-    pairs = {frozenset((one.source, one.destination)) for one in concerned}
+    pairs = {frozenset((resource.source, resource.destination)) for resource in concerned}
     for a, b in node.links:
         if not differs and frozenset((End("device", a), End("device", b))) not in pairs:
             continue
@@ -120,7 +120,7 @@ def _contents(
         to = dict(zip((*first, *second), (*second, *first), strict=True))
         exchanged = Component(kind="cables_exchanged", ids=(*first, *second))
         yield exchanged, exchanged.ids, {"remap_links": [to.get(one, one) for one in order]}
-    domains = [one.index for one in node.domains]
+    domains = [domain.index for domain in node.domains]
     for steps in range(1, len(domains)):
         turned = (*domains[steps:], *domains[:steps])
         yield Component(kind="numa_rotated", ids=turned), (), {"rotate_numa": steps}

@@ -30,7 +30,7 @@ _HOST_ACCESSES: tuple[ResourceKind, ...] = (
 #: The kinds of resources that are slower where a component is degraded, all by the same factor. A
 #: device has all that begins or ends at it, but for latencies.
 RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
-    "device": tuple(one for one in get_args(ResourceKind) if one not in (*_LATENCIES, _PAIR)),
+    "device": tuple(arg for arg in get_args(ResourceKind) if arg not in (*_LATENCIES, _PAIR)),
     "pair": (_PAIR,),
     "package": (*_KERNELS, "memory of {0}"),
     "hbm": ("memory of {0}",),
@@ -218,7 +218,7 @@ def _of_all(node: NodeModel) -> Iterator[Candidate]:
 
 
 def _without_model(transfers: Iterable[Transfer]) -> Iterator[Candidate]:
-    for name in dict.fromkeys(name for one in transfers for name in one.slack):
+    for name in dict.fromkeys(name for transfer in transfers for name in transfer.slack):
         ends = [one.number for one in (name.source, name.destination) if one is not None]
         yield _of("pair" if len(ends) == 2 else "device", *map(int, ends))
 

@@ -80,7 +80,7 @@ class _Diagnosed:
     def _candidates(self) -> Iterator[tuple[Candidate, Mapping[int, float]]]:
         """Yield the components that limit transfers to be explained, and all they touch."""
         every = list(self.transfers.values())
-        self._bytes = [one.series["bytes"] for one in every]
+        self._bytes = [transfer.series["bytes"] for transfer in every]
         passing: dict[Resource, list[int]] = {}
         for number, one in enumerate(every):
             for name in one.slack:
@@ -98,9 +98,9 @@ class _Diagnosed:
             ]
             if concerned.isdisjoint(own):
                 continue
-            touched = _touched(own, passing, [one.slack for one in every])
+            touched = _touched(own, passing, [transfer.slack for transfer in every])
             yield candidate, touched
-            loose = _touched(own, passing, [one.loose or one.slack for one in every])
+            loose = _touched(own, passing, [transfer.loose or transfer.slack for transfer in every])
             if loose != touched:
                 yield replace(candidate, loose=True), loose
             if candidate.component.kind in OF_SIZES:
@@ -133,18 +133,18 @@ class _Diagnosed:
     def diagnosis(self) -> Diagnosis:
         best, tried = self.search.best(self.explains)
         misses = self.session.misses
-        explained = {one for one in self.explains(best) if one < len(misses)}
+        explained = {explain for explain in self.explains(best) if explain < len(misses)}
         return Diagnosis(
             node_model=self.node.name if self.node is not None else None,
             misses=len(misses),
             explained=len(explained),
-            degraded=[self._degraded(best, tried, one) for one in best.losses],
+            degraded=[self._degraded(best, tried, loss) for loss in best.losses],
             unexplained=[one.name for number, one in enumerate(misses) if number not in explained],
             lacking=[*self._lacking()],
         )
 
     def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> Degraded:
-        others = [one for one in best.losses if one is not own]
+        others = [loss for loss in best.losses if loss is not own]
         without = self.search.with_losses(others)
         alone = self.search.with_losses([own])
         explained = self.explains(alone) | (self.explains(best) - self.explains(without))
@@ -176,13 +176,13 @@ class _Diagnosed:
 
     def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> list[Component]:
         """Return components that would explain as much in place of this one."""
-        rest = {one.what.component for one in best.losses if one is not own}
+        rest = {loss.what.component for loss in best.losses if loss is not own}
         explained = self.explains(best)
         found = []
-        for one in tried:
-            if one.cost > best.cost + EQUAL or not explained <= self.explains(one):
+        for hypothesis in tried:
+            if hypothesis.cost > best.cost + EQUAL or not explained <= self.explains(hypothesis):
                 continue
-            every = [each.what.component for each in one.losses]
+            every = [each.what.component for each in hypothesis.losses]
             other = [each for each in every if each not in rest]
             same = len(every) == len(best.losses) and len(other) == 1
             if same and other[0] != own.what.component:
@@ -205,7 +205,7 @@ class _Diagnosed:
         """Return the checks, not in the session, that tell some components from the others."""
         found = []
         for check, kinds in _LIMITS.items() if self.node is not None else ():
-            limited = sum(one.kind in kinds for one in equals)
+            limited = sum(equal.kind in kinds for equal in equals)
             if check not in self.session.documents and 0 < limited < len(equals):
                 found.append(check)
         return found
@@ -218,16 +218,16 @@ class _Diagnosed:
             )
         elif not self.transfers:
             yield "No document has a measurement whose way through the node is known."
-        if not self.explains.concerned and not any(one.sentence for one in self.session.misses):
+        if not self.explains.concerned and not any(miss.sentence for miss in self.session.misses):
             yield "It is unknown which measurements decided the missed limits."
         wrong = [
             check
             for check, document in self.session.documents.items()
-            if any(one["verification"]["errors"] for one in document["series"])
+            if any(series["verification"]["errors"] for series in document["series"])
         ]
         if wrong:
             yield f"Wrong data in {', '.join(wrong)}: the speed of what is wrong proves little."
-        noisy = sum(one.series["noisy"] for one in self.transfers.values())
+        noisy = sum(transfer.series["noisy"] for transfer in self.transfers.values())
         if noisy:
             yield f"{count(noisy, 'measurement')} of {len(self.transfers)} are noisy."
 

@@ -115,22 +115,22 @@ def _noise(series: Series) -> float:
 def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
     """Return the levels of groups that references state: the narrowest limit counts."""
     found: dict[Hashable, Level] = {}
-    for one in session.metrics:
-        if one.value is None or one.reduce is None or not one.reference:
+    for metric in session.metrics:
+        if metric.value is None or metric.reduce is None or not metric.reference:
             continue
-        if one.unit in ("%", "count"):
+        if metric.unit in ("%", "count"):
             continue
-        check = one.check_row.check or ""
-        parts = [abs(math.log(limit / one.reference)) for limit in (one.least, one.most)
+        check = metric.check_row.check or ""
+        parts = [abs(math.log(limit / metric.reference)) for limit in (metric.least, metric.most)
                  if limit]  # fmt: skip
-        keys = [(check, index) for index in one.series or ()]
+        keys = [(check, index) for index in metric.series or ()]
         own = [transfers[key] for key in keys if key in transfers]
         groups = {each.alike for each in own}
-        if not parts or len(groups) != 1 or one.reference <= 0:
+        if not parts or len(groups) != 1 or metric.reference <= 0:
             continue
         sign = 1 if own[0].series["better"] == "higher" else -1
         known = max(_LEAST_KNOWN, min(parts) / _OF_LIMIT)
-        level = Level(sign * math.log(one.reference), known**2)
+        level = Level(sign * math.log(metric.reference), known**2)
         (group,) = groups
         if group not in found or level.variance < found[group].variance:
             found[group] = level
@@ -158,7 +158,7 @@ class Explanations:
         :param known: the levels of their groups.
         """
         self._numbers = {key: number for number, key in enumerate(transfers)}
-        self._devices_of = [one.series["device"] for one in transfers.values()]
+        self._devices_of = [transfer.series["device"] for transfer in transfers.values()]
         self._shares: dict[tuple[str, Hashable], list[int]] = {}
         for key, one in transfers.items():
             self._shares.setdefault((key[0], at_once(one.series)), []).append(self._numbers[key])
@@ -212,8 +212,8 @@ class Explanations:
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            return any(miss.place in one.what.places for one in found.losses
-                       if isinstance(one.what, Change))  # fmt: skip
+            return any(miss.place in loss.what.places for loss in found.losses
+                       if isinstance(loss.what, Change))  # fmt: skip
         lost = [
             _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
             for own in self.decided[number]
@@ -226,7 +226,8 @@ class Explanations:
         ):
             return True
         return self._collective[number] and any(
-            set(one.what.devices) <= devices and _carries_messages(one.what) for one in found.losses
+            set(loss.what.devices) <= devices and _carries_messages(loss.what)
+            for loss in found.losses
         )
 
 
@@ -272,7 +273,7 @@ def _left(logs: Sequence[float], in_turn: bool) -> float:
 
     Simultaneous transfers end with the slowest.
     """
-    return -math.log(statistics.fmean(math.exp(-one) for one in logs)) if in_turn else min(logs)
+    return -math.log(statistics.fmean(math.exp(-log) for log in logs)) if in_turn else min(logs)
 
 
 def _is_in_turn(series: Series) -> bool:

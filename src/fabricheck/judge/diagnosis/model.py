@@ -201,7 +201,7 @@ class Diagnosis(StrictModel):
         if not self.degraded:
             many = "the missed limit" if self.misses == 1 else f"any of {self.misses} missed limits"
             return f"No degraded component explains {many}."
-        causes = "; ".join(_told(one) for one in self.degraded)
+        causes = "; ".join(_told(degraded) for degraded in self.degraded)
         return f"{causes}: {self.explained} of {self.misses} missed limits."
 
 

@@ -134,7 +134,7 @@ class Search:
             dict.fromkeys(one.group for one in evidence))}  # fmt: skip
         self._group = [groups[one.group] for one in evidence]
         known = [levels.get(name) for name in groups]
-        self._known = [1 / one.variance if one is not None else 0.0 for one in known]
+        self._known = [1 / level.variance if level is not None else 0.0 for level in known]
         about = self._references(evidence, known)
         self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
         self._healthy = [one.variance for one in evidence]
@@ -160,14 +160,16 @@ class Search:
         beam = [best]
         for _ in range(MOST):
             extended = _without_doubles(
-                one for start in beam for one in self._extended(start, best.cost, explains)
+                hypothesis
+                for start in beam
+                for hypothesis in self._extended(start, best.cost, explains)
             )
             if not extended:
                 break
-            extended.sort(key=lambda one: one.cost)
+            extended.sort(key=lambda hypothesis: hypothesis.cost)
             if best.losses:
                 extended[:REFINED] = map(self._refined, extended[:REFINED])
-                extended.sort(key=lambda one: one.cost)
+                extended.sort(key=lambda hypothesis: hypothesis.cost)
             if extended[0].cost > best.cost - (FURTHER_GAIN if best.losses else LEAST_GAIN):
                 break
             best, tried = extended[0], extended
@@ -185,19 +187,26 @@ class Search:
         :param found: the likeliest first.
         """
         agreeing = (
-            one for one in found if max(self.residuals(one, one.shifts), default=0.0) <= CONTRADICTS
+            hypothesis
+            for hypothesis in found
+            if max(self.residuals(hypothesis, hypothesis.shifts), default=0.0) <= CONTRADICTS
         )
-        return list({id(one): one for one in (*found[:most], *islice(agreeing, most))}.values())
+        return list(
+            {
+                id(hypothesis): hypothesis
+                for hypothesis in (*found[:most], *islice(agreeing, most))
+            }.values()
+        )
 
     def _without_needless(
         self, best: Hypothesis, tried: list[Hypothesis]
     ) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return a set without the components that the others make unnecessary."""
-        for one in best.losses:
+        for loss in best.losses:
             others = self._refined(
-                self.with_losses([each for each in best.losses if each is not one])
+                self.with_losses([each for each in best.losses if each is not loss])
             )
-            little = not isinstance(one.what, Change) and one.log > _LITTLE
+            little = not isinstance(loss.what, Change) and loss.log > _LITTLE
             if little or others.cost < best.cost + FURTHER_GAIN:
                 return self._without_needless(others, [others]) if others.losses else (best, tried)
         return best, tried
@@ -216,7 +225,7 @@ class Search:
         """
         sums = self._sums(start.shifts)
         before = explains(start)
-        known = {one.what.component for one in start.losses}
+        known = {loss.what.component for loss in start.losses}
         for change in self.changes:
             if change.component not in known:
                 shifts = _changed(start.shifts, change)
@@ -278,11 +287,11 @@ class Search:
         """Return the logarithm of the remaining rates under some components, by evidence."""
         touched = dict(self.candidates)
         shifts: dict[int, float] = {}
-        for one in losses:
-            if isinstance(one.what, Change):
-                shifts = _changed(shifts, one.what)
+        for loss in losses:
+            if isinstance(loss.what, Change):
+                shifts = _changed(shifts, loss.what)
             else:
-                shifts = _shifted(shifts, touched[one.what], one.log)
+                shifts = _shifted(shifts, touched[loss.what], loss.log)
         return shifts
 
     def with_losses(self, losses: Sequence[Loss]) -> Hypothesis:
@@ -292,7 +301,7 @@ class Search:
 
     def _cost(self, losses: Sequence[Loss], shifts: Mapping[int, float]) -> float:
         """Return the cost of a set: that of the measurements, and that of what it supposes."""
-        return self._total(shifts) + sum(one.what.cost for one in losses)
+        return self._total(shifts) + sum(loss.what.cost for loss in losses)
 
     def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
         """Return by how many standard deviations evidence exceeds the prediction of a set."""
@@ -417,8 +426,8 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
 def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
     """Return each set of components once."""
     cheapest: dict[frozenset[Component], Hypothesis] = {}
-    for one in found:
-        losses = frozenset(each.what.component for each in one.losses)
-        if losses not in cheapest or one.cost < cheapest[losses].cost:
-            cheapest[losses] = one
+    for hypothesis in found:
+        losses = frozenset(each.what.component for each in hypothesis.losses)
+        if losses not in cheapest or hypothesis.cost < cheapest[losses].cost:
+            cheapest[losses] = hypothesis
     return list(cheapest.values())

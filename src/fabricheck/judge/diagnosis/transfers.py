@@ -170,18 +170,18 @@ class Routes:
         while open_flows:
             level, tight = math.inf, None
             for name in shared:
-                takes = sum(flows[one].get(name, 0) for one in open_flows)
+                takes = sum(flows[flow].get(name, 0) for flow in open_flows)
                 if takes and left[name] / takes < level:
                     level, tight = left[name] / takes, name
-            first = min(open_flows, key=lambda one: own[one])
+            first = min(open_flows, key=lambda flow: own[flow])
             if math.isinf(min(level, own[first])):
-                for one in open_flows:  # no known resource limits them
-                    found[one] = math.inf
+                for flow in open_flows:  # no known resource limits them
+                    found[flow] = math.inf
                 break
             if own[first] <= level:
                 ending, level = {first}, own[first]
             else:
-                ending = {one for one in open_flows if tight in flows[one]}
+                ending = {flow for flow in open_flows if tight in flows[flow]}
             for one in ending:
                 found[one] = level
                 for name, times in flows[one].items():
@@ -205,7 +205,7 @@ def transfers(
         chosen = _largest(check, document)
         if routes is not None:
             for simultaneous in _at_once(chosen, document, routes):
-                found |= {one.key: one for one in _of_flows(simultaneous, chosen, routes)}
+                found |= {flow.key: flow for flow in _of_flows(simultaneous, chosen, routes)}
         for key, series in chosen.items():
             if key not in found:
                 passes = _passed(series, routes)
@@ -254,7 +254,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
         same = (
             transfer(series), series["device"], tuple(series["device_set"]),
             tuple(series.get("ranks") or ()), series["block_size"],
-            *((one["memory"], one["device"], one["numa_domain"]) for one in ends),
+            *((end["memory"], end["device"], end["numa_domain"]) for end in ends),
         )  # fmt: skip
         if same not in found or found[same][1]["bytes"] < series["bytes"]:
             found[same] = (index, series)
@@ -290,7 +290,7 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
     pair = device_pair(series)
     ends = [End("device", one) for one in pair]
     if routes is None:
-        own = [Resource("device {0.number}", one) for one in dict.fromkeys(ends)]
+        own = [Resource("device {0.number}", end) for end in dict.fromkeys(ends)]
         both = [Resource("pair {0.number}-{1.number}", *ends)] if len(ends) == 2 else []
         return [*own, *both] if len(ends) <= 2 else []
     if series["direction"] == "collective":
@@ -298,7 +298,7 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
             "{0.number} of mpi" if series["engine"] == "mpi" else "{0.number} of rccl"
         )
         operations = ("collectives", series["operation"])
-        return [Resource(kind, End("operation", one)) for one in operations]
+        return [Resource(kind, End("operation", operation)) for operation in operations]
     if series["operation"] != "latency" or len(pair) != 2:
         return []
     if series["engine"] == "mpi":

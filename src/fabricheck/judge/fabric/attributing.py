@@ -248,7 +248,7 @@ def _with_names(
     switches, of_switch = _switches(measured, low, confirmed)
     left = {end: one for end, one in low.items() if end not in of_switch}
     named = list(_nodes(measured, left, confirmed))
-    whole = {one.node for one in named}
+    whole = {endpoint.node for endpoint in named}
     for end in ends:
         if end in confirmed and end in left and measured.nodes[end[0]].name not in whole:
             named.append(_named(measured, end, passed[end]))
@@ -263,7 +263,7 @@ def _with_names(
     named += [_named(measured, end, one) for end, one in more.items() if one.confirmed]
     at_fault |= {end for end, one in more.items() if one.confirmed}
     said += _unconfirmed(measured, more, at_fault)
-    named.sort(key=lambda one: -one.loss)
+    named.sort(key=lambda endpoint: -endpoint.loss)
     least = 1 - math.exp(-rule.limit(apart.typical_error))
     names = replace(found, named=tuple(named), switches=tuple(switches), open=tuple(said))
     return replace(names, least=least), at_fault
@@ -371,8 +371,8 @@ def _nodes(
         ways = frozenset.intersection(*(low[end].ways for end in ends)) or frozenset(
             {SENDING, RECEIVING}
         )
-        error = max(one.error for one in effects)
-        partners = min(one.partners for one in effects)
+        error = max(effect.error for effect in effects)
+        partners = min(effect.partners for effect in effects)
         yield FaultyEndpoint(
             its.name, None, loss, *_interval(loss, error),
             max(low[end].score for end in sure), partners, _WORDS.get(ways, "both"),
@@ -399,7 +399,7 @@ def _named(measured: Measured, end: End, low: _Low) -> FaultyEndpoint:
 
 
 def _again(effects: Sequence[Effect]) -> int:
-    return min(one.partners_again for one in effects)
+    return min(effect.partners_again for effect in effects)
 
 
 def _interval(loss: float, error: float) -> tuple[float, float]:
@@ -497,8 +497,8 @@ def _with_pairs(
             once += 1
         else:
             found.append(_low_pair(measured, pair, rounds))
-    found.sort(key=lambda one: -one.loss)
-    said = first_of([one.sentence for one in found], what=" pairs like them")
+    found.sort(key=lambda low_pair: -low_pair.loss)
+    said = first_of([low_pair.sentence for low_pair in found], what=" pairs like them")
     notes = []
     if once:
         notes.append(

@@ -101,9 +101,9 @@ def fit(
         ]
         for way in (SENDING, RECEIVING)
     )
-    known = [one for way in (sent, received) for one in way if one is not None]
-    typical = median([one.error for one in known]) if known else 0.0
-    whole = _healthy_deviation([one.score for one in known])
+    known = [effect for way in (sent, received) for effect in way if effect is not None]
+    typical = median([effect.error for effect in known]) if known else 0.0
+    whole = _healthy_deviation([effect.score for effect in known])
     spread = math.sqrt(max(0.0, whole**2 - typical**2))
     levels = {group: samples.middles[group] + middle for group, middle in classes.items()}
     return Fit((sent, received), rests, levels, noise, spread, typical, samples.far)

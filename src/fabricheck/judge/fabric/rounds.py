@@ -92,14 +92,18 @@ def measured_of(document: ResultDocument) -> Measured:
     """
     rounds = document["rounds"]
     assert rounds is not None
-    nodes = [Node(one["node"], _nics(one)) for one in rounds["nodes"]]
+    nodes = [
+        Node(node_of_rounds["node"], _nics(node_of_rounds)) for node_of_rounds in rounds["nodes"]
+    ]
     elsewhere = _elsewhere(rounds, document)
-    measured = Measured(nodes, [_round(one, elsewhere) for one in rounds["rounds"]])
+    measured = Measured(
+        nodes, [_round(measured_round, elsewhere) for measured_round in rounds["rounds"]]
+    )
     missing = [*elsewhere.values(), *_missing(rounds, document, measured, elsewhere)]
     return replace(
         measured,
         suspects=tuple(
-            (one["node"], ALL if one["nic"] is None else one["nic"]) for one in rounds["suspects"]
+            (nic["node"], ALL if nic["nic"] is None else nic["nic"]) for nic in rounds["suspects"]
         ),
         low_pairs=tuple((one, other) for one, other in rounds["low_pairs"]),
         incomplete=tuple(first_of(missing, 2 * MOST_SENTENCES)),
@@ -145,7 +149,7 @@ def _elsewhere(rounds: RoundsMember, document: ResultDocument) -> dict[End, str]
 
 def _way(its: RankNetwork) -> str:
     by = listed(str(one) for one in (its["transport"], its["provider"]) if one is not None)
-    names = " and ".join(one["name"] for one in its["nics"])
+    names = " and ".join(nic["name"] for nic in its["nics"])
     return f"{by} ({names})" if names else by
 
 
@@ -174,7 +178,11 @@ def _missing(
 ) -> Iterator[str]:
     for wrong in rounds["wrong"]:
         yield _wrong(measured, wrong)
-    reasons = list(dict.fromkeys(one["reason"] for one in (*rounds["left_out"], *rounds["failed"])))
+    reasons = list(
+        dict.fromkeys(
+            typed_dict["reason"] for typed_dict in (*rounds["left_out"], *rounds["failed"])
+        )
+    )
     yield from reasons
     outcome = document["outcome"]
     if outcome["status"] not in ("good", "wrong-data") and outcome["message"] not in reasons:
@@ -182,7 +190,7 @@ def _missing(
         yield (f"The run ended with {outcome['status']}" if ended else "The run did not finish") + (
             f": {outcome['message'].rstrip('.')}." if outcome["message"] else "."
         )
-    done = sum(one["phase"] == 1 for one in rounds["rounds"])
+    done = sum(measured_round["phase"] == 1 for measured_round in rounds["rounds"])
     if done < rounds["planned"]:
         yield f"{done} of {count(rounds['planned'], 'round')} were measured."
     yield from _without_rate(measured, elsewhere)

@@ -68,7 +68,7 @@ class PartitionChanges:
 
     def judged(self, judgement: str) -> list[Changed]:
         """Return the metrics of one judgement, the greatest change first."""
-        found = [one for one in self.metrics if one.decision.judgement == judgement]
+        found = [metric for metric in self.metrics if metric.decision.judgement == judgement]
         return sorted(found, key=lambda one: -abs(math.log(one.decision.ratio or 1.0)))
 
 
@@ -112,18 +112,25 @@ class Changes:
     @property
     def worse(self) -> bool:
         """Whether something is worse."""
-        parts = any(one.judged("worse") or one.worse or one.moved for one in self.partitions)
-        return parts or any(one.worse for one in self.checks)
+        parts = any(
+            partition.judged("worse") or partition.worse or partition.moved
+            for partition in self.partitions
+        )
+        return parts or any(check.worse for check in self.checks)
 
     @property
     def missing(self) -> bool:
         """Whether nodes or metrics disappeared, of a partition that is not there any more all."""
-        return any(one.gone or one.lost for one in self.partitions) or bool(self.only_before)
+        return any(partition.gone or partition.lost for partition in self.partitions) or bool(
+            self.only_before
+        )
 
 
 def compare(before: Fleet, after: Fleet) -> Changes:
     """Return what changed between two fleets, for the partitions that both have."""
-    ours, theirs = ({one.key: one for one in each.partitions} for each in (before, after))
+    ours, theirs = (
+        {partition.key: partition for partition in each.partitions} for each in (before, after)
+    )
     pairs = [(one, theirs[key]) for key, one in ours.items() if key in theirs]
     return Changes(
         before,
@@ -138,26 +145,26 @@ def compare(before: Fleet, after: Fleet) -> Changes:
 
 def _partition_changes(before: Partition, after: Partition, fleet: Fleet) -> PartitionChanges:
     own, theirs = ({one: at for at, one in enumerate(part.metrics)} for part in (before, after))
-    both = [one for one in own if one in theirs]
+    both = [metric for metric in own if metric in theirs]
     at = {node: row for row, node in enumerate(after.nodes)}
     nodes = [node for node in before.nodes if node in at]
     there = set(nodes)
     rows = pl.Series([row for row, node in enumerate(before.nodes) if node in at], dtype=pl.UInt32)
     others = pl.Series([at[node] for node in nodes], dtype=pl.UInt32)
-    ones = {one: before.values.to_series(own[one]).gather(rows) for one in both}
-    twos = {one: after.values.to_series(theirs[one]).gather(others) for one in both}
+    ones = {metric: before.values.to_series(own[metric]).gather(rows) for metric in both}
+    twos = {metric: after.values.to_series(theirs[metric]).gather(others) for metric in both}
     # A worse median makes the percentage of the worst value better.
-    rates = [one for one in both if one.unit != "%"]
+    rates = [metric for metric in both if metric.unit != "%"]
     worse = _beside_others(after, nodes, both, ones, twos)
     better = _beside_others(after, nodes, rates, twos, ones)
     return PartitionChanges(
         before.title,
-        tuple(_changed(one, ones[one], twos[one], after) for one in both),
+        tuple(_changed(metric, ones[metric], twos[metric], after) for metric in both),
         _beyond_floors(worse),
         _beyond_floors(better),
-        tuple(one for one in groups_of(_fallen(worse), fleet) if one.counts),
-        tuple(one for one in own if one not in theirs),
-        tuple(one for one in theirs if one not in own),
+        tuple(groups for groups in groups_of(_fallen(worse), fleet) if groups.counts),
+        tuple(metric for metric in own if metric not in theirs),
+        tuple(metric for metric in theirs if metric not in own),
         tuple(node for node in before.nodes if node not in there),
         tuple(node for node in after.nodes if node not in there),
     )
@@ -218,15 +225,15 @@ def _beside_others(
 def _fallen(found: PartitionOutliers) -> PartitionOutliers:
     """Return the same with groups only where the values of the slow group fell themselves."""
     distributions = []
-    for one in found.distributions:
-        if one.groups is not None:
-            ratios = found.partition.values.to_series(one.number)
-            middle = ratios.gather(list(one.groups.slow)).median()
+    for distribution in found.distributions:
+        if distribution.groups is not None:
+            ratios = found.partition.values.to_series(distribution.number)
+            middle = ratios.gather(list(distribution.groups.slow)).median()
             assert isinstance(middle, float)
-            fell = middle - 1 if one.metric.lower_is_better else 1 - middle
-            if fell <= FLOORS[one.metric.noise]:
-                one = replace(one, groups=None)
-        distributions.append(one)
+            fell = middle - 1 if distribution.metric.lower_is_better else 1 - middle
+            if fell <= FLOORS[distribution.metric.noise]:
+                distribution = replace(distribution, groups=None)
+        distributions.append(distribution)
     return replace(found, distributions=tuple(distributions))
 
 
@@ -234,17 +241,17 @@ def _beyond_floors(found: PartitionOutliers) -> tuple[Outlier, ...]:
     """Return the nodes with a change beyond the floor of its kind, without the smaller ones."""
     beyond = (
         replace(
-            one,
+            outlier,
             values=tuple(
                 value
-                for value in one.values
+                for value in outlier.values
                 if value.behind is None or value.behind > FLOORS[value.metric.noise]
             ),
             implausible=(),
         )
-        for one in found.outliers
+        for outlier in found.outliers
     )
-    return tuple(one for one in beyond if one.values)
+    return tuple(outlier for outlier in beyond if outlier.values)
 
 
 def _facts(before: Fleet, after: Fleet) -> Iterator[Fact]:

@@ -37,7 +37,7 @@ class Findings:
     @property
     def outliers(self) -> Iterator[tuple[PartitionOutliers, Outlier]]:
         """The nodes that stand out, with their partitions."""
-        return ((part, one) for part in self.partitions for one in part.outliers)
+        return ((part, outlier) for part in self.partitions for outlier in part.outliers)
 
     @property
     def missing_metrics(self) -> dict[str, tuple[Metric, ...]]:
@@ -48,11 +48,11 @@ class Findings:
     def unusable(self) -> list[Distribution]:
         """The metrics without one usable value, of partitions in which a node can stand out."""
         return [
-            one
+            distribution
             for part in self.partitions
             if len(part.partition.nodes) >= outliers.FEWEST
-            for one in part.distributions
-            if one.nodes and math.isnan(one.median)
+            for distribution in part.distributions
+            if distribution.nodes and math.isnan(distribution.median)
         ]
 
     @property
@@ -62,7 +62,7 @@ class Findings:
             return EXIT_WORSE
         if self.fleet.problems or (self.changes is not None and self.changes.before.problems):
             return InvalidInputError.exit_code
-        if any(self.outliers) or any(one.counts for one in self.groups):
+        if any(self.outliers) or any(group.counts for group in self.groups):
             return EXIT_ODD
         gone = self.changes is not None and self.changes.missing
         lost = self.fleet.lost or self.fleet.lost_networks
@@ -74,13 +74,17 @@ def findings(fleet: Fleet, changes: Changes | None = None) -> Findings:
     """Return the findings on a fleet."""
     judged = [outliers.judge(part) for part in fleet.partitions]
     changed = changes.partitions if changes is not None else ()
-    named = [one.node for part in judged for one in part.outliers]
-    named += [one.node for part in changed for one in (*part.worse, *part.better)]
+    named = [outlier.node for part in judged for outlier in part.outliers]
+    named += [outlier.node for part in changed for outlier in (*part.worse, *part.better)]
     sessions = fleet.sessions(named) if named else {}
     return Findings(
         fleet,
         tuple(_diagnosed(judged, fleet.results, sessions)),
-        tuple(groups for one in judged for groups in outliers.groups_of(one, fleet)),
+        tuple(
+            groups
+            for partition_outliers in judged
+            for groups in outliers.groups_of(partition_outliers, fleet)
+        ),
         changes,
         sessions,
     )
@@ -96,23 +100,24 @@ def _diagnosed(
     :param results: None where all names are tables, which have no documents.
     """
     for found in judged:
-        part, nodes = found.partition, [one.node for one in found.outliers[:MOST_DIAGNOSED]]
+        part, nodes = found.partition, [outlier.node for outlier in found.outliers[:MOST_DIAGNOSED]]
         wanted = {session for node in nodes for session in sessions.get(node, ())}
         own = (
-            [one for one in results.sources if (one.name, str(one.results)) in wanted]
+            [source for source in results.sources if (source.name, str(source.results)) in wanted]
             if results
             else []
         )
         verdicts = judging.judge(replace(results, sources=tuple(own))) if results and own else []
         diagnoses = {
-            one.node: one.diagnosis
-            for one in verdicts
-            if one.kind == part.clock and part.where in one.partitions
+            verdict.node: verdict.diagnosis
+            for verdict in verdicts
+            if verdict.kind == part.clock and part.where in verdict.partitions
         }
         yield replace(
             found,
             outliers=tuple(
-                replace(one, diagnosis=diagnoses.get(one.node)) for one in found.outliers
+                replace(outlier, diagnosis=diagnoses.get(outlier.node))
+                for outlier in found.outliers
             ),
         )
 
@@ -126,15 +131,15 @@ def as_json(found: Findings) -> dict[str, Any]:
         "exit_code": found.exit_code,
         "partitions": [
             {
-                "partition": one.partition.where,
-                "clock": one.partition.clock,
-                "nodes": len(one.partition.nodes),
-                "metrics": [replace(each, groups=None) for each in one.distributions],
-                "limits": one.limits,
-                "outliers": one.outliers,
-                "missing_metrics": one.missing_metrics,
+                "partition": partition.partition.where,
+                "clock": partition.partition.clock,
+                "nodes": len(partition.partition.nodes),
+                "metrics": [replace(each, groups=None) for each in partition.distributions],
+                "limits": partition.limits,
+                "outliers": partition.outliers,
+                "missing_metrics": partition.missing_metrics,
             }
-            for one in found.partitions
+            for partition in found.partitions
         ],
         "groups": found.groups,
         "sessions": found.sessions,
@@ -147,7 +152,7 @@ def as_json(found: Findings) -> dict[str, Any]:
             "before": changes.before.title,
             "partitions": changes.partitions,
             **{
-                when: [{"partition": one.title, "nodes": one.nodes} for one in parts]
+                when: [{"partition": part.title, "nodes": part.nodes} for part in parts]
                 for when, parts in (
                     ("only_before", changes.only_before),
                     ("only_after", changes.only_after),

@@ -135,7 +135,7 @@ class Outlier:
     @property
     def behind(self) -> list[float]:
         """How far behind its values are, the least first; without counts."""
-        return sorted(one.behind for one in self.values if one.behind is not None)
+        return sorted(value.behind for value in self.values if value.behind is not None)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def judge(partition: Partition) -> PartitionOutliers:
         partition,
         tuple(found),
         tuple(_outliers(partition, found, in_limits, behind, scores)),
-        {one.count: one.limit for one in scores},
+        {score.count: score.limit for score in scores},
         _missing_metrics(partition),
     )
 
@@ -343,17 +343,17 @@ def _outliers(
     scores: Sequence[Score],
 ) -> list[Outlier]:
     """Return the nodes beyond a limit or with a value that cannot be, the farthest first."""
-    candidates = {node for one in scores for node in (one.values > one.limit).arg_true()}
+    candidates = {node for score in scores for node in (score.values > score.limit).arg_true()}
     wrong: dict[int, list[OutlyingValue]] = {}
-    for one in distributions if scores else ():
-        for node in one.implausible:
-            value = partition.values[node, one.number]
+    for distribution in distributions if scores else ():
+        for node in distribution.implausible:
+            value = partition.values[node, distribution.number]
             wrong.setdefault(node, []).append(
-                OutlyingValue(one.metric, value, one.median, None, math.inf)
+                OutlyingValue(distribution.metric, value, distribution.median, None, math.inf)
             )
     found = []
     for node in candidates | wrong.keys():
-        beyond, count = max((_beyond(one, node), one.count) for one in scores)
+        beyond, count = max((_beyond(score, node), score.count) for score in scores)
         row = [-math.inf if one is None else one for one in in_limits.row(node)]
         order = sorted(range(len(row)), key=lambda at: -row[at])
         averaged = order[: count if beyond > 1 else 0]
@@ -382,7 +382,11 @@ def _beyond(score: Score, node: int) -> float:
 def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
     """Yield the groups of nodes of a partition, one for all metrics that have the same ones."""
     same: list[list[tuple[Groups, Metric]]] = []
-    grouped = [(one.groups, one.metric) for one in found.distributions if one.groups is not None]
+    grouped = [
+        (distribution.groups, distribution.metric)
+        for distribution in found.distributions
+        if distribution.groups is not None
+    ]
     for groups, metric in sorted(grouped, key=lambda one: -one[0].apart):
         for members in same:
             first, now = set(members[0][0].slow), set(groups.slow)

@@ -163,7 +163,7 @@ class Fleet:
     @property
     def nodes(self) -> list[str]:
         """All nodes with a value, each once."""
-        return list(dict.fromkeys(one for part in self.partitions for one in part.nodes))
+        return list(dict.fromkeys(node for part in self.partitions for node in part.nodes))
 
     @cached_property
     def checks(self) -> pl.DataFrame:
@@ -241,8 +241,8 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
         raise NotFoundError(f"{' '.join(names)} lists no name.")
     tables = [Path(one) for one in named if _suffix(one) in TABLES]
     others = [one for one in named if _suffix(one) not in TABLES]
-    strange = [one for one in others if _is_not_json(Path(one))]
-    results = [one for one in others if one not in strange]
+    strange = [other for other in others if _is_not_json(Path(other))]
+    results = [other for other in others if other not in strange]
     log = table.ExportLog(problems=[f"{one} is neither a table nor a result." for one in strange])
     exported: list[pl.LazyFrame] = []
     found: reading.Results | None = None
@@ -341,10 +341,10 @@ def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
 def _inside(folder: Path) -> Iterator[str]:
     """Yield the tables of a folder, else the results folders in it, else the folder itself."""
     every = sorted(folder.iterdir(), key=lambda one: nodelists.natural(one.name))
-    tables = [one for one in every if one.suffix.lower() in TABLES and one.is_file()]
-    results = [one for one in every if one.is_dir() and reading.holds_sessions(one)]
-    for one in tables or results or [folder]:
-        yield str(one)
+    tables = [path for path in every if path.suffix.lower() in TABLES and path.is_file()]
+    results = [path for path in every if path.is_dir() and reading.holds_sessions(path)]
+    for path in tables or results or [folder]:
+        yield str(path)
 
 
 def _at_once(paths: Sequence[Path]) -> list[pl.LazyFrame]:
@@ -354,7 +354,7 @@ def _at_once(paths: Sequence[Path]) -> list[pl.LazyFrame]:
     """
     frames = []
     for suffix in TABLES:
-        own = [one for one in paths if one.suffix.lower() == suffix]
+        own = [path for path in paths if path.suffix.lower() == suffix]
         if own:
             frames.append(_needed(_scan(own)))
     return frames
@@ -407,7 +407,7 @@ def _required(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the columns that a fleet needs, with their types; null where a table lacks them."""
     there = rows.collect_schema()
-    types = {one.name: _TYPES[one.type] for one in columns()}
+    types = {column.name: _TYPES[column.type] for column in columns()}
     cells = []
     for name in _NEEDED:
         kind = types[name]

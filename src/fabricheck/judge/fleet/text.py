@@ -35,9 +35,9 @@ def lines(found: Findings) -> Iterator[str]:
     if found.changes is not None:
         yield from _changes(found.changes)
     parts = [
-        f"{one.partition.title}: {one.partition.size}, "
-        f"{count(len(one.partition.metrics), 'metric')}"
-        for one in found.partitions
+        f"{partition.partition.title}: {partition.partition.size}, "
+        f"{count(len(partition.partition.metrics), 'metric')}"
+        for partition in found.partitions
     ]
     yield f"Fleet {fleet.title}: {listed(parts, 3)}"
     yield from _outliers(found)
@@ -49,7 +49,7 @@ def lines(found: Findings) -> Iterator[str]:
             f"{shortened(found.missing_metrics)}"
         )
     if found.unusable:
-        named = listed([one.metric.title for one in found.unusable], 3)
+        named = listed([distribution.metric.title for distribution in found.unusable], 3)
         yield f"No node has a usable value of {named}"
     if fleet.lost:
         yield f"Requested without any result: {shortened(fleet.lost)}"
@@ -59,7 +59,9 @@ def lines(found: Findings) -> Iterator[str]:
 def _outliers(found: Findings) -> Iterator[str]:
     every = list(found.outliers)
     if not every:
-        enough = any(len(one.partition.nodes) >= outliers.FEWEST for one in found.partitions)
+        enough = any(
+            len(partition.partition.nodes) >= outliers.FEWEST for partition in found.partitions
+        )
         fewer = f"Fewer than {outliers.FEWEST} nodes: none can stand out."
         yield "No node stands out." if enough else fewer
         return
@@ -126,7 +128,7 @@ def nodes_of(nodes: Iterable[str], longest: int = 2000) -> str:
 
 
 def _metrics(metrics: Sequence[Metric]) -> str:
-    return listed([one.title for one in metrics], 1)
+    return listed([metric.title for metric in metrics], 1)
 
 
 def _node_groups(one: NodeGroups) -> str:
@@ -143,10 +145,10 @@ def _node_groups(one: NodeGroups) -> str:
 
 
 def _groups(found: Findings) -> Iterator[str]:
-    counting = [one for one in found.groups if one.counts]
-    said = [f"Groups: {_node_groups(one)}" for one in counting]
+    counting = [group for group in found.groups if group.counts]
+    said = [f"Groups: {_node_groups(groups)}" for groups in counting]
     yield from first_of(said, MOST_GROUPS, " groups (--json, --output)")
-    rest = [one for one in found.groups if not one.counts]
+    rest = [group for group in found.groups if not group.counts]
     if rest:
         yield (
             "A few nodes are slow together in one check only, as at a moment: "
@@ -163,11 +165,13 @@ def _changes(changes: Changes) -> Iterator[str]:
     for when, parts in (("before", changes.only_before), ("after", changes.only_after)):
         for only in parts:
             yield f"Only {when}: {only.title}, {only.size}"
-    for check in [one for one in changes.checks if one.worse][:MOST_CHANGES]:
+    for check in [changed_check for changed_check in changes.checks if changed_check.worse][
+        :MOST_CHANGES
+    ]:
         yield f"No longer passes: {check.check} on {shortened(check.worse)}"
     said = [
-        f"Changed: {one.what}: {fact_values(one.before)} -> {fact_values(one.after)}"
-        for one in changes.facts
+        f"Changed: {fact.what}: {fact_values(fact.before)} -> {fact_values(fact.after)}"
+        for fact in changes.facts
     ]
     yield from first_of(said, MOST_FACTS, " facts (--json, --output)")
 
@@ -196,8 +200,8 @@ def _partition_changes(part: PartitionChanges) -> Iterator[str]:
         f"{len(part.came)} new"
     )
     for word, own in (("worse", worse), ("better", better)):
-        for one in own[: MOST_CHANGES - 2]:
-            yield f"  {word}: {_changed(one)}"
+        for changed in own[: MOST_CHANGES - 2]:
+            yield f"  {word}: {_changed(changed)}"
     for word, nodes in (("worse", part.worse), ("better", part.better)):
         if nodes:
             first, value = nodes[0], nodes[0].values[0]

@@ -52,8 +52,8 @@ class Difference:
 def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
     """Return what to say before anything else where all nodes that ran checks failed them alike."""
     checks: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
-    for one in verdicts:
-        for alike in one.all_alike:
+    for verdict in verdicts:
+        for alike in verdict.all_alike:
             checks[alike.nodes, listed(alike.drivers)][alike.check] = None
     return [
         f"Software and settings first: all {nodes} nodes that ran {listed([*names], 3)} "
@@ -65,15 +65,15 @@ def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
 def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:
     """Yield the differences among measured nodes that have the same devices."""
     kinds: dict[frozenset[str], list[NodeVerdict]] = defaultdict(list)
-    for one in verdicts:
-        if one.kind == "measured" and not nodelists.is_several(one.node):
-            kinds[frozenset(device.name for device in one.devices)].append(one)
+    for verdict in verdicts:
+        if verdict.kind == "measured" and not nodelists.is_several(verdict.node):
+            kinds[frozenset(device.name for device in verdict.devices)].append(verdict)
     for own in kinds.values():
         found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for one in own:
-            for what, values in _told(one.versions):
+        for verdict in own:
+            for what, values in _told(verdict.versions):
                 if values:
-                    found[what][listed(values)].append(one.node)
+                    found[what][listed(values)].append(verdict.node)
         for what, nodes in found.items():
             if len(nodes) > 1:
                 ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))
@@ -95,8 +95,8 @@ def with_caveats(verdicts: Sequence[NodeVerdict]) -> list[NodeVerdict]:
         for node, value in difference.rarer.items():
             caveats[node].append(difference.caveat(value))
     return [
-        one.model_copy(update={"caveats": [*one.caveats, *caveats[one.node]]})
-        if one.kind == "measured" and one.node in caveats
-        else one
-        for one in verdicts
+        verdict.model_copy(update={"caveats": [*verdict.caveats, *caveats[verdict.node]]})
+        if verdict.kind == "measured" and verdict.node in caveats
+        else verdict
+        for verdict in verdicts
     ]

@@ -38,11 +38,11 @@ def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
 def limits(cases: Iterable[Case]) -> Counter[str]:
     """Count the metrics with a value that kept their limits, missed them, or have none."""
     return Counter(
-        "free" if one.lower is None and one.upper is None else "missed" if one.missed else
+        "free" if metric.lower is None and metric.upper is None else "missed" if metric.missed else
         "kept"
         for case in cases
-        for one in case.metrics.values()
-        if one.value is not None
+        for metric in case.metrics.values()
+        if metric.value is not None
     )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def result_caveats(
     if documents and not any(document["series"] for document in documents):
         yield "No series was measured."
     yield from _other_traffic(documents)
-    hosts = (one["host"] for one in documents if one["clock"] == "measured")
+    hosts = (document["host"] for document in documents if document["clock"] == "measured")
     yield from islice(filter(None, map(settings.numa_balancing, hosts)), 1)
     counted = limits(cases)
     every = counted.total()

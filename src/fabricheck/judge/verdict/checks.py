@@ -169,9 +169,9 @@ class Attempt:
         for function in state.lost_functions(document):
             said = f"The device at {function['address']} of node {node} left the bus meanwhile."
             yield self._say("lost", said)
-        for one in document.get("differences") or ():
-            if one["lost"]:
-                yield self._differs("lost", one)
+        for difference in document.get("differences") or ():
+            if difference["lost"]:
+                yield self._differs("lost", difference)
 
     @cached_property
     def other_devices(self) -> Finding | None:
@@ -195,7 +195,7 @@ class Attempt:
         )
         node = observed.node_of(case.where, [document], case)
         devices = partitions.known(case.where).get("devices", ())
-        stated = len(node.devices) if node else sum(one["num_devices"] for one in devices)
+        stated = len(node.devices) if node else sum(device["num_devices"] for device in devices)
         why = explained(document, (stated or None) if counted else None, node)
         if why is None:
             return None
@@ -243,14 +243,14 @@ class Attempt:
             rule = "device-in-use" if isinstance(others[0], state.Use) else "host-busy"
         if not others_named:
             because = " ".join([*map(state.sentence, others), because])
-        causes = frozenset(one.key for one in (*others, *slowdowns))
+        causes = frozenset(cause.key for cause in (*others, *slowdowns))
         return replace(self._say(rule, because, metric), causes=causes)
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Its metrics by name."""
         row = table.check_row(None, self.case, self.entry)
-        return {one.metric: one for one in table.metrics(row)}
+        return {metric.metric: metric for metric in table.metrics(row)}
 
     def is_far_behind_peers(self, metric: str) -> bool:
         """Whether a metric missed its reference by a member far behind its peers, and the state
@@ -335,7 +335,7 @@ class Attempt:
         rule = _RULE_OF_STATUS[status]
         said = self._outcome(document)
         if rule == "too-noisy":
-            noisy = [one for one in document["series"] if one["noisy"]]
+            noisy = [series for series in document["series"] if series["noisy"]]
             yield self._measured(rule, said, devices=state.devices_of(noisy, document))
         else:
             yield self._say(rule, said)
@@ -397,9 +397,9 @@ class Attempt:
                 continue
             differences = self.document.get("differences") if self.document is not None else None
             if rule in ("topology", "nics") and differences:
-                for one in differences:
-                    if not one["lost"]:
-                        yield self._differs(rule, one, name)
+                for difference in differences:
+                    if not difference["lost"]:
+                        yield self._differs(rule, difference, name)
                 continue
             if rule in ("topology", "nics", "placement"):
                 found = missed_limits.sentences(reason) or [self._statement(metric)]
@@ -410,7 +410,7 @@ class Attempt:
 
     @property
     def _missed(self) -> Iterator[Metric]:
-        return (one for one in self.metrics.values() if one.judged == "fail")
+        return (metric for metric in self.metrics.values() if metric.judged == "fail")
 
     @staticmethod
     def _rule_of(case: Case, metric: Metric) -> str:
@@ -482,14 +482,14 @@ def joint_outcome(
                 reasons.append(replace(found, status=beside or found.status))
     far = {
         metric
-        for metric in {one.metric for one in reasons if one.metric is not None}
+        for metric in {reason.metric for reason in reasons if reason.metric is not None}
         if sum(one.is_far_behind_peers(metric) for one in since) >= TIMES
     }
     reasons = [
-        replace(one, rule=RULES["peers"])
-        if one.rule.name == "reference" and one.metric in far
-        else one
-        for one in reasons
+        replace(reason, rule=RULES["peers"])
+        if reason.rule.name == "reference" and reason.metric in far
+        else reason
+        for reason in reasons
     ]
     return CheckOutcome(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
 
@@ -569,7 +569,7 @@ class Checks:
     @property
     def skipped(self) -> list[CheckOutcome]:
         """The checks that did not run."""
-        return [one for one in self.outcomes.values() if one.skipped]
+        return [outcome for outcome in self.outcomes.values() if outcome.skipped]
 
     @property
     def absent(self) -> list[str]:
@@ -592,7 +592,7 @@ class Checks:
         for where in filter(self.recorded.__contains__, self.partitions):
             for said in self.recorded[where].valueless(where):
                 yield finding("no-value", said)
-        if all(one.skipped for one in self.outcomes.values()):
+        if all(outcome.skipped for outcome in self.outcomes.values()):
             yield finding("nothing-passed", "No check passed or failed.")
 
     def _lost(self) -> Iterator[Finding]:
@@ -638,4 +638,4 @@ def choice_of(choices: Iterable[Choice]) -> Choice:
     each = dict.fromkeys(choices)
     if len(each) == 1:
         return next(iter(each))
-    return Choice(tuple(dict.fromkeys(word for one in each for word in one.words)), None)
+    return Choice(tuple(dict.fromkeys(word for choice in each for word in choice.words)), None)

@@ -32,26 +32,31 @@ WHOLE = "verdict.json"
 
 def session_verdict(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
     """Return the verdict on all nodes, the worst first, and the differences among them."""
-    ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
-    statuses = {one.status for one in ordered}
+    ordered = sorted(
+        verdicts, key=lambda verdict: (STATUSES.index(verdict.status), natural(verdict.node))
+    )
+    statuses = {verdict.status for verdict in ordered}
     good: bool = statuses <= {"PASS"}
     rows = [
         Row(**{name: getattr(one, name) for name in Row.model_fields if name != "file"}, file=file)
         for one, file in zip(ordered, file_names(ordered), strict=True)
     ]
-    networks = [one for one in rows if is_several(one.node)]
-    nodes = [one for one in rows if not is_several(one.node)]
+    networks = [row for row in rows if is_several(row.node)]
+    nodes = [row for row in rows if not is_several(row.node)]
     return Verdict(
         of=of,
         made=now(),
         by=fabricheck.__version__,
         exit_code=EXIT_NODE_FAILED if statuses & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,
-        counts={status: sum(one.status == status for one in nodes) for status in STATUSES},
+        counts={status: sum(node.status == status for node in nodes) for status in STATUSES},
         nodes=nodes,
         networks=networks,
         notes=[
-            *filter(None, [model.provisional_note(p for one in ordered for p in one.provisional)]),
-            *(one.note for one in alike.differences(ordered)),
+            *filter(
+                None,
+                [model.provisional_note(p for verdict in ordered for p in verdict.provisional)],
+            ),
+            *(difference.note for difference in alike.differences(ordered)),
         ],
     )
 
@@ -70,9 +75,9 @@ def folder(results: Results) -> Path:
 def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
     """Return a distinct file name for each node: its own name where that is safe."""
     found: list[str] = []
-    for one in verdicts:
-        where = f".simulated.{one.simulated.split()[0]}" if one.simulated else ""
-        plain = f"{one.node}{where}"
+    for verdict in verdicts:
+        where = f".simulated.{verdict.simulated.split()[0]}" if verdict.simulated else ""
+        plain = f"{verdict.node}{where}"
         safe = (
             re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-_") or "node"
         )
@@ -114,7 +119,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
     :returns: the document of all nodes.
     :raises NotFoundError: when they cannot be written.
     """
-    by_subject = {(one.node, one.simulated): one for one in verdicts}
+    by_subject = {(verdict.node, verdict.simulated): verdict for verdict in verdicts}
     texts = {
         folder / row.file: _text(by_subject[row.node, row.simulated])
         for row in (*total.nodes, *total.networks)

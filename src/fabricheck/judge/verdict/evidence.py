@@ -107,7 +107,9 @@ def _software(documents: Iterable[ResultDocument]) -> Software | None:
         kernels.add(str(document["host"]["kernel"]))
         runtimes.add(str(document["versions"].get("runtime")))
         drivers.add(str(document["versions"].get("driver")))
-        caps |= {f"{one['power_cap_w']} W" for one in state.device_states(document)}
+        caps |= {
+            f"{device_state['power_cap_w']} W" for device_state in state.device_states(document)
+        }
     unknown = {"None", "None W", UNKNOWN}
     every = (programs, kernels, runtimes, drivers, caps)
     found = Software(*(tuple(sorted(one - unknown)) for one in every))
@@ -316,8 +318,8 @@ def from_rounds(
             from fabricheck.judge.fabric.rounds import measured_of
 
             measured = measured_of(document)
-            for one in attribute(measured).named:
-                findings[one.node].append(finding("network", one.sentence, attempt.check))
+            for endpoint in attribute(measured).named:
+                findings[endpoint.node].append(finding("network", endpoint.sentence, attempt.check))
             for node in measured.nodes:
                 # A node is named only after it was slow again with partners that proved good.
                 failures: dict[Way, int] = (

@@ -47,7 +47,7 @@ class NodeResults:
     @cached_property
     def attempts(self) -> list[Attempt]:
         """All attempts, in the order in which their sessions began."""
-        every = (one for _, own in self.by_source for one in own)
+        every = (attempt for _, own in self.by_source for attempt in own)
         return sorted(every, key=lambda one: one.began)
 
     @property
@@ -58,7 +58,11 @@ class NodeResults:
     @property
     def partitions(self) -> list[str]:
         """The partitions of its cases, in their order."""
-        return list(dict.fromkeys(one.case.where for one in self.attempts if one.case is not None))
+        return list(
+            dict.fromkeys(
+                attempt.case.where for attempt in self.attempts if attempt.case is not None
+            )
+        )
 
 
 def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, None]]:
@@ -70,7 +74,7 @@ def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, Non
     for case in (case for source in sources for case in source.cases):
         several = BETWEEN_NODES in case.experiments or is_several(case.node or "")
         found[case.where, several] |= {
-            key(one): None for one in attempts(case, None, 0) if not one.skipped
+            key(attempt): None for attempt in attempts(case, None, 0) if not attempt.skipped
         }
     return dict(found)
 
@@ -147,13 +151,15 @@ def silent(
     """
     names = {subject.node for subject in there}
     kinds = {subject.simulated for subject in there} or {None}
-    partition = next((one.partition for one in results.lists if one.partition is not None), None)
+    partition = next(
+        (nodes.partition for nodes in results.lists if nodes.partition is not None), None
+    )
     if partition is not None:
         kind = partition if partition in kinds or _simulates(partition, ()) else None
     else:
         # If anything was measured, the node itself is what is missing.
         kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
     missed = dict.fromkeys((*results.requested, *expected_nodes))
-    if any(one.node is None for one in results.problems):
+    if any(problem.node is None for problem in results.problems):
         missed[UNPLACED] = None
     return [JudgedNode(name, kind) for name in missed if not answered(name, names)]

@@ -95,7 +95,10 @@ def judge(
     absent = silent([subject for subject, _ in found], results, expected_nodes)
     every = [
         *(one for _, one in found),
-        *(verdict(one, NodeResults(scheduled=one.node != UNPLACED)) for one in absent),
+        *(
+            verdict(judged_node, NodeResults(scheduled=judged_node.node != UNPLACED))
+            for judged_node in absent
+        ),
     ]
     in_rounds = {node: run for _, own in made for node, run in own.items()}
     return alike.with_caveats(evidence.decided(every, in_rounds))
@@ -135,7 +138,7 @@ def _shares(results: Results) -> list[tuple[Source, ...]]:
 
     The folder of a node is in one share. All other sources form one share.
     """
-    by_folder = [tuple(own) for _, own in groupby(results.sources, lambda one: one.results)]
+    by_folder = [tuple(own) for _, own in groupby(results.sources, lambda source: source.results)]
     shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(by_folder) // _FEWEST)
     if results.job is None or shares < 2:
         return [results.sources]
@@ -163,12 +166,16 @@ class _Node:
         self.ran_in, self.silent_in, self.named = ran_in, silent_in, named
         self.several = nodelists.is_several(subject.node)
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
-        choice = checks.choice_of(one.choice for one in results.sources)
+        choice = checks.choice_of(source.choice for source in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
-        recorded = {where: own for one in results.sources for where, own in one.recorded.items()}
+        recorded = {
+            where: own for source in results.sources for where, own in source.recorded.items()
+        }
         self.checks = Checks.from_attempts(results.attempts, self.choice, recorded)
         self.outcomes = self.checks.outcomes
-        self.documents = [one.document for one in results.attempts if one.document is not None]
+        self.documents = [
+            attempt.document for attempt in results.attempts if attempt.document is not None
+        ]
 
     def verdict(self) -> model.NodeVerdict:
         """Return the verdict."""
@@ -180,7 +187,7 @@ class _Node:
         reasons = _with_diagnosis(reasons, diagnosis)
         start, duration = _times(self.results)
         skipped = self.checks.skipped
-        status = worst(one.status for one in reasons)
+        status = worst(reason.status for reason in reasons)
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
@@ -193,19 +200,28 @@ class _Node:
             start=start,
             duration_s=duration,
             reasons=[
-                model.Reason(status=one.status, rule=one.rule.name, sentence=one.with_check,
-                             check=one.check, metric=one.metric,
-                             partition=one.partition, stands_for=one.stands_for)
-                for one in reasons
+                model.Reason(
+                    status=reason.status,
+                    rule=reason.rule.name,
+                    sentence=reason.with_check,
+                    check=reason.check,
+                    metric=reason.metric,
+                    partition=reason.partition,
+                    stands_for=reason.stands_for,
+                )
+                for reason in reasons
             ],
             caveats=list(self._caveats(len(skipped), missing)),
             diagnosis=diagnosis,
             checks=model.Checks(
-                passed=sum(not one.skipped and not one.reasons for one in self.outcomes.values()),
-                failed=sum(bool(one.reasons) for one in self.outcomes.values()),
+                passed=sum(
+                    not outcome.skipped and not outcome.reasons
+                    for outcome in self.outcomes.values()
+                ),
+                failed=sum(bool(outcome.reasons) for outcome in self.outcomes.values()),
                 skipped=[
-                    model.SkippedCheck(check=one.check, why=checks.why_skipped(one))
-                    for one in skipped
+                    model.SkippedCheck(check=outcome.check, why=checks.why_skipped(outcome))
+                    for outcome in skipped
                 ],
                 missing=missing,
             ),
@@ -213,14 +229,16 @@ class _Node:
             versions=_versions(self.documents, self.results.sources),
             sessions=[
                 model.RanIn(
-                    id=one.name or "documents",
-                    uuid=one.session.uuid or None,
-                    results=str(one.results),
+                    id=source.name or "documents",
+                    uuid=source.session.uuid or None,
+                    results=str(source.results),
                 )
-                for one in self.results.sources
+                for source in self.results.sources
             ],
-            faults_injected=sorted({f for one in self.documents for f in one["faults_injected"]}),
-        )  # fmt: skip
+            faults_injected=sorted(
+                {fault for document in self.documents for fault in document["faults_injected"]}
+            ),
+        )
 
     def _kind(self) -> model.Kind:
         if self.subject.simulated is not None:
@@ -236,16 +254,19 @@ class _Node:
             for (where, _, _), one in self.outcomes.items()
             if any(reason.status == "PERF-FAIL" for reason in one.reasons)
         ]
-        rules = {reason.rule.name for one in self.outcomes.values() for reason in one.reasons}
+        rules = {
+            reason.rule.name for outcome in self.outcomes.values() for reason in outcome.reasons
+        }
         missed = list(dict.fromkeys(missed))
         return model.provisional_partitions(status, self.results.partitions, missed, rules)
 
     def _ran_on_hardware(self) -> bool:
         """Whether a check ran in a partition that measures hardware, according to the site."""
         return any(
-            (one.case.values or one.case.exit_code is not None) and partitions.known(one.case.where)
-            for one in self.results.attempts
-            if one.case is not None
+            (attempt.case.values or attempt.case.exit_code is not None)
+            and partitions.known(attempt.case.where)
+            for attempt in self.results.attempts
+            if attempt.case is not None
         )
 
     def _simulated(self) -> str | None:
@@ -253,8 +274,8 @@ class _Node:
         if where is None:
             return None
         simulated = [document.get("node") for document in self.documents]
-        names = {one["name"]: one["overlay"] for one in simulated if one}
-        changed = {f", changed by {one['name']}" for one in names.values() if one}
+        names = {node["name"]: node["overlay"] for node in simulated if node}
+        changed = {f", changed by {name['name']}" for name in names.values() if name}
         return f"{where} ({', '.join(sorted(names))}{''.join(sorted(changed))})" if names else where
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
@@ -266,7 +287,7 @@ class _Node:
         requested = self._requested()
         # On this node, or on a node that it simulates.
         sessions = [one.reported for one in self.results.sources]
-        failed_anywhere = any(one is None or one.failed for one in sessions)
+        failed_anywhere = any(session is None or session.failed for session in sessions)
         if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
             lacking = f"There is no result of {self.title}"
             yield finding("silent", f"{lacking}{_as_requested(requested)}.")
@@ -317,7 +338,7 @@ class _Node:
                     yield key[2]
 
     def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
-        cases = [one.case for one in self.results.attempts if one.case is not None]
+        cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
         if self.outcomes:
             yield from caveats.result_caveats(cases, self.documents, len(self.outcomes), skipped)
         if self.subject.simulated is not None and not self.documents:
@@ -333,8 +354,8 @@ class _Node:
             for time in set_times.took(source.session) if source.reported else ():
                 if time.over and time.where in self.results.partitions:
                     yield time.sentence
-        for one in self.outcomes.values():
-            yield from one.notes
+        for outcome in self.outcomes.values():
+            yield from outcome.notes
 
 
 def _label(choice: Choice) -> str:
@@ -355,9 +376,9 @@ def _as_requested(requested: RequestedNode | None) -> str:
 
 def began(results: Results) -> list[datetime]:
     """Return when the sessions began, in local time and in order; empty if they did not begin."""
-    times = sorted(one.start for one in results.sources if one.start)
+    times = sorted(source.start for source in results.sources if source.start)
     if not times:
-        times = sorted(one.started.timestamp() for one in results.lists)[:1]
+        times = sorted(nodes.started.timestamp() for nodes in results.lists)[:1]
     return [datetime.fromtimestamp(time).astimezone() for time in times]
 
 
@@ -366,9 +387,9 @@ def _times(results: NodeResults) -> tuple[datetime | None, float | None]:
     every = [
         [
             datetime.fromisoformat(text)
-            for one in own
-            if one.document is not None
-            for text in (one.document["started"], one.document["finished"])
+            for attempt in own
+            if attempt.document is not None
+            for text in (attempt.document["started"], attempt.document["finished"])
             if text is not None
         ]
         for _, own in results.by_source
@@ -406,23 +427,25 @@ def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 
 def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
     """Return the versions behind the results, from the programs that ran on the devices."""
-    own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
-    versions = [one["versions"] for one in documents if has_runtime(one)]
-    states = [one for document in documents for one in state.device_states(document)]
+    own = [document for document in documents if document["program"]["commit"] != UNKNOWN]
+    versions = [document["versions"] for document in documents if has_runtime(document)]
+    states = [
+        device_state for document in documents for device_state in state.device_states(document)
+    ]
     firmware: dict[str, set[str]] = defaultdict(set)
-    for one in states:
-        for name, version in (one["firmware"] or {}).items():
+    for device_state in states:
+        for name, version in (device_state["firmware"] or {}).items():
             firmware[name].add(version)
     locks: dict[str, str] = {}
     for source in sources:
         locks |= _locks_in(source.session.outputs if source.reported else ())
     return model.Versions(
-        fabricheck=_each(one["program"]["version"] for one in own or documents),
-        commits=_each(one["program"]["commit"] for one in own),
-        kernel=_each(one["host"]["kernel"] for one in documents),
+        fabricheck=_each(document["program"]["version"] for document in own or documents),
+        commits=_each(document["program"]["commit"] for document in own),
+        kernel=_each(document["host"]["kernel"] for document in documents),
         runtime=_each(one.get("runtime") for one in versions),
         driver=_each(one.get("driver") for one in versions),
-        vbios=_each(one["vbios"] for one in states),
+        vbios=_each(device_state["vbios"] for device_state in states),
         firmware={name: _each(own) for name, own in sorted(firmware.items())},
         mpi=_each(one.get("mpi") for one in versions),
         rccl=_each(one.get("rccl") for one in versions),
@@ -432,7 +455,7 @@ def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) ->
 
 
 def _each(values: Iterable[object]) -> list[str]:
-    found = {str(one) for one in values if one}
+    found = {str(value) for value in values if value}
     return sorted(found - {"none", UNKNOWN} or found)
 
 
@@ -478,10 +501,16 @@ def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
     """Return the data of a node's session from one attempt of each check."""
     from fabricheck.judge.diagnosis.evidence import Session  # a healthy node needs none
 
-    every = {one.check: one for one in attempts if one.document is not None and one.case}
+    every = {
+        attempt.check: attempt
+        for attempt in attempts
+        if attempt.document is not None and attempt.case
+    }
     documents = {name: one.document for name, one in every.items() if one.document is not None}
-    limits = [metric for one in every.values() for metric in one.metrics.values()]
-    return Session(documents, limits, [miss for one in every.values() for miss in _misses(one)])
+    limits = [metric for attempt in every.values() for metric in attempt.metrics.values()]
+    return Session(
+        documents, limits, [miss for attempt in every.values() for miss in _misses(attempt)]
+    )
 
 
 def _misses(attempt: Attempt) -> Iterator[Miss]:
@@ -506,7 +535,7 @@ def _completed(
 
     :param there: the checks that can; None where they are unknown.
     """
-    missed = {one.check for one in of_session.misses}
+    missed = {miss.check for miss in of_session.misses}
     documents = [one for check, one in of_session.documents.items() if check in missed]
     degraded = [
         one.model_copy(

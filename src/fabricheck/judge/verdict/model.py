@@ -185,8 +185,10 @@ Status = TypeVar("Status", bound=_Status)
 def by_label(every: Iterable[Status]) -> dict[str, list[Status]]:
     """Group statuses by how they are printed, the worst first."""
     found: dict[str, list[Status]] = {}
-    for one in sorted(every, key=lambda one: (STATUSES.index(one.status), bool(one.provisional))):
-        found.setdefault(one.label, []).append(one)
+    for status in sorted(
+        every, key=lambda one: (STATUSES.index(one.status), bool(one.provisional))
+    ):
+        found.setdefault(status.label, []).append(status)
     return found
 
 
@@ -202,10 +204,10 @@ class NodeVerdict(_Status):
 
     def in_partition(self, where: str) -> NodeVerdict:
         """Return the verdict without what is of the node's other partitions only."""
-        reasons = [one for one in self.reasons if one.partition in (None, where)]
-        status = worst(one.status for one in reasons)
+        reasons = [reason for reason in self.reasons if reason.partition in (None, where)]
+        status = worst(reason.status for reason in reasons)
         here = [where] if where and self.simulated is None else []
-        rules = {one.rule for one in reasons}
+        rules = {reason.rule for reason in reasons}
         return self.model_copy(
             update={
                 "status": status,

@@ -46,7 +46,7 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
             continue
         said = plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
         line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{said}"'
-        doubts = "; ".join(DOUBTS[one] for one in drain.doubts)
+        doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
         lines.append(line if drain.live else f"# {doubts}: {line}")
     return lines
 
@@ -68,7 +68,9 @@ def _reason(row: model.Row) -> model.Reason:
     first, drain = row.reasons[0], row.drain
     if drain is None or drain.rule is None or first.rule == "diagnosis":
         return first
-    evidence = (one for one in row.reasons if (one.rule, one.check) == (drain.rule, drain.check))
+    evidence = (
+        reason for reason in row.reasons if (reason.rule, reason.check) == (drain.rule, drain.check)
+    )
     return next(evidence, first)
 
 
@@ -80,12 +82,12 @@ def to_run_again(verdict: model.Verdict) -> list[str]:
         [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
         for rows in (verdict.nodes, verdict.networks)
     )
-    listed = folded(one for one in nodes if SLURM_NAME.fullmatch(one))
+    listed = folded(node for node in nodes if SLURM_NAME.fullmatch(node))
     return [
         *([listed] if listed else []),
         *(
-            f"the {titled(one)}, by fabricheck every-node --network-only"
-            for one in dict.fromkeys(networks)
+            f"the {titled(network)}, by fabricheck every-node --network-only"
+            for network in dict.fromkeys(networks)
         ),
     ]
 

@@ -62,10 +62,14 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
 
 def _left_out(claim: Claim, observed: Observed) -> str:
     """Return the sentence about series with wrong data, which are left out; E12 judges them."""
-    names = [one for one in claim.experiments if one != "E12" and observed.left_out.get(one)]
+    names = [
+        experiment
+        for experiment in claim.experiments
+        if experiment != "E12" and observed.left_out.get(experiment)
+    ]
     if not names:
         return ""
-    count = sum(observed.left_out[one] for one in names)
+    count = sum(observed.left_out[name] for name in names)
     return f"Left out for wrong data or an injected fault: {count} series ({', '.join(names)})."
 
 

@@ -60,9 +60,9 @@ def _mpi(observed: Observed) -> Times:
     lacks. Of several times, as with the engines and without, the smallest counts.
     """
     found = [
-        one
-        for one in _of_size(observed.select(experiment="E10", unit="us", role="single"))
-        if one.source_memory == "device"
+        series
+        for series in _of_size(observed.select(experiment="E10", unit="us", role="single"))
+        if series.source_memory == "device"
     ]
     needs.some(found, f"collectives of MPI of {about(_size())} on memory of devices", "E10")
     return _by_set(sorted(found, key=lambda one: (one.program != "osu", one.value)))
@@ -71,13 +71,13 @@ def _mpi(observed: Observed) -> Times:
 def _of_size(points: Iterable[Series]) -> list[Series]:
     """Return the series of the paper's size, which RCCL's tests round down for the ranks."""
     size = _size()
-    return [one for one in points if ROUNDED * size <= one.bytes <= size]
+    return [point for point in points if ROUNDED * size <= point.bytes <= size]
 
 
 def _by_set(points: Iterable[Series]) -> Times:
     found: Times = {}
-    for one in points:
-        found.setdefault((one.operation, tuple(sorted(one.devices))), one)
+    for point in points:
+        found.setdefault((point.operation, tuple(sorted(point.devices))), point)
     return found
 
 
@@ -173,7 +173,7 @@ def _with_two(observed: Observed) -> Values:
 
 @group("twice the least latency of a copy", WHOLE)
 def _bound(observed: Observed) -> Values:
-    least = measured(min(latencies(observed).values(), key=lambda one: one.value))
+    least = measured(min(latencies(observed).values(), key=lambda latency: latency.value))
     return {WHOLE: combined(2 * least.value, least.unit, [least])}
 
 
@@ -187,23 +187,27 @@ def _not_below_bound(observed: Observed) -> Finding:
         except NotTestable:
             continue
     needs.some(points, f"collectives of {about(_size())} on memory of devices", "E10, E11")
-    over = [one.value / (_passes(one.operation) * least.value) for one in points]
+    over = [point.value / (_passes(point.operation) * least.value) for point in points]
     fast = [
-        one for one in points if measured(one).high < _passes(one.operation) * measured(least).low
+        point
+        for point in points
+        if measured(point).high < _passes(point.operation) * measured(least).low
     ]
-    if not fast and {_passes(one.operation) for one in points} != {1, 2}:
+    if not fast and {_passes(point.operation) for point in points} != {1, 2}:
         raise NotTestable(
             f"the session has collectives of {about(_size())} of one pass or of two only, "
-            f"{', '.join(sorted({one.operation for one in points}))} (E10, E11)"
+            f"{', '.join(sorted({point.operation for point in points}))} (E10, E11)"
         )
-    most = max(one.taking_part or 0 for one in points)
+    most = max(point.taking_part or 0 for point in points)
     if fast and len(known) < most * (most - 1):
         raise NotTestable(
             f"the session has latencies of {len(known)} of {most * (most - 1)} ordered pairs "
             "(E7), which may not include the least"
         )
     nearest = points[over.index(min(over))]
-    below = ", ".join(f"{one.operation} {one.value:.1f} us ({one.program})" for one in fast[:3])
+    below = ", ".join(
+        f"{series.operation} {series.value:.1f} us ({series.program})" for series in fast[:3]
+    )
     return verdict(
         not fast,
         f"The least latency of a copy is {least.value:.2f} us, so collectives of one pass take "

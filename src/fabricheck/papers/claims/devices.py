@@ -153,7 +153,7 @@ _WIDE_LINKS = EVERY_COPY.where(
 def _detour_copies(observed: Observed) -> Values:
     detours = _detours(EVERY_COPY).choose(observed)
     upper, lower = (
-        statistics.median(one.value for one in group.choose(observed).values())
+        statistics.median(value.value for value in group.choose(observed).values())
         for group in (_WIDE_LINKS, over(EVERY_COPY, SINGLE, "E7"))
     )
     if lower >= upper * (1 - SAME_LEVEL):
@@ -205,7 +205,7 @@ def _all_at_once(observed: Observed, operation: str) -> Series:
         experiment=experiment, operation=operation, role="sum", direction="one-way"
     )
     # Both pairs of two devices are the check of both directions.
-    found = [one for one in sums if one.bytes_moved == pairs * one.bytes and pairs > 2]
+    found = [series for series in sums if series.bytes_moved == pairs * series.bytes and pairs > 2]
     what = f"{operation} of every pair of devices at the same time"
     return max(needs.large(found, what, experiment), key=lambda one: one.bytes)
 
@@ -246,12 +246,14 @@ def _blocks(name: str, *, fewest: bool = False) -> Group:
         if observed.simulated:
             raise NotTestable("compute units of devices are not simulated")
         sweeps: dict[tuple[Any, ...], list[Series]] = {}
-        for one in table.select(observed.variants, experiment="E8", operation={"read", "write"}):
-            if one.grid is not None and one.pair is not None:
-                path = (one.operation, *one.pair, one.bytes, one.block_size)
-                sweeps.setdefault(path, []).append(one)
+        for series in table.select(observed.variants, experiment="E8", operation={"read", "write"}):
+            if series.grid is not None and series.pair is not None:
+                path = (series.operation, *series.pair, series.bytes, series.block_size)
+                sweeps.setdefault(path, []).append(series)
         found = {
-            path: sweep for path, sweep in sweeps.items() if any(one.grid == 1 for one in sweep)
+            path: sweep
+            for path, sweep in sweeps.items()
+            if any(series.grid == 1 for series in sweep)
         }
         needs.some([*found.values()], "kernels of one block between devices", "E8")
         key = (lambda one: -(one.grid or 0)) if fewest else (lambda one: one.value)
@@ -314,11 +316,15 @@ def _beside(observed: Observed, way: str, experiment: str) -> dict[str, Value]:
     points = observed.select(experiment=experiment, program="overlap")
     found = {}
     for what, some in (
-        ("the kernel", [one for one in points if one.operation == COMPUTE]),
-        ("the copies", [one for one in points if one.operation != COMPUTE and one.engine == mover]),
+        ("the kernel", [point for point in points if point.operation == COMPUTE]),
+        (
+            "the copies",
+            [point for point in points if point.operation != COMPUTE and point.engine == mover],
+        ),
     ):
         beside, alone = (
-            {one.device: one for one in some if one.role == role} for role in ("beside", "single")
+            {series.device: series for series in some if series.role == role}
+            for role in ("beside", "single")
         )
         common = [device for device in beside if device in alone]
         if common:

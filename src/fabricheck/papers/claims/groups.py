@@ -79,7 +79,7 @@ def combined(value: float, unit: str, values: Iterable[Value]) -> Value:
 def _of_all(take: Callable[[list[float]], float]) -> Callable[[Iterable[Value]], Value]:
     def statistic(values: Iterable[Value]) -> Value:
         every = list(values)
-        return combined(take([one.value for one in every]), every[0].unit, every)
+        return combined(take([value.value for value in every]), every[0].unit, every)
 
     return statistic
 
@@ -154,7 +154,7 @@ class Group:
 
         def quotient(a: Value, b: Value) -> Value:
             ratios = (a.value / b.value, a.low / b.high, a.high / b.low)
-            value, low, high = (100 * (one - 1) if change else one for one in ratios)
+            value, low, high = (100 * (ratio - 1) if change else ratio for ratio in ratios)
             parts = (replace(a, name=self.name), replace(b, name=other.name))
             return Value(value, low, high, "percent" if change else "ratio", parts=parts)
 
@@ -324,10 +324,10 @@ def curves(
 
 def measured_by(values: Values) -> str:
     """Return the program and the size of some values, such as "mpi, 16 MiB"."""
-    points = [point for one in values.values() for point in one.series]
+    points = [point for value in values.values() for point in value.series]
     sizes = sorted(point.bytes for point in points)
     texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
-    return f"{' and '.join(sorted({one.program for one in points}))}, {' to '.join(texts)}"
+    return f"{' and '.join(sorted({point.program for point in points}))}, {' to '.join(texts)}"
 
 
 def pairs(observed: Observed, one: Group, other: Group) -> dict[Any, tuple[Value, Value]]:

@@ -182,7 +182,7 @@ def absent(
             for entry in point.document.get("skipped") or ()
             if entry["operation"] not in operations
         }
-        named_wrong = sorted({f"{one.operation} of {about(one.bytes)}" for one in wrong})
+        named_wrong = sorted({f"{series.operation} of {about(series.bytes)}" for series in wrong})
         most = max(point.taking_part or 0 for point in found)
         untested = f"; not tested: {listed(sorted(skipped))}" if skipped else ""
         clock = found[0].clock
@@ -203,10 +203,10 @@ def both(*rules: Judge) -> Judge:
 
     def judge(observed: Observed) -> Finding:
         found = [rule(observed) for rule in rules]
-        numbers = dict.fromkeys(number for one in found for number in one.numbers)
+        numbers = dict.fromkeys(number for finding in found for number in finding.numbers)
         return verdict(
-            all(one.outcome == REPRODUCED for one in found),
-            " ".join(one.because for one in found),
+            all(finding.outcome == REPRODUCED for finding in found),
+            " ".join(finding.because for finding in found),
             *numbers,
         )
 

@@ -63,7 +63,7 @@ def _device_messages(observed: Observed, engine: bool | None) -> list[list[Serie
     ]
     words = {None: "", True: " with the copy engines", False: " without the copy engines"}
     needs.some(found, f"messages of MPI between devices{words[engine]}", "E9")
-    by_program = [[one for one in found if one.program == name] for name in ("mpi", "osu")]
+    by_program = [[series for series in found if series.program == name] for name in ("mpi", "osu")]
     return [points for points in by_program if points]
 
 
@@ -76,10 +76,10 @@ def _candidates(observed: Observed, engine: bool | None, size: int) -> list[dict
     :raises NotTestable: when no message has at least `needs.LARGE` bytes.
     """
     found = _device_messages(observed, engine)
-    needs.large([one for points in found for one in points], "messages of MPI", "E9")
-    found = [[one for one in points if one.bytes >= needs.LARGE] for points in found]
-    exact = [[one for one in points if one.bytes == size] for points in found]
-    above = [points for points in found if any(one.bytes > size for one in points)]
+    needs.large([point for points in found for point in points], "messages of MPI", "E9")
+    found = [[point for point in points if point.bytes >= needs.LARGE] for points in found]
+    exact = [[point for point in points if point.bytes == size] for points in found]
+    above = [points for points in found if any(point.bytes > size for point in points)]
     return [by_pair(points) for points in (*exact, *above, *found) if points]
 
 
@@ -191,7 +191,8 @@ def _of_both_sizes(size: int) -> Group:
     def choose(observed: Observed) -> Values:
         for found in _device_messages(observed, engine=False):
             of_size = {
-                each: by_pair(one for one in found if one.bytes == each) for each in (LARGE, SMALL)
+                each: by_pair(series for series in found if series.bytes == each)
+                for each in (LARGE, SMALL)
             }
             pairs = [pair for pair in of_size[LARGE] if pair in of_size[SMALL]]
             if pairs:

@@ -66,16 +66,16 @@ def _messages(operation: str, role: str = "single", *, host: bool = False) -> Gr
 
     def choose(observed: Observed) -> Values:
         found = [
-            one
-            for one in observed.select(experiment="E17", operation=operation, role=role)
-            if _on_host(one) == host and _transport(one) in ("nic", None)
+            series
+            for series in observed.select(experiment="E17", operation=operation, role=role)
+            if _on_host(series) == host and _transport(series) in ("nic", None)
         ]
         needs.some(found, what, "E17")
         if operation != "latency":
-            found = [one for one in found if one.bytes >= LARGE]
+            found = [series for series in found if series.bytes >= LARGE]
             if not found:
                 raise NotTestable(f"a rate needs {name} of {about(LARGE)} at least (E17)")
-        ours = [one for one in found if one.program == "mpi"] or found
+        ours = [series for series in found if series.program == "mpi"] or found
         return by_subject(largest(ours, lambda point: point.ranks))
 
     return Group(what, choose, "direction")
@@ -137,9 +137,9 @@ _BY_KERNEL = "messages between nodes that went by the kernel's network stack, as
 def _by_tcp(observed: Observed) -> Values:
     """Return by its place the messages that went by the kernel's stack past the NICs' drivers."""
     found = [
-        one
-        for one in observed.select(experiment="E17", operation="bandwidth", role="single")
-        if _transport(one) == "kernel" and one.bytes >= LARGE
+        series
+        for series in observed.select(experiment="E17", operation="bandwidth", role="single")
+        if _transport(series) == "kernel" and series.bytes >= LARGE
     ]
     needs.some(found, f"{_BY_KERNEL}, of 1 MiB or more of one pair of ranks", "E17")
     return by_subject(dict(enumerate(found)))

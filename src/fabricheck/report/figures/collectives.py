@@ -148,7 +148,7 @@ def _ends(rows: Sequence[Row]) -> str:
 def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
     there = [name for name in COLLECTIVES if _of(rows, name)]
     ends = " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
-    in_threads = {one.check for one in observed.select(experiment="E11") if one.in_threads}
+    in_threads = {series.check for series in observed.select(experiment="E11") if series.in_threads}
     threads = " Each device has a thread." if {row["check"] for row in rows} <= in_threads else ""
     return Figure(
         id="collectives-rccl",

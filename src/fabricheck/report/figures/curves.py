@@ -166,7 +166,9 @@ def collectives(observed: Observed) -> Iterator[Figure]:
     rows: list[Row] = []
     library = ""
     for name in _COLLECTIVES:
-        here = [one for one in found if one.operation == name and len(one.devices) == most]
+        here = [
+            series for series in found if series.operation == name and len(series.devices) == most
+        ]
         line = scan(here)
         if line:
             library = _LIBRARIES.get(here[0].program, here[0].program)

@@ -70,13 +70,13 @@ class Mark:
     def outline(self) -> Outline:
         """The style: dashed where another component may be the cause."""
         why = "" if self.certain else ", or another component that explains as much"
-        labels = " or ".join(one.label for one in self.components)
+        labels = " or ".join(component.label for component in self.components)
         return Outline(not self.certain, f"{self.word}: {labels}{why}")
 
     @property
     def label(self) -> tuple[str, ...]:
         """The lines of its label: the text of the mark, and the part of the place."""
-        words = [word for one in self.components if (word := _short(one))]
+        words = [word for component in self.components if (word := _short(component))]
         lines = [line for word in dict.fromkeys(words) for line in textwrap.wrap(word, _WIDE)]
         more = ["..."] if len(lines) > _MOST_LINES else []
         return (self.word, *lines[:_MOST_LINES], *more)
@@ -85,11 +85,11 @@ class Mark:
 def marks(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
     """Return the degraded or possibly degraded components by their place in the drawing."""
     found: dict[Place, Mark] = {}
-    for one in diagnosis.degraded if diagnosis is not None else ():
-        for component in (one.component, *one.equals):
+    for degraded in diagnosis.degraded if diagnosis is not None else ():
+        for component in (degraded.component, *degraded.equals):
             for place in places(component, node):
                 before = found.get(place, Mark((), False))
-                certain = before.certain or not one.equals
+                certain = before.certain or not degraded.equals
                 found[place] = Mark((*before.components, component), certain)
     return found
 

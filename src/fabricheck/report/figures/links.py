@@ -65,7 +65,7 @@ class Health:
     @property
     def decides(self) -> Found | None:
         """The lowest of the series beyond their limits, else of all."""
-        outside = [one for one in self.every if one.state == "outside"]
+        outside = [found for found in self.every if found.state == "outside"]
         return min(outside or self.every, key=lambda one: one.part, default=None)
 
     @property
@@ -88,14 +88,14 @@ class Health:
         return [
             of_point(
                 self.name,
-                one.point,
-                expected=one.wanted,
-                expected_is="reference" if one.expected else "peak",
-                limit=one.expected.limit if one.expected else None,
-                percent=100 * one.part,
-                state=one.state,
+                found.point,
+                expected=found.wanted,
+                expected_is="reference" if found.expected else "peak",
+                limit=found.expected.limit if found.expected else None,
+                percent=100 * found.part,
+                state=found.state,
             )
-            for one in self.every
+            for found in self.every
         ]
 
 

@@ -57,10 +57,10 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
     peers, hosts = links.peers(observed, pairs), links.hosts(observed)
     every = [*peers.values(), *hosts.values()]
     marks = degraded.marks(diagnosis, node)
-    if all(one.state == "missing" for one in every) and not marks:
+    if all(health.state == "missing" for health in every) and not marks:
         return
     svg = _Sketch(node, peers, hosts, marks).svg()
-    rows = [row for one in every for row in one.rows()]
+    rows = [row for health in every for row in health.rows()]
     says = _says(observed, peers, hosts)
     if diagnosis is not None:
         says = f"{diagnosis.sentence} {says}"
@@ -78,7 +78,7 @@ class _Sketch:
 
     def svg(self) -> str:
         self.rows = rows_of(self.node)
-        states = {one.state for one in (*self.peers.values(), *self.hosts.values())}
+        states = {health.state for health in (*self.peers.values(), *self.hosts.values())}
         legend: list[tuple[Style, Outline | None]] = [
             (style, None) for state, style in STYLES.items() if state in states
         ]
@@ -163,7 +163,7 @@ class _Sketch:
             return
         most = max(link.count for link in self.node.links.values()) if self.node.links else 1
         # Widest first, so that narrow ones are not hidden.
-        for pair in sorted(self.peers, key=lambda one: -self.node.links[one].count):
+        for pair in sorted(self.peers, key=lambda peer: -self.node.links[peer].count):
             health = self.peers[pair]
             width = max(2.0, _WIDEST * self.node.links[pair].count / most)
             self._link(self._curve(*pair), width, health, self.marks.get(("link", pair)))
@@ -264,7 +264,7 @@ def _group(what: str, several: Sequence[Health]) -> str:
     if not several:
         return ""
     said = f" {what}:"
-    outside = [one for one in several if one.state == "outside"]
+    outside = [health for health in several if health.state == "outside"]
     if outside:
         said += f" {len(outside)} outside of the limits: {listed(map(_one, outside), 6, '; ')}."
     parts: list[str] = []
@@ -272,13 +272,13 @@ def _group(what: str, several: Sequence[Health]) -> str:
         ("within", "within the limits of their references"),
         ("peak", "without a reference, so of the peak"),
     ):
-        found = [one for one in several if one.state == state]
+        found = [health for health in several if health.state == state]
         if found:
             low, high = (end(found, key=lambda one: one.part) for end in (min, max))
             ends = "" if high.text == low.text else f", highest {high.text} at {high.name}"
             ends = f"lowest {_one(low)}{ends}"
             parts.append(f"{len(found)} {words_of_it}, {ends}")
-    missing = [one.name for one in several if one.state == "missing"]
+    missing = [health.name for health in several if health.state == "missing"]
     if missing:
         named = enumerated(missing[:6]) if len(missing) <= 6 else f"{len(missing)} of them"
         parts.append(f"not measured: {named}")

@@ -36,8 +36,8 @@ _NEAR = 1 / 150
 def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
     """Yield a figure for each partition, measured and simulated separately."""
     groups: dict[tuple[str, str], list[Spread]] = {}
-    for one in spreads:
-        groups.setdefault((one.where, one.kind), []).append(one)
+    for spread in spreads:
+        groups.setdefault((spread.where, spread.kind), []).append(spread)
     for (where, kind), every in groups.items():
         shown = first_of_each(every)[:MOST]
         yield Figure(
@@ -53,13 +53,13 @@ def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
 def first_of_each(every: Iterable[Spread]) -> list[Spread]:
     """Return the first metric of each pair of worst and median of a check."""
     found: dict[tuple[str, str, str], Spread] = {}
-    for one in every:
-        found.setdefault((one.where, one.check, REDUCED.sub("", one.metric)), one)
+    for spread in every:
+        found.setdefault((spread.where, spread.check, REDUCED.sub("", spread.metric)), spread)
     return list(found.values())
 
 
 def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
-    nodes = max(len(one.values) for one in every)
+    nodes = max(len(spread.values) for spread in every)
     widest = max(every, key=lambda one: one.deviation)
     said = [
         f"{count(len(every), 'metric')} of up to {nodes} nodes. The widest is {widest.check} "
@@ -70,14 +70,14 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
             f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
             "out; the data has all. The darker a dot, the more nodes are there."
         )
-    out = dict.fromkeys(far.node for one in every for far in one.worse)
+    out = dict.fromkeys(far.node for spread in every for far in spread.worse)
     if out:
         said.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
     elif nodes < FEWEST:
         said.append("Which of two nodes is off, nothing here can tell: their references do.")
     else:
         said.append("No node is worse than the others by more than their spread.")
-        better = {far.node for one in every for far in one.better}
+        better = {far.node for spread in every for far in spread.better}
         if better:
             are = "1 is better" if len(better) == 1 else f"{len(better)} are better"
             said.append(f"{are}: where most nodes are slow, the good ones stand out.")
@@ -85,21 +85,28 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
 
 
 def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
-    for one in every:
-        far = {each.node for each in one.far}
-        for node, value in one.values.items():
+    for spread in every:
+        far = {each.node for each in spread.far}
+        for node, value in spread.values.items():
             yield {
-                "partition": one.where, "check": one.check, "metric": one.metric, "node": node,
-                "value": value, "unit": one.unit, "median": one.median,
-                "percent": one.percent(value), "stands_out": node in far, "kind": one.kind,
-            }  # fmt: skip
+                "partition": spread.where,
+                "check": spread.check,
+                "metric": spread.metric,
+                "node": node,
+                "value": value,
+                "unit": spread.unit,
+                "median": spread.median,
+                "percent": spread.percent(value),
+                "stands_out": node in far,
+                "kind": spread.kind,
+            }
 
 
 def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
-    low = min(-_LINEAR, *(one.ends[0] for one in shown)) * 1.1
+    low = min(-_LINEAR, *(spread.ends[0] for spread in shown)) * 1.1
     # Kept free on the right for the names of nodes that are better.
-    high = max(_LINEAR, *(one.ends[1] for one in shown)) * 2
-    labels = [f"{one.check} {one.metric}" for one in shown]
+    high = max(_LINEAR, *(spread.ends[1] for spread in shown)) * 2
+    labels = [f"{spread.check} {spread.metric}" for spread in shown]
     x = alt.X(
         "percent:Q",
         title="percent above the median of the nodes",

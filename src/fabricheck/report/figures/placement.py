@@ -55,7 +55,9 @@ def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars for pageable and for pinned memory, and the size curve."""
     found = observed.select(experiment="E6", operation="both")
     for memory, name in _MEMORIES.items():
-        here = [one for one in found if one.host_memory == memory and one.check != _SCAN]
+        here = [
+            series for series in found if series.host_memory == memory and series.check != _SCAN
+        ]
         if here:
             yield _bars(observed, name, here)
     scans = [point for point in found if point.check == _SCAN]

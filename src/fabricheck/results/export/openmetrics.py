@@ -92,7 +92,7 @@ class OpenMetricsBuffer:
 
 
 def _without_node(labels: Labels) -> Labels:
-    return tuple(one for one in labels if one[0] != "node")
+    return tuple(label for label in labels if label[0] != "node")
 
 
 def _escaped(value: str) -> str:

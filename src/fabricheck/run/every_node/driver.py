@@ -149,9 +149,9 @@ class Driver:
 
         :raises NotFoundError: at the end, when the file of the nodes could not be written.
         """
-        for one in self.nodes.nodes.values():
-            if one.said is not None:
-                self._say(one.said)
+        for node in self.nodes.nodes.values():
+            if node.said is not None:
+                self._say(node.said)
         if self._request.network_only:
             return None
         self._most, said = srun_limits.number_of_sruns(self._most)
@@ -197,7 +197,9 @@ class Driver:
         if self._took:
             usual = STARTING_TIMES * statistics.median(self._took)
             limit = min(limit, max(usual, LEAST_STARTING_S))
-        self._starting = [one for one in self._starting if self._delays(one, limit)]
+        self._starting = [
+            node_session for node_session in self._starting if self._delays(node_session, limit)
+        ]
         while self._waiting and not self._signals and not self._is_over():
             if len(self._starting) >= self._at_once or len(self._running) >= self._most:
                 return
@@ -228,8 +230,8 @@ class Driver:
 
     def _look(self, spared: Collection[str]) -> None:
         """Record what has ended, and end what has reached its limit."""
-        ended = [(one, status) for one in self._running.values()
-                 if (status := one.status) is not None]  # fmt: skip
+        ended = [(node_session, status) for node_session in self._running.values()
+                 if (status := node_session.status) is not None]  # fmt: skip
         for one, status in ended:
             del self._running[one.node]
             self._next.pop(one.node, None)
@@ -249,7 +251,9 @@ class Driver:
         if self._request.minutes is not None:
             limit = self._request.minutes
             until = time.monotonic() - 60 * limit
-            late = itertools.takewhile(lambda one: one.began < until, self._running.values())
+            late = itertools.takewhile(
+                lambda node_session: node_session.began < until, self._running.values()
+            )
             self._stop(late, f"did not end within {_minutes(limit)} and was stopped")
         if self._calling.is_due or len(self._signals) > 1:
             self._go_on_stopping(spared)
@@ -293,7 +297,9 @@ class Driver:
             change = {"ended": ended, "status": status, "said": sentence}
             nodes[node] = nodes[node].model_copy(update=change)
             self._ended += 1
-            total = sum(one.said is None for one in self._allocation.nodes.values())
+            total = sum(
+                requested_node.said is None for requested_node in self._allocation.nodes.values()
+            )
             shown = (line or sentence or node).rstrip(".")
             self._say(f"{shown} ({self._ended} of {total})")
         self._is_changed = True
@@ -326,10 +332,10 @@ class Driver:
         return False
 
     def _stop(self, sessions: Iterable[NodeSession], why: str) -> None:
-        for one in sessions:
-            if one.stopped is None:
-                one.stopped = f"{one.node} {why}."
-                self._next[one.node] = (0, time.monotonic())
+        for node_session in sessions:
+            if node_session.stopped is None:
+                node_session.stopped = f"{node_session.node} {why}."
+                self._next[node_session.node] = (0, time.monotonic())
 
     def _go_on_stopping(self, spared: Collection[str]) -> None:
         """Take the next of three stages with each session that is being stopped and still runs."""

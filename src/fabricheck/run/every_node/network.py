@@ -124,6 +124,6 @@ def _stop(process: subprocess.Popen[bytes], job: str) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    left = {one.node for one in session.steps(job) if nodelists.is_several(one.node)}
+    left = {step.node for step in session.steps(job) if nodelists.is_several(step.node)}
     if left:
         session.end_steps(job, left, ())

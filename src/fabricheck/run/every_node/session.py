@@ -155,13 +155,13 @@ def _parsed(text: str, job: str) -> Iterator[Step]:
 
 def end_sessions(job: str, nodes: Collection[str]) -> None:
     """Ask the sessions of nodes to end: they end their checks, and write what was measured."""
-    ids = [one.id for one in steps(job) if one.node in nodes and one.name == SESSION]
+    ids = [step.id for step in steps(job) if step.node in nodes and step.name == SESSION]
     _cancel(ids, "--signal=TERM")
 
 
 def end_steps(job: str, nodes: Collection[str], spared: Collection[str]) -> None:
     """End all steps of nodes except the given ones, by number."""
-    ended = [one.id for one in steps(job) if one.node in nodes and one.id not in spared]
+    ended = [step.id for step in steps(job) if step.node in nodes and step.id not in spared]
     _cancel(ended)
 
 

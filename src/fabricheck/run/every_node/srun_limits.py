@@ -77,7 +77,9 @@ def _own_groups() -> Iterator[Path]:
         for line in (_PROC / "self" / "cgroup").read_text().splitlines():
             if line.startswith("0::/"):
                 folder = _GROUPS / line.removeprefix("0::/")
-                yield from (one for one in (folder, *folder.parents) if one.is_relative_to(_GROUPS))
+                yield from (
+                    path for path in (folder, *folder.parents) if path.is_relative_to(_GROUPS)
+                )
                 return
 
 

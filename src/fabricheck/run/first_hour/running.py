@@ -192,7 +192,7 @@ class FirstHour:
                 "ended": datetime.now(UTC).isoformat(timespec="seconds"),
                 "signal": self.signal,
                 "asks": {step.name: step.asks for step in STEPS},
-                "ran": [asdict(one) for one in self.ran],
+                "ran": [asdict(ran) for ran in self.ran],
             },
         )
         self._json("settings.json", facts.settings())

@@ -81,7 +81,7 @@ class Machine:
         """Whether AMD's or NVIDIA's driver has a device."""
         ids = self.at("/sys/class/kfd/kfd/topology/nodes").glob("*/gpu_id")
         gpus = self.at("/proc/driver/nvidia/gpus").glob("*")
-        return any(text_of(one).strip() not in ("", "0") for one in ids) or any(gpus)
+        return any(text_of(path).strip() not in ("", "0") for path in ids) or any(gpus)
 
     def at(self, path: str | Path) -> Path:
         """Return the location of a system path."""

@@ -31,7 +31,7 @@ ON_COMPUTE = (
 
 def check(target: Target, machine: Machine) -> Iterator[Finding]:
     """Yield how the node differs from the site file; nothing for a simulated node."""
-    runtimes = {one["extras"]["runtime"] for one in target.environments}
+    runtimes = {environment["extras"]["runtime"] for environment in target.environments}
     if runtimes.isdisjoint(OF_DEVICES):
         return
     if not machine.is_compute:
@@ -58,8 +58,8 @@ def check(target: Target, machine: Machine) -> Iterator[Finding]:
 
 def _inventory(target: Target) -> Mapping[str, Any]:
     """Return the description of the node by the programs of its devices."""
-    (extras, *_) = (one["extras"] for one in target.environments
-                    if one["extras"]["runtime"] in OF_DEVICES)  # fmt: skip
+    (extras, *_) = (environment["extras"] for environment in target.environments
+                    if environment["extras"]["runtime"] in OF_DEVICES)  # fmt: skip
     folder = Path(extras["programs"])
     if not (folder / inventory.PROGRAM).is_file():
         raise NotFoundError(
@@ -70,7 +70,7 @@ def _inventory(target: Target) -> Mapping[str, Any]:
 
 
 def _devices(target: Target, description: Mapping[str, Any]) -> Iterator[Finding]:
-    found = [one["arch"].split(":")[0] for one in inventory.devices_of(description)]
+    found = [device["arch"].split(":")[0] for device in inventory.devices_of(description)]
     if len(found) == target.devices:
         yield ok(f"The node has {len(found)} devices, as {target.name} states.")
     else:
@@ -123,7 +123,7 @@ def _as_modelled(model: NodeModel, description: Mapping[str, Any]) -> Iterator[F
     compared = compare(model, report)
     # Another number of devices was reported already.
     if report.count == len(model.devices):
-        yield from (missing(one.sentence) for one in compared.differences)
+        yield from (missing(difference.sentence) for difference in compared.differences)
     if not compared.differences:
         unknown = "" if report.pci else " (their PCI addresses are not reported)"
         yield ok(f"As in {model.name}: {', '.join(compared.compared)}{unknown}.")

@@ -138,7 +138,7 @@ def check(target: Target, environment: Section, machine: Machine) -> Iterator[Fi
     features = environment.get("features", [])
     folder = Path(environment["extras"]["programs"])
     yield from _own(environment, machine)
-    for name in [one for one in RANK_PROGRAMS if one in features][:1]:
+    for name in [program for program in RANK_PROGRAMS if program in features][:1]:
         yield from _libraries(folder / name, target, environment, machine)
     if "osu" in features:
         yield from _osu(environment, machine)

@@ -58,11 +58,13 @@ def disagreement(folder: Path, locked: Lock) -> str | None:
     """
     described = versions(folder)
     differ = []
-    for one in locked.externals:
-        known = described.get(one.name, {})
-        if known and known.get(one.version, "") not in (None, one.prefix):
+    for external in locked.externals:
+        known = described.get(external.name, {})
+        if known and known.get(external.version, "") not in (None, external.prefix):
             stated = " or ".join(map(_at, known.items()))
-            differ.append(f"{one.name} {stated}, locked {_at((one.version, one.prefix))}")
+            differ.append(
+                f"{external.name} {stated}, locked {_at((external.version, external.prefix))}"
+            )
     if not differ:
         return None
     return (

@@ -93,7 +93,7 @@ def compare(
         ]
     elif fabric.file.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
-    found = [*(Difference(one, lost=gone) for one in lacks), *map(Difference, differences)]
+    found = [*(Difference(lack, lost=gone) for lack in lacks), *map(Difference, differences)]
     return Comparison(tuple(found), tuple(unread), tuple(notes))
 
 
@@ -137,7 +137,7 @@ def _of_one(where: str, model: NodeModel, expected: Nic, nic: SeenNic, now: floa
     if wanted is not None and nic.mtu_bytes is not None and nic.mtu_bytes != wanted:
         yield f"{where} has an MTU of {nic.mtu_bytes} bytes; {model.name} has {wanted}."
     for hours, fewer in RESTARTS:
-        recent = sum(now - 3600 * hours < one <= now for one in nic.restarts)
+        recent = sum(now - 3600 * hours < restart <= now for restart in nic.restarts)
         if recent >= fewer:
             since = "hour" if hours == 1 else f"{hours} hours"
             yield (
@@ -171,11 +171,15 @@ def _of_the_device(where: str, model: NodeModel, expected: Nic, nic: SeenNic) ->
     """Yield another nearest device than the model's, where both are known by PCI address."""
     if expected.device is None or not nic.near_devices:
         return
-    numbers = {one.pci_address: one.index for one in model.devices if one.pci_address is not None}
+    numbers = {
+        device.pci_address: device.index
+        for device in model.devices
+        if device.pci_address is not None
+    }
     wanted = model.devices[expected.device].pci_address
     if wanted is None or not set(nic.near_devices) <= numbers.keys() or wanted in nic.near_devices:
         return
-    near = " and ".join(f"{numbers[one]} ({one})" for one in nic.near_devices)
+    near = " and ".join(f"{numbers[device]} ({device})" for device in nic.near_devices)
     yield f"{where} is nearest to device {near}; {model.name} has {expected.device} ({wanted})."
 
 
@@ -237,7 +241,7 @@ def _of_the_places(node: str, nics: Sequence[SeenNic], fabric: Fabric) -> Iterat
 
 def _extra(node: str, model: NodeModel, nics: Sequence[SeenNic]) -> Iterator[str]:
     """Yield the NICs that the model does not have: those of storage, for example."""
-    own = {one.name for one in model.nics}
+    own = {nic.name for nic in model.nics}
     more = [nic.name for nic in nics if nic.name not in own]
     if more:
         yield f"not in {model.name}: {', '.join(more)} of {node}"

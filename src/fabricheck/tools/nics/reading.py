@@ -218,7 +218,7 @@ def _infiniband(folder: Path, root: Path) -> SeenNic:
     guid = folder / "node_guid"
     ethernet = _Reading().text(port / "link_layer", "link_layer") == "Ethernet"
     on_ethernet = ethernet and interface is not None
-    verbs = [one.name for one in _listed(device / "infiniband_verbs")]
+    verbs = [path.name for path in _listed(device / "infiniband_verbs")]
     module = _Reading().text(root / "sys/module" / _driver_name(device) / "version", "driver")
     return SeenNic(
         name=folder.name,
@@ -306,20 +306,20 @@ def _pcie(device: Path, reading: _Reading, esm: Path | None = None) -> PcieLink:
 
 def _restarts(device: Path) -> tuple[tuple[int, ...], bool]:
     """Return when the link of CXI restarted, and whether the kernel tells that."""
-    times = [_Reading().number(one, "time") for one in _listed(device / "link_restarts")]
-    known = [one for one in times if one is not None]
+    times = [_Reading().number(path, "time") for path in _listed(device / "link_restarts")]
+    known = [time for time in times if time is not None]
     return tuple(sorted(one for one in known if one)), bool(known)
 
 
 def _interface(device: Path, root: Path) -> str | None:
     """Return the network interface on a device; the first of several."""
-    own = [one.name for one in _listed(device / "net")]
+    own = [path.name for path in _listed(device / "net")]
     if own:
         return own[0]
     place = os.path.realpath(device)
-    for one in _physical(root / "sys/class/net"):
-        if os.path.realpath(one / "device") == place:
-            return one.name
+    for path in _physical(root / "sys/class/net"):
+        if os.path.realpath(path / "device") == place:
+            return path.name
     return None
 
 
@@ -355,13 +355,13 @@ def _listed(folder: Path) -> list[Path]:
         entries = list(folder.iterdir())
     except OSError:
         return []
-    kept = [one for one in entries if not (one / "device/physfn").exists()]
+    kept = [entry for entry in entries if not (entry / "device/physfn").exists()]
     return sorted(kept, key=lambda one: [int(part) if part.isdecimal() else part
                                          for part in re.split(r"(\d+)", one.name)])  # fmt: skip
 
 
 def _physical(net: Path) -> Iterator[Path]:
     """Yield the interfaces of Ethernet that have a device."""
-    for one in _listed(net):
-        if (one / "device").exists() and _Reading().text(one / "type", "type") == _ETHERNET:
-            yield one
+    for path in _listed(net):
+        if (path / "device").exists() and _Reading().text(path / "type", "type") == _ETHERNET:
+            yield path

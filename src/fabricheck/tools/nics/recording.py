@@ -135,6 +135,6 @@ def _examine(
         raise PreventedBySetting(" ".join(found.settings))
     content["notes"] += [*outcome.unread, *found.settings]
     if failure is not None:
-        content["notes"] += [f"difference: {one.sentence}" for one in differences]
+        content["notes"] += [f"difference: {difference.sentence}" for difference in differences]
         raise failure
     content["differences"] = list(map(asdict, differences))

@@ -63,7 +63,9 @@ class _Section:
 
 def recognises(lines: Sequence[Line]) -> bool:
     """Whether a text has a section of either tool."""
-    return any(one.by_amd_smi or one.title in (*_TELLS, *_NOT_READ) for one in _sections(lines))
+    return any(
+        section.by_amd_smi or section.title in (*_TELLS, *_NOT_READ) for section in _sections(lines)
+    )
 
 
 def parse(lines: Sequence[Line], origin: str) -> Reported:

@@ -93,11 +93,11 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     fact = "switch" if model.switch is not None else "links"
     if weighs(model, fact):
         gone = _is_gone(model, report)
-        differences += [replace(one, lost=gone) for one in of_links]
+        differences += [replace(link, lost=gone) for link in of_links]
     else:
         differences += unlike_each_other(report)
         why = "the driver as drafted" if of_driver(model, fact) else "what is assumed"
-        notes += [f"differs from {why}: {one.sentence}" for one in of_links]
+        notes += [f"differs from {why}: {link.sentence}" for link in of_links]
     if report.link_peak_gbs is not None and model.links:
         modelled = max(link.peak_gbs for link in model.links.values())
         if abs(modelled - report.link_peak_gbs) <= 1e-6 * modelled:
@@ -143,7 +143,7 @@ def by_weight(
         differences += found
     else:
         why = "the driver as drafted" if of_driver(model, "domains") else "another host"
-        notes += [f"differs from {why}: {one.sentence}" for one in found]
+        notes += [f"differs from {why}: {difference.sentence}" for difference in found]
 
 
 def _is_gone(model: NodeModel, report: Reported) -> bool:

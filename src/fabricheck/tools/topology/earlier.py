@@ -30,7 +30,7 @@ def newest_whole(results: Path, content: Mapping[str, Any]) -> tuple[str, Result
     for session in _sessions(results):
         for document in _documents(results, session):
             if _is_earlier(document, content) and not any(
-                one["lost"] for one in document.get("differences") or ()
+                difference["lost"] for difference in document.get("differences") or ()
             ):
                 return session, document
     return None
@@ -66,13 +66,13 @@ def missing_devices(
 
 def _cards(devices: Sequence[Device]) -> dict[str, str]:
     """Return the address of each card, whose partitions differ in the function at most."""
-    named = [one["pci_address"] or f"device {one['index']}" for one in devices]
+    named = [device["pci_address"] or f"device {device['index']}" for device in devices]
     return {name.partition(".")[0]: name for name in reversed(named)}
 
 
 def _sessions(results: Path) -> list[str]:
     """Return the sessions, the newest first: their names begin with their time."""
-    names = {one.name for kept in _KEPT for one in (results / kept).glob("*/")}
+    names = {path.name for kept in _KEPT for path in (results / kept).glob("*/")}
     return sorted(names, reverse=True)
 
 

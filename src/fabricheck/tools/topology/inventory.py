@@ -170,9 +170,11 @@ def reported(content: Mapping[str, Any], origin: str | None = None) -> Reported:
     links = square(lambda way: way["links"], 0)
     typed = vendor == "amd" and all(way["kind"] for way in ways.values())
     peaks = {way["gb_per_s"] for way in ways.values()} - {None}
-    domains = tuple(one["numa_domain"] for one in devices)
-    cores = tuple(None if one["cores"] is None else format_cores(one["cores"]) for one in devices)
-    addresses = tuple(one["pci_address"] for one in devices)
+    domains = tuple(device["numa_domain"] for device in devices)
+    cores = tuple(
+        None if device["cores"] is None else format_cores(device["cores"]) for device in devices
+    )
+    addresses = tuple(device["pci_address"] for device in devices)
     whole = None not in addresses and len(set(addresses)) == n
     return Reported(
         origin=origin,
@@ -182,7 +184,7 @@ def reported(content: Mapping[str, Any], origin: str | None = None) -> Reported:
         link_peak_gbs=peaks.pop() if len(peaks) == 1 else None,
         link_types=square(_type, "SELF") if n and typed else None,
         numa=domains if n else None,
-        cpus=cores if any(one is not None for one in cores) else None,
+        cpus=cores if any(core is not None for core in cores) else None,
         pci=tuple(addresses) if whole and n else None,
         description=content,
     )
@@ -239,14 +241,19 @@ def lost_functions(content: Mapping[str, Any]) -> list[str]:
     group keeps from the runtime.
     """
     functions = content["pci_functions"] or ()
-    kinds = {(one["vendor"], one["device"]) for one in functions if one["indices"]}
+    kinds = {
+        (function["vendor"], function["device"]) for function in functions if function["indices"]
+    }
     return [
-        one["address"]
-        for one in functions
-        if one["in_driver"] is False
-        and (not kinds or (one["vendor"], one["device"]) in kinds)
-        and (one["driver"] is None or (one["accessible"] and one["driver"] in _DRIVERS))
-        and not divides(one["mode"])
+        function["address"]
+        for function in functions
+        if function["in_driver"] is False
+        and (not kinds or (function["vendor"], function["device"]) in kinds)
+        and (
+            function["driver"] is None
+            or (function["accessible"] and function["driver"] in _DRIVERS)
+        )
+        and not divides(function["mode"])
     ]
 
 
@@ -254,9 +261,9 @@ def hidden_functions(content: Mapping[str, Any]) -> list[str]:
     """Return the addresses of devices that a setting or a control group hides from the runtime."""
     functions = content["pci_functions"] or ()
     return [
-        one["address"]
-        for one in functions
-        if not one["indices"] and (one["in_driver"] or one["accessible"] is False)
+        function["address"]
+        for function in functions
+        if not function["indices"] and (function["in_driver"] or function["accessible"] is False)
     ]
 
 

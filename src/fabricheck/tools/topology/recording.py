@@ -207,7 +207,7 @@ def _compare(
             raise InvalidInputError(said)
         content["notes"].append(said)
     domains = sum(bool(one["cores"]) for one in host["numa_domains"])
-    is_gone = bool(found) or any(one.lost for one in outcome.differences)
+    is_gone = bool(found) or any(difference.lost for difference in outcome.differences)
     as_cabled = not is_gone and report.links in (None, model.link_matrix)
     if domains not in (0, len(model.domains)) and weighs(model, "domains") and as_cabled:
         raise PreventedBySetting(
