@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import typer
@@ -105,6 +107,7 @@ def test_each_command_that_shows_something_has_json():
     assert all("--json" in (tests / file).read_text() for file in ELSEWHERE.values())
 
 
+@mock.patch.dict(os.environ)  # the sessions of snapshots set variables of their own
 @pytest.mark.parametrize("command", ASKED)
 def test_json_has_the_names_and_the_numbers_of_the_text(command, tmp_path, monkeypatch):
     make, line = ASKED[command]

@@ -195,7 +195,10 @@ RECORDS = {
             lambda data: data["records"][0].update(conditions=["a"]),
             "this is not a data set of records",
         ),
-        (lambda data: data["records"][0].pop("conditions"), "record a lacks conditions"),
+        (
+            lambda data: data["records"][0].pop("conditions"),
+            "this is not a data set of records .record a lacks conditions",
+        ),
         (
             lambda data: data["records"][0].update(accelerator=None),
             "this is not a data set of records",
