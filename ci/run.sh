@@ -82,6 +82,11 @@ if [ "$system" = local:gpu ]; then
       names=$(kfd | awk '$1 == "gfx_target_version" && $2 > 0 {
         printf "gfx%d%d%x\n", $2 / 10000, $2 / 100 % 100, $2 % 100 }' | sort -u | paste -sd ';')
       architectures=("-DCMAKE_HIP_ARCHITECTURES=$names")
+    else
+      # Where the tool is not there, CMake's default has the usual ones.
+      names=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2> /dev/null | tr -d '. ' \
+        | sort -u | paste -sd ';' || true)
+      [ -z "$names" ] || architectures=("-DCMAKE_CUDA_ARCHITECTURES=$names")
     fi
     mkdir -p build
     cmake -G Ninja -S . -B build/$runtime -DFABRICHECK_RUNTIME=$runtime -DFABRICHECK_MPI=$mpi \

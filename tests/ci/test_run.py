@@ -41,7 +41,16 @@ def machine(tmp_path):
         for name, text in dict(files).items():
             (drivers / name).parent.mkdir(parents=True, exist_ok=True)
             (drivers / name).write_text(text)
-        for name in ("make", "cmake", "reframe", "fabricheck", "python", "mpirun", "ucx_info"):
+        for name in (
+            "make",
+            "cmake",
+            "reframe",
+            "fabricheck",
+            "python",
+            "mpirun",
+            "ucx_info",
+            *says,
+        ):
             tool(tools / name, dict(says).get(name, ""))
         for name in compilers:
             tool(tools / name)
@@ -70,8 +79,9 @@ FOUR_MI250X = {f"{KFD}/{n}/properties": MI250X for n in range(8)} | {
 
 
 def test_gpus_are_built_for_drafted_and_measured(machine):
-    ended = machine("node", files=H100, compilers=["nvcc"])
+    ended = machine("node", files=H100, compilers=["nvcc"], says={"nvidia-smi": "9.0\n7.5\n9.0\n"})
     assert ended.returncode == 0, ended.stderr
+    assert "-DFABRICHECK_MPI=OFF -DCMAKE_CUDA_ARCHITECTURES=75;90" in ended.calls
     assert "run: GPUs          2 of NVIDIA" in ended.stdout
     assert "none (no Open MPI 5" in ended.stdout and "E11 is left out" in ended.stdout
     assert "-DFABRICHECK_RUNTIME=cuda -DFABRICHECK_MPI=OFF" in ended.calls

@@ -282,3 +282,12 @@ def test_failures_are_one_sentence(tmp_path):
     assert (
         said == f"{cut}, line 8: the text ends here, the table 'Bandwidth' lacks the row of GPU5."
     )
+
+
+def test_no_draft_has_devices_of_two_kinds(drivers):
+    """A model has one, and would judge the other by it."""
+    told = inventories.kept("h100-x2")
+    first, second = told["devices"]
+    told = told | {"devices": [first, second | {"name": "NVIDIA L40S"}]}
+    said = failed(run("node", "draft", "x", *drivers(told)), 4)
+    assert "devices of 2 kinds (NVIDIA H100 80GB HBM3, NVIDIA L40S), and a node model" in said

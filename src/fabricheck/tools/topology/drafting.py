@@ -74,6 +74,12 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     node = node_name(description["host"])
     for mode in filter(divides, (one["compute_partition"] for one in description["devices"])):
         raise InvalidInputError(divided_sentence(node, mode, report.count))
+    kinds = sorted({one["name"] or one["architecture"] for one in description["devices"]})
+    if len(kinds) > 1:
+        raise InvalidInputError(
+            f"Node {node} has devices of {len(kinds)} kinds ({', '.join(kinds)}), and a node model "
+            "has one: such a node cannot be judged as a whole."
+        )
     if report.links is None:
         raise InvalidInputError(f"The number of links is not reported in {report.origin}.")
     first = description["devices"][0]
