@@ -430,6 +430,12 @@ def _documents() -> Reader:
         # Of the state of devices the reader adds what older programs did not write, as unknown,
         # and to that after a run what did not change.
         found = dict(leaves(document.load(path)))
+        # In documents of version 0.2 node and number of devices are one text.
+        node = json.loads(path.read_text())["options"].get("node")
+        if found.get(("options", "node"), node) != node:
+            assert node.startswith(f"{found['options', 'node']} ({found['options', 'devices']} of ")
+            found["options", "node"] = node
+            del found["options", "devices"]
         return {
             place: one
             for place, one in found.items()
