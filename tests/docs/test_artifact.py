@@ -56,3 +56,9 @@ def test_its_findings_are_claims_on_the_paper():
     names = [claim.id for claim in CLAIMS]
     for _, _, claims in rows().values():
         assert claims and all(fnmatch.filter(names, pattern) for pattern in claims)
+
+
+def test_pages_state_how_many_findings_there_are():
+    for page in ("README.md", "docs/reproduce.md"):
+        stated = re.findall(r"(\d+) findings of", (ROOT / page).read_text())
+        assert stated == [str(len(CLAIMS))], page
