@@ -7,10 +7,12 @@ only a broken Slurm reaches.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +29,9 @@ SITE = ROOT / "tests" / "rfm" / "cluster_site.py"
 
 #: Seconds until a state that is waited for has failed to come.
 PATIENCE_S = 100
+
+#: Marks the tests of a Slurm of several nodes, which wait for their turn (see `started`).
+IN_TURN = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 def tell(*command: str | Path) -> str:
@@ -53,15 +58,20 @@ def record(job: str) -> dict[str, str]:
 def started(folder: Path, nodes: int = 1, cores: int = 64, devices: int = 8) -> Iterator[Path]:
     """Start a Slurm in a folder and stop it: of one node (localhost), or of node1, node2 and so on.
 
+    Those of several nodes run in turn: their nodes have the same names on the same machine, so a
+    session on one would wait for the lock of a node that a session on another holds.
+
     :param folder: no longer than the address of a socket may be.
     """
     command = [str(part) for part in (SLURM, "start", folder, cores, devices, nodes)]
-    start = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert start.returncode == 0, start.stderr
-    try:
+    with contextlib.ExitStack() as stack:
+        if nodes > 1:
+            turn = Path(tempfile.gettempdir()) / f"fabricheck-test-slurm-{os.getuid()}.lock"
+            fcntl.flock(stack.enter_context(turn.open("a")), fcntl.LOCK_EX)
+        start = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert start.returncode == 0, start.stderr
+        stack.callback(subprocess.run, [SLURM, "stop", folder], timeout=300, check=True)
         yield folder
-    finally:
-        subprocess.run([SLURM, "stop", folder], timeout=300, check=True)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from real_slurm import (
+    IN_TURN,
     PATIENCE_S,
     SLURM,
     Competitor,
@@ -31,7 +32,7 @@ from real_slurm import (
 
 from fabricheck.results import requested_nodes
 
-pytestmark = pytest.mark.full
+pytestmark = IN_TURN
 
 ROOT = Path(__file__).resolve().parents[2]
 FABRICHECK = Path(sys.executable).with_name("fabricheck")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from real_slurm import (
+    IN_TURN,
     PATIENCE_S,
     SLURM,
     make_cluster,
@@ -29,7 +30,7 @@ from real_slurm import (
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
 
-pytestmark = pytest.mark.full
+pytestmark = IN_TURN
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

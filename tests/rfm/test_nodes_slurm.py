@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from real_slurm import make_cluster, started, tell, until, used
+from real_slurm import IN_TURN, make_cluster, started, tell, until, used
 from text_edit import edit
 
 import factories
 from fabricheck.results import requested_nodes
 from fabricheck.results.reading import read
 
-pytestmark = pytest.mark.full
+pytestmark = IN_TURN
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = ROOT / "tests" / "outputs"
