@@ -10,7 +10,10 @@ import sys
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-ENDED = re.compile(r"\[ +(OK|FAIL|SKIP) *\] \( *(\d+)/(\d+)\) (\S+).* @(\S+?)(?:\+\S+)?$")
+#: The end of a check; a skipped one says why in brackets.
+ENDED = re.compile(
+    r"\[ +(OK|FAIL|SKIP) *\] \( *(\d+)/(\d+)\) (\S+).*? @(\S+?)(?:\+\S+)?(?: \[(.*)\])?$"
+)
 WORDS = {"OK": ("passed", "green"), "FAIL": ("FAILED", "red"), "SKIP": ("skipped", "dim")}
 
 
@@ -28,10 +31,10 @@ def main() -> None:
                 others.append(line)
                 continue
             ended += 1
-            word, number, total, check, where = found.groups()
-            told, colour = WORDS[word]
-            console.print(f"  {told:8}", style=colour, end="")
-            console.print(f"{number:>3}/{total}  {check}  {where}")
+            word, number, total, check, where, why = found.groups()
+            result, colour = WORDS[word]
+            console.print(f"  {result:8}", style=colour, end="")
+            console.print(f"{number:>3}/{total}  {check}  {where}" + (f": {why}" if why else ""))
             progress.update(task, completed=int(number), total=int(total))
     if not ended:
         sys.stdout.writelines(others)

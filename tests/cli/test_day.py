@@ -49,7 +49,7 @@ REFRAME = """\
 [       OK ] (1/3) stream_local /5be1f145 @local:host+host
 P: copy_worst: 32.3 GB/s
 [     FAIL ] (2/3) memcpy_near /8a7414b1 @local:host+host
-[     SKIP ] (3/3) p2p_scan /8a7414b2 @local:host+host
+[     SKIP ] (3/3) p2p_scan /8a7414b2 @local:host+host [There is one device.]
 [  FAILED  ] Ran 2/3 test case(s)
 """
 
@@ -59,7 +59,7 @@ P: copy_worst: 32.3 GB/s
     [
         (REFRAME, "  passed    1/3  stream_local  local:host\n"
                   "  FAILED    2/3  memcpy_near  local:host\n"
-                  "  skipped   3/3  p2p_scan  local:host\n"),
+                  "  skipped   3/3  p2p_scan  local:host: There is one device.\n"),
         ("reframe: no such mode: bogus\n", "reframe: no such mode: bogus\n"),
     ],
 )  # fmt: skip

@@ -6,6 +6,7 @@ import tarfile
 import pytest
 from typer.testing import CliRunner
 
+import distributed_sessions
 import factories
 from fabricheck.cli import app
 
@@ -37,6 +38,19 @@ def test_an_archive_has_what_is_listed_and_is_judged_like_the_folder(results, tm
     assert of_archive.exit_code == of_folder.exit_code
     first, second = (json.loads(one.stdout)["nodes"] for one in (of_folder, of_archive))
     assert [one["status"] for one in first] == [one["status"] for one in second] != []
+
+
+def test_a_job_over_many_nodes_is_judged_from_an_archive_like_from_its_folder(
+    tmp_path, monkeypatch
+):
+    distributed_sessions.job(tmp_path / "results", {"node1": 10.0, "node2": 1.0})
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "results"))
+    archive = tmp_path / "job.tar.gz"
+    assert run("results", "pack", "--output", archive).exit_code == 0
+    of_folder, of_archive = (run("verdict", "--json", *where) for where in ((), (archive,)))
+    first, second = (json.loads(ended.stdout)["nodes"] for ended in (of_folder, of_archive))
+    assert {row["node"]: row["status"] for row in first} == {"node1": "PASS", "node2": "PERF-FAIL"}
+    assert [row["status"] for row in second] == [row["status"] for row in first]
 
 
 def test_what_cannot_be_packed_is_one_sentence(results, tmp_path, monkeypatch):

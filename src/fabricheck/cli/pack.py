@@ -13,7 +13,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.core.errors import UsageError
-from fabricheck.results import archive, packing
+from fabricheck.results import archive, jobs, packing
 from fabricheck.results.folder import ResultsFolder
 
 
@@ -26,14 +26,14 @@ def pack(
         ),
     ] = None,
 ) -> None:
-    """Pack all sessions of the results folder into one archive, to send.
+    """Pack all sessions and jobs of the results folder into one archive, to send.
 
     It has documents, run reports, outputs of checks and node models, and nothing else of the
     folder. The commands results show, verdict, limits calibrate and compare accept it like the
     folder. Exit status 3 if there is no session or the archive cannot be written.
     """
     folder = ResultsFolder.default()
-    if not folder.sessions:
+    if not folder.sessions and not any(jobs.under(folder.path)):
         raise folder.no_session()
     name = f"results-{platform.node()}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
     target = (output or Path(name)).absolute()

@@ -37,20 +37,6 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])
 
 
-def folder(path: Path) -> Path:
-    """Return the results folder of an archive, unpacked; any other path as it is.
-
-    :raises NotFoundError: when there is no such archive, or it has no session.
-    :raises InvalidInputError: as `unpacked`.
-    """
-    if not is_archive(path):
-        return path
-    found = unpacked(path) / RESULTS
-    if not any(found.glob("reports/run-*.json")) and not any(found.glob("output/*")):
-        raise no_session(path)
-    return found
-
-
 def no_session(path: Path) -> NotFoundError:
     """Return the sentence for an archive without any session."""
     return NotFoundError(f"{path} contains no session, so there is nothing to judge.")

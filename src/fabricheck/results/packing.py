@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fabricheck.core.whole_files import replaced
+from fabricheck.results import requested_nodes
 from fabricheck.results.archive import RESULTS, stem
 
-#: What is packed of a results folder. Job scripts and logs of ReFrame, which may have anything of
+#: What is packed of sessions. Job scripts and logs of ReFrame, which may have anything of
 #: the user, are not; documents have the environment variables that they may have, and no others.
-OF_RESULTS = (
+OF_SESSIONS = (
     "reports/*.json",
     "nodes/*.yaml",
     "output/**/software/*",
@@ -24,12 +25,19 @@ OF_RESULTS = (
     ),
 )
 
+#: What is packed of a results folder, with its jobs over many nodes.
+OF_RESULTS = (
+    *OF_SESSIONS,
+    f"{requested_nodes.FOLDER}/*/{requested_nodes.NAME}",
+    *(f"{requested_nodes.FOLDER}/*/*/{pattern}" for pattern in OF_SESSIONS),
+)
+
 #: What is packed of a first hour.
 OF_FIRST_HOUR = (
     "*.json",
     "topology/*",
     *(f"steps/**/{name}" for name in ("*.txt", "*.json", "*.json.partial")),
-    *(f"{RESULTS}/{pattern}" for pattern in OF_RESULTS),
+    *(f"{RESULTS}/{pattern}" for pattern in OF_SESSIONS),
 )
 
 #: The most bytes of one text file; of a longer one the beginning and the end are kept.

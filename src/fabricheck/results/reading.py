@@ -647,8 +647,6 @@ def _of_archive(path: Path, every: bool) -> Results:
     top = archive.unpacked(path)
     results = top / archive.RESULTS
     inside = [document for document in find_documents(top) if not document.is_relative_to(results)]
-    if not every:
-        archive.folder(path)  # reported where no session left anything
     try:
         found = _of_folder(ResultsFolder(results), every)
     except NotFoundError:
