@@ -15,6 +15,8 @@ from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict import documents, evidence, model, scheduler
 from full_disk import files_of_at_most
 
+SIMULATED = model.SimulatedNode(partition="a:b", node_model=None, overlay=None)
+
 
 def test_documents_are_valid_and_name_each_other(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
@@ -105,7 +107,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
-        ({"kind": "simulated", "simulated": "a:b"}, "# it is simulated; "),
+        ({"kind": "simulated", "simulated": SIMULATED}, "# it is simulated; "),
         ({"kind": "nothing"}, "# no document shows what was measured; "),
         ({"scheduled": False}, "# no scheduler named this node; "),
         ({"faults_injected": ["flip-bit"]}, "# faults were injected; "),

@@ -34,7 +34,7 @@ def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
         "node1": "PASS",
         "node1*": "PERF-FAIL",
     }
-    assert found["node1*"].simulated == "local:sim-mi250x (mi250x)"
+    assert found["node1*"].simulated.label == "local:sim-mi250x (mi250x)"
     assert found["node1*"].kind == "simulated" and found["node1"].kind == "measured"
     total = documents.session_verdict("run-0", list(found.values()))
     assert total.exit_code == 12
@@ -364,7 +364,7 @@ def job(tmp_path):
 def test_a_node_that_left_nothing_where_all_others_are_simulated_is_a_simulated_one(tmp_path):
     cases = [(made.good(node=None, **SIM), factories.simulated_document())]
     found = made.judge(made.write(tmp_path, cases, command=NAMED), nodes=("node2",))
-    assert found["node2*"].simulated == "local:sim-mi250x"
+    assert found["node2*"].simulated.label == "local:sim-mi250x"
     both = [*cases, (made.good("other", node=None, **HOST), factories.document())]
     found = made.judge(made.write(tmp_path / "both", both, command=NAMED), nodes=("node2",))
     assert found["node2"].simulated is None

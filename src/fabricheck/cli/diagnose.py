@@ -93,7 +93,7 @@ def _node(one: NodeVerdict) -> dict[str, object]:
 
 
 def _explained(one: NodeVerdict, found: Diagnosis) -> Iterator[str | show.Table]:
-    by = f", simulated by {one.simulated}" if one.simulated else ""
+    by = f", simulated by {one.simulated.label}" if one.simulated else ""
     yield f"{one.node}{by}: {one.label}"
     yield f"  {found.sentence}"
     rows = [
@@ -142,7 +142,7 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
     checks = [check for degraded in one.diagnosis.degraded for check in degraded.next]
     if not checks:
         return False
-    if one.simulated is not None and "changed by" in one.simulated:
+    if one.simulated is not None and one.simulated.overlay is not None:
         line = " ".join(_command(one, checks))
         raise UsageError(
             f"An overlay changed the simulated node: run {line} with the same overlay "

@@ -15,7 +15,7 @@ from fabricheck.core import nodelists, show
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of, listed
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
-from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
+from fabricheck.judge.verdict.model import Reason, Row, SimulatedNode, Verdict, by_label
 from fabricheck.results import reading
 from fabricheck.site import sets
 
@@ -116,12 +116,12 @@ def _fits(sentence: str) -> bool:
 
 def _reasons(rows: Sequence[Row]) -> Iterator[str]:
     """Yield why nodes did not pass, if the table does not; equal reasons once."""
-    same: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
+    same: dict[tuple[SimulatedNode | None, tuple[Reason, ...]], list[Row]] = {}
     for row in rows:
         if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):
             same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in same.items():
-        by = f", simulated by {simulated}" if simulated else ""
+        by = f", simulated by {simulated.label}" if simulated else ""
         yield f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}"
         said = [
             f"{reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"

@@ -40,7 +40,7 @@ class Row:
     def node(self) -> str:
         """The name of the node, and the name of its simulation."""
         simulated, title = self.verdict.simulated, titled(self.verdict.node)
-        return f"{title}, simulating {simulated}" if simulated else title
+        return f"{title}, simulating {simulated.label}" if simulated else title
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
     """Return a distinct file name for each node: its own name where that is safe."""
     found: list[str] = []
     for verdict in verdicts:
-        where = f".simulated.{verdict.simulated.split()[0]}" if verdict.simulated else ""
+        where = f".simulated.{verdict.simulated.partition}" if verdict.simulated else ""
         plain = f"{verdict.node}{where}"
         safe = (
             re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-_") or "node"

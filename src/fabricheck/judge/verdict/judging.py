@@ -269,14 +269,17 @@ class _Node:
             if attempt.case is not None
         )
 
-    def _simulated(self) -> str | None:
-        where = self.subject.simulated
-        if where is None:
+    def _simulated(self) -> model.SimulatedNode | None:
+        if self.subject.simulated is None:
             return None
-        simulated = [document.get("node") for document in self.documents]
-        names = {node["name"]: node["overlay"] for node in simulated if node}
-        changed = {f", changed by {name['name']}" for name in names.values() if name}
-        return f"{where} ({', '.join(sorted(names))}{''.join(sorted(changed))})" if names else where
+        nodes = [document.get("node") for document in reversed(self.documents)]
+        node = next(filter(None, nodes), None)
+        overlay = node["overlay"] if node else None
+        return model.SimulatedNode(
+            partition=self.subject.simulated,
+            node_model=node["name"] if node else None,
+            overlay=overlay["name"] if overlay else None,
+        )
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node

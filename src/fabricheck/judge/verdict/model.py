@@ -110,6 +110,24 @@ class AllAlike(StrictModel):
     """The versions of their driver; empty where they are unknown."""
 
 
+class SimulatedNode(StrictModel):
+    """The node that a partition simulates."""
+
+    partition: str
+    node_model: str | None
+    """By its name; null where no document states it."""
+    overlay: str | None
+    """The name of what changes the node model; null where nothing does."""
+
+    @property
+    def label(self) -> str:
+        """The partition and, where they are known, node model and overlay."""
+        changed = f", changed by {self.overlay}" if self.overlay else ""
+        return (
+            f"{self.partition} ({self.node_model}{changed})" if self.node_model else self.partition
+        )
+
+
 class RanIn(StrictModel):
     """A session that the verdict covers."""
 
@@ -148,8 +166,8 @@ class _Status(StrictModel):
     """Whether a scheduler knows the node by that name."""
     kind: Kind
     """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
-    simulated: str | None
-    """The simulated node: partition and node model; null where nothing is simulated."""
+    simulated: SimulatedNode | None
+    """The simulated node; null where nothing is simulated."""
     faults_injected: list[str]
     """Faults that were injected to see them found; empty in a real measurement."""
     status: NodeStatus
