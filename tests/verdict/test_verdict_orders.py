@@ -53,10 +53,7 @@ def attempts(kinds):
 def status(checks):
     """Return the status of a node with some checks, each a list of kinds of attempts."""
     return worst(
-        found.status
-        for one in checks
-        if one
-        for found in joint_outcome("check", attempts(one)).reasons
+        found.status for one in checks if one for found in joint_outcome(attempts(one), {}).reasons
     )
 
 
@@ -108,6 +105,6 @@ def test_many_findings_of_one_attempt_keep_the_worst():
     wrong = [factories.series(verification=factories.mismatched(), device=n) for n in range(40)]
     one, _ = KINDS["wrong-data"]
     found = Attempt("check", one, Entry(one, None, document() | {"series": wrong}, None), 0.0)
-    told = joint_outcome("check", [found]).reasons
+    told = joint_outcome([found], {}).reasons
     assert len(told) == 9 and len(found.findings) == 40
     assert (told[-1].sentence, told[-1].stands_for) == ("And 32 more.", 32)

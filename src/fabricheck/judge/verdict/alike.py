@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core import nodelists
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.verdict.model import NodeVerdict, Row, Versions
@@ -51,12 +51,14 @@ class Difference:
 
 def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
     """Return what to say before anything else where all nodes that ran checks failed them alike."""
-    checks: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
-    for verdict in verdicts:
-        for alike in verdict.all_alike:
-            checks[alike.nodes, listed(alike.drivers)][alike.check] = None
+    checks = grouped(
+        ((alike.nodes, listed(alike.drivers)), alike.check)
+        for verdict in verdicts
+        for alike in verdict.all_alike
+    )
     return [
-        f"Software and settings first: all {nodes} nodes that ran {listed([*names], 3)} "
+        f"Software and settings first: all {nodes} nodes that ran "
+        f"{listed([*dict.fromkeys(names)], 3)} "
         f"{f'with driver {driver} ' if driver else ''}failed alike."
         for (nodes, driver), names in checks.items()
     ]
@@ -64,36 +66,41 @@ def software_first(verdicts: Iterable[NodeVerdict | Row]) -> list[str]:
 
 def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:
     """Yield the differences among measured nodes that have the same devices."""
-    kinds: dict[frozenset[str], list[NodeVerdict]] = defaultdict(list)
-    for verdict in verdicts:
-        if verdict.kind == "measured" and not nodelists.is_several(verdict.node):
-            kinds[frozenset(device.name for device in verdict.devices)].append(verdict)
-    for own in kinds.values():
-        found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for verdict in own:
-            for what, values in _told(verdict.versions):
-                if values:
-                    found[what][listed(values)].append(verdict.node)
-        for what, nodes in found.items():
+    kinds = grouped(
+        (frozenset(device.name for device in verdict.devices), verdict)
+        for verdict in verdicts
+        if verdict.kind == "measured" and not nodelists.is_several(verdict.node)
+    )
+    for same_devices in kinds.values():
+        found = grouped(
+            (what, (listed(values), verdict.node))
+            for verdict in same_devices
+            for what, values in _by_name(verdict.versions).items()
+            if values
+        )
+        for what, values in found.items():
+            nodes = grouped(values)
             if len(nodes) > 1:
                 ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))
                 yield Difference(what, dict(ordered))
 
 
-def _told(versions: Versions) -> Iterator[tuple[str, list[str]]]:
-    yield "kernel", versions.kernel
-    yield "driver", versions.driver
-    yield "VBIOS", versions.vbios
-    for name, values in versions.firmware.items():
-        yield f"firmware {name}", values
+def _by_name(versions: Versions) -> dict[str, list[str]]:
+    return {
+        "kernel": versions.kernel,
+        "driver": versions.driver,
+        "VBIOS": versions.vbios,
+        **{f"firmware {name}": values for name, values in versions.firmware.items()},
+    }
 
 
 def with_caveats(verdicts: Sequence[NodeVerdict]) -> list[NodeVerdict]:
     """Return the verdicts in their order, with a caveat on each node that has a rarer value."""
-    caveats: dict[str, list[str]] = defaultdict(list)
-    for difference in differences(verdicts):
-        for node, value in difference.rarer.items():
-            caveats[node].append(difference.caveat(value))
+    caveats = grouped(
+        (node, difference.caveat(value))
+        for difference in differences(verdicts)
+        for node, value in difference.rarer.items()
+    )
     return [
         verdict.model_copy(update={"caveats": [*verdict.caveats, *caveats[verdict.node]]})
         if verdict.kind == "measured" and verdict.node in caveats

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.verdict.checks import Attempt
@@ -19,19 +20,17 @@ _MOST_CHECKS = 3
 
 def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
     """Yield one sentence for each cause that no reason of the checks states."""
-    found: dict[tuple[object, ...], list[tuple[str, state.Cause]]] = {}
-    checks: dict[str, None] = {}
-    for attempt in attempts:
-        if attempt.document is not None and "state" in attempt.document:
-            checks[attempt.check] = None
-            for cause in attempt.caveats:
-                found.setdefault(cause.key, []).append((attempt.check, cause))
-    for own in found.values():
-        names = list(dict.fromkeys(check for check, _ in own))
+    known = [one for one in attempts if one.document is not None and "state" in one.document]
+    checks = {attempt.check for attempt in known}
+    found = grouped(
+        (cause.key, (attempt.check, cause)) for attempt in known for cause in attempt.caveats
+    )
+    for alike in found.values():
+        names = list(dict.fromkeys(check for check, _ in alike))
         where = listed(names, _MOST_CHECKS)
         if len(names) > 1:
             where = f"{len(names)} of {len(checks)} checks ({where})"
-        (cause,) = state.merged(each for _, each in own)
+        (cause,) = state.merged(each for _, each in alike)
         yield f"In {where}, {cause.clause()}."
 
 
@@ -81,14 +80,15 @@ def result_caveats(
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
     """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
-    others: dict[str, dict[str, None]] = {}
-    for document in documents:
-        for rank in document.get("ranks") or ():
-            network = rank.get("network")
-            for nic in network["nics"][1:] if network is not None else ():
-                others.setdefault(rank["host"], {})[nic["name"]] = None
+    others = grouped(
+        (rank["host"], nic["name"])
+        for document in documents
+        for rank in document.get("ranks") or ()
+        if (network := rank.get("network")) is not None
+        for nic in network["nics"][1:]
+    )
     for host, names in others.items():
         yield (
-            f"Node {host} sent by {' and '.join(names)}, too, while it was proved what messages "
-            "leave it by: storage or another job uses the same network."
+            f"Node {host} sent by {' and '.join(dict.fromkeys(names))}, too, while it was proved "
+            "what messages leave it by: storage or another job uses the same network."
         )

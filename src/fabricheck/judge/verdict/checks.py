@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
-from fabricheck.core.text import count
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
@@ -19,7 +19,6 @@ from fabricheck.results.other_devices import explained
 from fabricheck.results.run_report import Failure
 from fabricheck.results.series import has_runtime, place_of
 from fabricheck.results.session import Case
-from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import Metric
 from fabricheck.rfm.metrics import where_measured
 from fabricheck.rfm.run_match import verification_faults
@@ -130,33 +129,29 @@ class Attempt:
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
             return
-        other = self.other_devices
+        case, other, by_program = self.case, self.other_devices, list(self._of_program())
         if other is not None:
             # What it measured is of other devices than its limits: only evidence counts.
             yield other
-            yield from (one for one in self._of_program() if one.rule.evidence is not None)
-            yield from self._of_counters()
-            return
-        by_program = list(self._of_program())
-        if self._cancelled:
+            by_program = [found for found in by_program if found.rule.evidence is not None]
+        elif case and (case.result == ABORTED or case.failure == "ended-by-scheduler"):
             # The output of a program that was stopped with its job adds nothing.
-            by_program = [one for one in by_program if one.rule.name != "ended"]
+            by_program = [found for found in by_program if found.rule.name != "ended"]
         yield from by_program
-        yield from self._of_counters()
-        case = self.case
+        if self.document is not None:
+            yield from self._of_counters(self.document)
+        if other is not None:
+            return
         if case is None or case.result == killed.RESULT:
             if not by_program:
-                yield self._say("not-judged", self._problem() or "no run report has it")
+                yield self._say("not-judged", self._problem or "no run report has it")
         elif not case.passed:
             yield from self._of_failed(case, bool(by_program))
-        elif self._problem() and case.experiments:
-            yield self._say("no-document", self._problem() or "")
+        elif self._problem and case.experiments:
+            yield self._say("no-document", self._problem)
 
-    def _of_counters(self) -> Iterator[Finding]:
+    def _of_counters(self, document: ResultDocument) -> Iterator[Finding]:
         """Yield what the driver and the kernel say of hardware, whatever the program measured."""
-        document = self.document
-        if document is None:
-            return
         for errors in state.memory_errors(document, "uncorrected"):
             yield self._say("memory-errors", state.sentence(errors))
         for narrow in state.narrow_pcie(document):
@@ -167,8 +162,8 @@ class Attempt:
         for line in state.hardware_log(document):
             yield self._say("device-error", f"A log of node {node} names hardware: {line['text']}")
         for function in state.lost_functions(document):
-            said = f"The device at {function['address']} of node {node} left the bus meanwhile."
-            yield self._say("lost", said)
+            sentence = f"The device at {function['address']} of node {node} left the bus meanwhile."
+            yield self._say("lost", sentence)
         for difference in document.get("differences") or ():
             if difference["lost"]:
                 yield self._differs("lost", difference)
@@ -190,9 +185,7 @@ class Attempt:
         if is_several(scheduled_node(document) or ""):
             return None
         # A benchmark's document has the devices that it used.
-        counted = document["outcome"]["status"] == "unsupported" or (
-            case.failure == "other-devices"
-        )
+        counted = document["outcome"]["status"] == "unsupported" or case.failure == "other-devices"
         node = observed.node_of(case.where, [document], case)
         devices = partitions.known(case.where).get("devices", ())
         stated = len(node.devices) if node else sum(device["num_devices"] for device in devices)
@@ -205,11 +198,6 @@ class Attempt:
         # It is of the node, whichever check finds it.
         return finding(rules[why.kind], why.sentence)
 
-    @property
-    def _cancelled(self) -> bool:
-        case = self.case
-        return case is not None and (case.result == ABORTED or case.failure == "ended-by-scheduler")
-
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
         found = finding(rule, because, self.check, metric)
         crashed = self.case is not None and self.case.exit_code in CRASHES
@@ -217,8 +205,8 @@ class Attempt:
         isolates = rule in ISOLATING and (rule != "ended" or crashed) and alone
         return replace(found, isolates=isolates)
 
-    def _differs(self, rule: str, one: Difference, metric: str | None = None) -> Finding:
-        return replace(self._say(rule, one["sentence"], metric), place=place_of(one))
+    def _differs(self, rule: str, found: Difference, metric: str | None = None) -> Finding:
+        return replace(self._say(rule, found["sentence"], metric), place=place_of(found))
 
     def _measured(
         self,
@@ -252,11 +240,11 @@ class Attempt:
         row = table.check_row(None, self.case, self.entry)
         return {metric.metric: metric for metric in table.metrics(row)}
 
-    def is_far_behind_peers(self, metric: str) -> bool:
+    def is_far_behind_peers(self, metric: str | None) -> bool:
         """Whether a metric missed its reference by a member far behind its peers, and the state
         shows that nobody else used node or device.
         """
-        found = self.metrics.get(metric)
+        found = self.metrics.get(metric or "")
         if found is None or found.reduce != "peers" or self.document is None:
             return False
         missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
@@ -295,22 +283,19 @@ class Attempt:
     def caveats(self) -> list[state.Cause]:
         """Return conditions that may have slowed or disturbed its values and are not findings."""
         causes = state.causes(self.document) if self.document is not None else []
-        return [
-            cause for cause in causes if not any(cause.key in one.causes for one in self.findings)
-        ]
+        known = {key for finding in self.findings for key in finding.causes}
+        return [cause for cause in causes if cause.key not in known]
 
+    @property
     def _problem(self) -> str | None:
         return str(self.entry.problem) if self.entry and self.entry.problem else None
 
-    def _of_data(self) -> Iterator[Finding]:
+    def _of_data(self, document: ResultDocument) -> Iterator[Finding]:
         """Yield a finding for each series with wrong data."""
-        document = self.document
-        if document is None:
-            return
-        wrong = [one for one in document["series"] if one["verification"]["errors"]]
+        wrong = [series for series in document["series"] if series["verification"]["errors"]]
         # A sum has the errors of its shares.
-        copies = sum(one["role"] != "sum" for one in wrong)
-        moved_by_us = all(one["engine"] not in ("mpi", "rccl") for one in wrong)
+        copies = sum(series["role"] != "sum" for series in wrong)
+        moved_by_us = all(series["engine"] not in ("mpi", "rccl") for series in wrong)
         rule = "wrong-data-twice" if copies > 1 and moved_by_us else "wrong-data"
         for series in wrong:
             for sentence in verification_faults(document, series):
@@ -327,50 +312,46 @@ class Attempt:
             if status not in meaningless and self.case is not None:
                 yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
             return
-        status = document["outcome"]["status"]
-        wrong = list(self._of_data())
+        status, message = document["outcome"]["status"], document["outcome"]["message"]
+        wrong = list(self._of_data(document))
         yield from wrong
         if status == "good" or (status == "wrong-data" and wrong):
             return
         rule = _RULE_OF_STATUS[status]
-        said = self._outcome(document)
+        ran = f"{document['program']['name']} on node {node_name(document['host'])}"
+        sentence = f"{ran} ended with {status}: {message or 'no message'}"
         if rule == "too-noisy":
             noisy = [series for series in document["series"] if series["noisy"]]
-            yield self._measured(rule, said, devices=state.devices_of(noisy, document))
-        else:
-            yield self._say(rule, said)
-
-    def _outcome(self, document: ResultDocument) -> str:
-        said = document["outcome"]["message"]
-        node = node_name(document["host"])
-        status = document["outcome"]["status"]
-        program = document["program"]["name"]
-        if status == "running":
+            yield self._measured(rule, sentence, devices=state.devices_of(noisy, document))
+        elif status == "running":
             code = self.case.exit_code if self.case is not None else None
-            ended = (
-                f"was ended by signal {code - 128}"
-                if code is not None and code in CRASHES
-                else "was killed, or is still running"
+            by = (
+                f"ended by signal {code - 128}"
+                if code in CRASHES
+                else "killed, or is still running"
             )
-            return f"{program} on node {node} {ended}: its result is incomplete"
-        return f"{program} on node {node} ended with {status}: {said or 'no message'}"
+            yield self._say(rule, f"{ran} was {by}: its result is incomplete")
+        else:
+            yield self._say(rule, sentence)
 
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
         reason = case.reason or "ReFrame gives no reason"
         if case.result == ABORTED:
-            yield self._say("cancelled", _why_aborted(reason))
+            meanings = (meaning for name, meaning in _ABORTED_BY.items() if name in reason)
+            ended = (f"The session ended before the check did: {meaning}." for meaning in meanings)
+            yield self._say("cancelled", next(ended, reason))
         elif case.failure in _RULE_OF_FAILURE:
             yield self._say(_RULE_OF_FAILURE[case.failure], reason)
-        elif case.phase == "performance" or any(self._missed):
+        elif case.phase == "performance" or self._missed:
             yield from self._of_metrics(case, reason)
         elif explained:
             return
         elif case.phase == "sanity":
-            rule, said = self._of_sanity(case, reason)
+            rule, because = self._of_sanity(case, reason)
             if rule == "not-believed" and case.failure == "doubted-value":
-                yield self._measured(rule, said, others_named=True)
+                yield self._measured(rule, because, others_named=True)
             else:
-                yield self._say(rule, said)
+                yield self._say(rule, because)
         elif case.phase is not None and case.phase not in JUDGING:
             ran = case.phase in ("cleanup", "finalize")
             yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
@@ -383,50 +364,33 @@ class Attempt:
         if case.exit_code not in (0, None):
             return "ended", reason
         if self.document is None:
-            return "no-document", self._problem() or reason
+            return "no-document", self._problem or reason
         return "not-believed", reason
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
-        failed = list(self._missed)
-        if not failed:
+        if not self._missed:
             yield self._say("no-value", reason)
-        for metric in failed:
-            name, rule = metric.metric, self._rule_of(case, metric)
+        differences = self.document.get("differences") if self.document is not None else None
+        of_count = [rule for name, rule in _RULE_OF_COUNT.items() if name in case.experiments]
+        for metric in self._missed:
+            name = metric.metric
+            counted = metric.value is not None and metric.unit == "count"
+            rule = of_count[0] if of_count and counted else "reference"
             if rule == "reference":
                 yield self._missed_reference(metric)
-                continue
-            differences = self.document.get("differences") if self.document is not None else None
-            if rule in ("topology", "nics") and differences:
+            elif rule in ("topology", "nics") and differences:
                 for difference in differences:
                     if not difference["lost"]:
                         yield self._differs(rule, difference, name)
-                continue
-            if rule in ("topology", "nics", "placement"):
-                found = missed_limits.sentences(reason) or [self._statement(metric)]
             else:
-                found = [self._statement(metric)]
-            for sentence in found:
-                yield self._say(rule, sentence, name)
+                compares = rule in ("topology", "nics", "placement")
+                stated = missed_limits.sentences(reason) if compares else []
+                for sentence in stated or [self._statement(metric)]:
+                    yield self._say(rule, sentence, name)
 
     @property
-    def _missed(self) -> Iterator[Metric]:
-        return (metric for metric in self.metrics.values() if metric.judged == "fail")
-
-    @staticmethod
-    def _rule_of(case: Case, metric: Metric) -> str:
-        if metric.value is not None and metric.unit == "count":
-            for experiment, rule in _RULE_OF_COUNT.items():
-                if experiment in case.experiments:
-                    return rule
-        return "reference"
-
-
-def _why_aborted(reason: str) -> str:
-    """Return why a session ended before a check, with the meaning of ReFrame's reason."""
-    for name, meaning in _ABORTED_BY.items():
-        if name in reason:
-            return f"The session ended before the check did: {meaning}."
-    return reason
+    def _missed(self) -> list[Metric]:
+        return [metric for metric in self.metrics.values() if metric.judged == "fail"]
 
 
 @dataclass(frozen=True)
@@ -436,10 +400,14 @@ class CheckOutcome:
     reasons: why they did not pass. notes: what must be known after a pass.
     """
 
-    check: str
-    attempts: tuple[Attempt, ...]
+    attempts: Sequence[Attempt]
     reasons: tuple[Finding, ...]
     notes: tuple[str, ...]
+
+    @property
+    def check(self) -> str:
+        """The name of the check."""
+        return self.attempts[0].check
 
     @property
     def skipped(self) -> bool:
@@ -447,20 +415,17 @@ class CheckOutcome:
         return all(attempt.skipped for attempt in self.attempts)
 
 
-def joint_outcome(
-    check: str, attempts: Sequence[Attempt], other_devices: Mapping[float, Finding] | None = None
-) -> CheckOutcome:
+def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) -> CheckOutcome:
     """Return the joint result of several attempts of a check on one node.
 
     Passes do not excuse what failed since the last one twice in the same way.
 
     :param attempts: at least one, in the order of their start.
-    :param other_devices: by the start of a session, that a check of it found other devices than
-        stated, which makes its limits meaningless.
+    :param others: by the start of a session, that a check of it found other devices than stated,
+        which makes its limits meaningless.
     """
-    others = other_devices or {}
-    passed = [number for number, one in enumerate(attempts) if one.passed]
-    ran = [one for one in attempts if not one.skipped]
+    passed = [number for number, attempt in enumerate(attempts) if attempt.passed]
+    ran = [attempt for attempt in attempts if not attempt.skipped]
     since = attempts[passed[-1] + 1 :] if passed else attempts
     broken = any(times >= TIMES for times in failures(since).values())
     reasons: list[Finding] = []
@@ -476,14 +441,14 @@ def joint_outcome(
                 notes.append(f"An earlier attempt did not count: {found.with_check}")
             elif beside == "UNSTABLE":
                 times = f"passed {len(passed)} of {len(ran)} times"
-                said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
-                reasons.append(finding("varies", said, check, found.metric))
+                sentence = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
+                reasons.append(finding("varies", sentence, attempt.check, found.metric))
             else:
                 reasons.append(replace(found, status=beside or found.status))
     far = {
         metric
-        for metric in {reason.metric for reason in reasons if reason.metric is not None}
-        if sum(one.is_far_behind_peers(metric) for one in since) >= TIMES
+        for metric in {reason.metric for reason in reasons if reason.rule.name == "reference"}
+        if sum(attempt.is_far_behind_peers(metric) for attempt in since) >= TIMES
     }
     reasons = [
         replace(reason, rule=RULES["peers"])
@@ -491,7 +456,7 @@ def joint_outcome(
         else reason
         for reason in reasons
     ]
-    return CheckOutcome(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))
+    return CheckOutcome(attempts, tuple(dict.fromkeys(reasons)), tuple(notes))
 
 
 def _worst(attempt: Attempt) -> Iterator[Finding]:
@@ -510,14 +475,16 @@ def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
 
     The devices of an attempt without a document are unknown, and agree with any.
     """
-    found: dict[Way, list[frozenset[int]]] = {}
-    for attempt in attempts:
-        for way in dict.fromkeys(one.way for one in attempt.findings):
-            own = (one.devices for one in attempt.findings if one.way == way)
-            found.setdefault(way, []).append(frozenset().union(*own))
+    by_attempt = (
+        grouped((finding.way, finding.devices) for finding in attempt.findings)
+        for attempt in attempts
+    )
+    devices = grouped(
+        (way, frozenset().union(*each)) for found in by_attempt for way, each in found.items()
+    )
     return {
-        way: sum(not (one and each[-1]) or not one.isdisjoint(each[-1]) for one in each)
-        for way, each in found.items()
+        way: sum(not (own and each[-1]) or not own.isdisjoint(each[-1]) for own in each)
+        for way, each in devices.items()
     }
 
 
@@ -531,103 +498,27 @@ def key(attempt: Attempt) -> Key:
     return (case.where, case.environ, attempt.check) if case else ("", "", attempt.check)
 
 
-@dataclass(frozen=True)
-class Checks:
-    """The checks that ran, each once, and the choice of checks.
-
-    recorded: by ``system:partition`` the checks that its sessions could select.
-    """
-
-    outcomes: Mapping[Key, CheckOutcome]
-    choice: Choice
-    recorded: Mapping[str, PartitionChecks]
-
-    @classmethod
-    def from_attempts(
-        cls,
-        attempts: Iterable[Attempt],
-        choice: Choice,
-        recorded: Mapping[str, PartitionChecks],
-    ) -> Checks:
-        """Return the checks of some attempts, which are in the order of their start."""
-        found: dict[Key, list[Attempt]] = defaultdict(list)
-        others: dict[str, dict[float, Finding]] = defaultdict(dict)
-        for attempt in attempts:
-            found[key(attempt)].append(attempt)
-            if attempt.other_devices is not None and attempt.other_devices.rule.name == "setting":
-                others[key(attempt)[0]][attempt.began] = attempt.other_devices
-        outcomes = {
-            each: joint_outcome(each[2], own, others.get(each[0])) for each, own in found.items()
-        }
-        return cls(outcomes, choice, recorded)
-
-    @property
-    def partitions(self) -> list[str]:
-        """The partitions, in the order of the cases."""
-        return list(dict.fromkeys(where for where, _, _ in self.outcomes if where))
-
-    @property
-    def skipped(self) -> list[CheckOutcome]:
-        """The checks that did not run."""
-        return [outcome for outcome in self.outcomes.values() if outcome.skipped]
-
-    @property
-    def absent(self) -> list[str]:
-        """The chosen checks that their sessions could select and that are missing."""
-        here = {(where, check.split()[0]) for where, _, check in self.outcomes}
-        return [
-            check
-            for where in self.partitions
-            if where in self.recorded
-            for check in self.recorded[where].of_set(self.choice.set)
-            if (where, check) not in here
-        ]
-
-    def reasons(self) -> Iterator[Finding]:
-        """Yield the reasons against PASS, except missing checks."""
-        for (where, _, _), one in self.outcomes.items():
-            for reason in one.reasons:
-                yield replace(reason, partition=where) if reason.check and where else reason
-        yield from self._lost()
-        for where in filter(self.recorded.__contains__, self.partitions):
-            for said in self.recorded[where].valueless(where):
-                yield finding("no-value", said)
-        if all(outcome.skipped for outcome in self.outcomes.values()):
-            yield finding("nothing-passed", "No check passed or failed.")
-
-    def _lost(self) -> Iterator[Finding]:
-        if self.choice.set is None:
-            return
-        for where in filter(self.recorded.__contains__, self.partitions):
-            for said in self.recorded[where].losses(where):
-                yield finding("missing", said)
-
-    def unknown(self) -> Iterator[str]:
-        """Yield a sentence for each partition whose checks or devices are unknown."""
-        if self.choice.set is None:
-            return
-        for where in self.partitions:
-            if where not in self.recorded:
-                yield f"The checks that {where} should have are unknown: no session recorded them."
-            if not partitions.known(where):
-                why = partitions.why_unknown(where)
-                yield f"The devices that {where} should have are unknown. {why}"
-
-
-def missing(names: Sequence[str], where: str) -> Finding:
-    """Return the finding on checks that should have run in a partition and are missing."""
-    listed = ", ".join(names)
-    said = f"{count(len(names), 'check')} missing that should have run {where}: {listed}."
-    return finding("missing", said)
+def outcomes(attempts: Iterable[Attempt]) -> Mapping[Key, CheckOutcome]:
+    """Return by check the joint result of its attempts, all in the order of their start."""
+    by_check = grouped((key(attempt), attempt) for attempt in attempts)
+    others: dict[str, dict[float, Finding]] = defaultdict(dict)
+    for (where, _, _), its in by_check.items():
+        for attempt in its:
+            other = attempt.other_devices
+            if other is not None and other.rule.name == "setting":
+                others[where][attempt.began] = other
+    return {check: joint_outcome(its, others[check[0]]) for check, its in by_check.items()}
 
 
 def why_skipped(outcome: CheckOutcome) -> str:
     """Return why a check was skipped, from its experiment; reports do not state the reason."""
     case = outcome.attempts[0].case
-    for experiment in coverage.experiments():
-        if case is not None and experiment.id in case.experiments and experiment.skipped:
-            return experiment.skipped
-    return "the report does not give the reason"
+    reasons = (
+        experiment.skipped
+        for experiment in coverage.experiments()
+        if case is not None and experiment.id in case.experiments and experiment.skipped
+    )
+    return next(reasons, "the report does not give the reason")
 
 
 def choice_of(choices: Iterable[Choice]) -> Choice:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict.checks import Attempt, Key, key
 from fabricheck.results.entry import Entry
@@ -47,8 +48,10 @@ class NodeResults:
     @cached_property
     def attempts(self) -> list[Attempt]:
         """All attempts, in the order in which their sessions began."""
-        every = (attempt for _, own in self.by_source for attempt in own)
-        return sorted(every, key=lambda one: one.began)
+        return sorted(
+            (attempt for _, attempts in self.by_source for attempt in attempts),
+            key=lambda attempt: attempt.began,
+        )
 
     @property
     def sources(self) -> list[Source]:
@@ -70,30 +73,33 @@ def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, Non
 
     The reports tell it: documents, of which there may be thousands, are not read.
     """
-    found: dict[tuple[str, bool], dict[Key, None]] = defaultdict(dict)
-    for case in (case for source in sources for case in source.cases):
-        several = BETWEEN_NODES in case.experiments or is_several(case.node or "")
-        found[case.where, several] |= {
-            key(attempt): None for attempt in attempts(case, None, 0) if not attempt.skipped
-        }
-    return dict(found)
+    found = grouped(
+        ((case.where, BETWEEN_NODES in case.experiments or is_several(case.node or "")), key(each))
+        for source in sources
+        for case in source.cases
+        for each in attempts(case, None, 0)
+        if not each.skipped
+    )
+    return {place: dict.fromkeys(keys) for place, keys in found.items()}
 
 
 def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
     """Return the results of sources by node."""
-    clocks: dict[str, set[str]] = defaultdict(set)
-    for row in (row for source in sources for row in source.checks):
-        if row.case is not None and row.clock is not None:
-            clocks[row.where].add(row.clock)
+    clocks = grouped(
+        (row.where, row.clock)
+        for source in sources
+        for row in source.checks
+        if row.case is not None and row.clock is not None
+    )
     found: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
     for source in sources:
-        start = source.start
-        here: dict[JudgedNode, list[Attempt]] = defaultdict(list)
-        for row in source.checks:
-            subject = JudgedNode(row.node or _machine(source), _simulation(row, clocks))
-            here[subject] += attempts(row.case, row.entry, start)
-        for subject, own in here.items():
-            found[subject].by_source.append((source, own))
+        here = grouped(
+            (JudgedNode(row.node or _machine(source), _simulation(row, clocks)), attempt)
+            for row in source.checks
+            for attempt in attempts(row.case, row.entry, source.start)
+        )
+        for subject, its in here.items():
+            found[subject].by_source.append((source, its))
             found[subject].scheduled |= subject.node in source.named
     return dict(found)
 
@@ -109,7 +115,7 @@ def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attem
     check = REPETITION.sub("", case.name)
     # Later attempts overwrote the documents of earlier ones.
     return [
-        *(Attempt(check, one, None, began) for one in case.earlier),
+        *(Attempt(check, earlier, None, began) for earlier in case.earlier),
         Attempt(check, case, entry, began),
     ]
 
@@ -127,7 +133,7 @@ def _simulates(where: str, clocks: Collection[str]) -> bool:
     return set(clocks) == {"simulated"} if known is None else known
 
 
-def _simulation(row: Check, clocks: Mapping[str, set[str]]) -> str | None:
+def _simulation(row: Check, clocks: Mapping[str, Sequence[str]]) -> str | None:
     """Return the partition that simulates; None for results of the machine.
 
     The clock of a document decides, so a simulated result never counts for a machine.

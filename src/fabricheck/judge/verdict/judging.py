@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, groupby
@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabricheck.core import nodelists
+from fabricheck.core.grouping import grouped
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict import alike, caveats, checks, evidence, model
-from fabricheck.judge.verdict.checks import Attempt, Checks, Key
+from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
     JudgedNode,
@@ -34,6 +36,7 @@ from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.results.series import has_runtime
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice
 from fabricheck.site.software.record import FOLDER
@@ -60,30 +63,23 @@ def judge(
     :param expected_nodes: nodes that must exist besides those that the session names.
     :param set_tag: the set that the sessions should have run; None for the set that they state.
     """
-
-    silent_in: dict[str, list[Results]] = defaultdict(list)
-    for part in results.parts:
-        for node in part.silent:
-            silent_in[node].append(part)
-
+    silent_in = grouped((node, part) for part in results.parts for node in part.silent)
     ran_in = ran(results.sources)
 
     def verdict(
-        subject: JudgedNode, own: NodeResults, named: Sequence[Finding] = ()
+        subject: JudgedNode, its: NodeResults, named: Mapping[str, Sequence[Finding]]
     ) -> evidence.Judged:
-        silent = silent_in[subject.node]
-        node = _Node(subject, own, results, ran_in, silent, set_tag, named)
-        return evidence.Judged(node.verdict(), evidence.runs_of(own))
+        of_rounds = named.get(subject.node, ()) if subject.simulated is None else ()
+        silent = silent_in.get(subject.node, ())
+        node = _Node(subject, its, results, ran_in, silent, set_tag, of_rounds)
+        return evidence.Judged(node.verdict(), evidence.runs_of(its))
 
     def of_sources(sources: Sequence[Source]) -> _Share:
         found = group(sources)
         named, in_rounds = evidence.from_rounds(found)
         for node in named:
             found.setdefault(JudgedNode(node), NodeResults(scheduled=True))
-        judged = [
-            (one, verdict(one, own, () if one.simulated else named.get(one.node, ())))
-            for one, own in found.items()
-        ]
+        judged = [(subject, verdict(subject, its, named)) for subject, its in found.items()]
         return judged, in_rounds
 
     made = _by_all_cores(of_sources, _shares(results))
@@ -91,17 +87,14 @@ def judge(
     if len({*subjects}) < len(subjects):
         # A folder with results of another node's sources is judged together with these.
         made = [of_sources(results.sources)]
-    found = [one for judged, _ in made for one in judged]
-    absent = silent([subject for subject, _ in found], results, expected_nodes)
-    every = [
-        *(one for _, one in found),
-        *(
-            verdict(judged_node, NodeResults(scheduled=judged_node.node != UNPLACED))
-            for judged_node in absent
-        ),
+        subjects = [subject for judged, _ in made for subject, _ in judged]
+    nodes = [node for judged, _ in made for _, node in judged]
+    nodes += [
+        verdict(subject, NodeResults(scheduled=subject.node != UNPLACED), {})
+        for subject in silent(subjects, results, expected_nodes)
     ]
-    in_rounds = {node: run for _, own in made for node, run in own.items()}
-    return alike.with_caveats(evidence.decided(every, in_rounds))
+    in_rounds = {node: run for _, runs in made for node, run in runs.items()}
+    return alike.with_caveats(evidence.decided(nodes, in_rounds))
 
 
 def _by_all_cores(work: _Work, shares: Sequence[Sequence[Source]]) -> list[_Share]:
@@ -168,11 +161,11 @@ class _Node:
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(source.choice for source in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
-        recorded = {
-            where: own for source in results.sources for where, own in source.recorded.items()
+        recorded = {where: it for one in results.sources for where, it in one.recorded.items()}
+        self.recorded = {
+            where: recorded[where] for where in results.partitions if where in recorded
         }
-        self.checks = Checks.from_attempts(results.attempts, self.choice, recorded)
-        self.outcomes = self.checks.outcomes
+        self.outcomes = checks.outcomes(results.attempts)
         self.documents = [
             attempt.document for attempt in results.attempts if attempt.document is not None
         ]
@@ -180,13 +173,12 @@ class _Node:
     def verdict(self) -> model.NodeVerdict:
         """Return the verdict."""
         missing = list(self._missing())
-        of_checks = self.checks.reasons() if self.outcomes else ()
+        diagnosis = _node_diagnosis(self.outcomes, self.recorded)
         # Within a status, the cause that ended the session comes before the checks that it ended.
-        diagnosis = _node_diagnosis(self.checks)
-        reasons = in_order([*self._of_node(missing), *of_checks])
+        reasons = in_order([*self._of_node(missing), *self._of_checks()])
         reasons = _with_diagnosis(reasons, diagnosis)
         start, duration = _times(self.results)
-        skipped = self.checks.skipped
+        skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
         status = worst(reason.status for reason in reasons)
         return model.NodeVerdict(
             node=self.subject.node,
@@ -313,7 +305,24 @@ class _Node:
                     "still running.",
                 )
         if missing:
-            yield checks.missing(missing, f"on {node}")
+            listed = f"missing that should have run on {node}: {', '.join(missing)}."
+            yield finding("missing", f"{count(len(missing), 'check')} {listed}")
+
+    def _of_checks(self) -> Iterator[Finding]:
+        """Yield the reasons against PASS of the checks, except missing ones."""
+        if not self.outcomes:
+            return
+        for (where, _, _), outcome in self.outcomes.items():
+            for reason in outcome.reasons:
+                yield replace(reason, partition=where) if reason.check and where else reason
+        for where, recorded in self.recorded.items() if self.choice.set is not None else ():
+            for sentence in recorded.losses(where):
+                yield finding("missing", sentence)
+        for where, recorded in self.recorded.items():
+            for sentence in recorded.valueless(where):
+                yield finding("no-value", sentence)
+        if all(outcome.skipped for outcome in self.outcomes.values()):
+            yield finding("nothing-passed", "No check passed or failed.")
 
     def _requested(self) -> RequestedNode | None:
         """Return how the node was requested; of several nodes how the network of their job was."""
@@ -324,7 +333,13 @@ class _Node:
 
     def _missing(self) -> Iterator[str]:
         # The record has checks by class, the sessions by check name.
-        absent = self.checks.absent
+        ran = {(where, check.split()[0]) for where, _, check in self.outcomes}
+        absent = [
+            check
+            for where, recorded in self.recorded.items()
+            for check in recorded.of_set(self.choice.set)
+            if (where, check) not in ran
+        ]
         if self.several:
             # Other checks of the set may be of other nodes.
             here = {
@@ -349,7 +364,12 @@ class _Node:
         if self.choice.set is None and self.outcomes and not missing:
             label = _label(self.choice)
             yield f"No selected set is known ({label}), so missing checks are unknown."
-        yield from self.checks.unknown()
+        for where in self.results.partitions if self.choice.set is not None else ():
+            if where not in self.recorded:
+                yield f"The checks that {where} should have are unknown: no session recorded them."
+            if not partitions.known(where):
+                why = partitions.why_unknown(where)
+                yield f"The devices that {where} should have are unknown. {why}"
         for where in {this_machine.NAME} & {*self.results.partitions}:
             yield from coverage.not_judged(node_of(where, self.documents))
         yield from caveats.state_caveats(self.results.attempts)
@@ -478,88 +498,82 @@ OF_MISSES = frozenset(
 )
 
 
-def _node_diagnosis(checks: Checks) -> Diagnosis | None:
+def _node_diagnosis(
+    outcomes: Mapping[Key, CheckOutcome], recorded: Mapping[str, PartitionChecks]
+) -> Diagnosis | None:
     """Return the diagnosis of a node; None if nothing was missed.
 
-    Several partitions measure the same hardware; the one with the most misses is diagnosed.
+    Several partitions measure the same hardware; the one with the most misses is diagnosed. Of its
+    components it names no further check that cannot run there.
     """
-    by_partition: dict[str, list[Attempt]] = {}
-    for (where, _, _), one in checks.outcomes.items():
-        by_partition.setdefault(where, []).append(one.attempts[-1])
-    every = (one for own in by_partition.values() for each in own for one in each.findings)
-    if not any(one.rule.name in OF_MISSES for one in every):
+    by_partition = grouped(
+        (where, outcome.attempts[-1]) for (where, _, _), outcome in outcomes.items()
+    )
+    last = (attempt for attempts in by_partition.values() for attempt in attempts)
+    if not any(found.rule.name in OF_MISSES for attempt in last for found in attempt.findings):
         return None  # before the files of a healthy node are read
-    found = [(where, _diagnosed_session(own)) for where, own in by_partition.items()]
-    where, most = max(found, key=lambda one: len(one[1].misses))
-    if not most.misses:
-        return None
     from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
 
+    sessions = [(where, _diagnosed_session(its)) for where, its in by_partition.items()]
+    where, most = max(sessions, key=lambda session: len(session[1].misses))
     diagnosis = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
-    there = checks.recorded[where].checks if where in checks.recorded else None
-    return None if diagnosis is None else _completed(diagnosis, most, there)
+    if diagnosis is None:
+        return None
+    missed = {miss.check for miss in most.misses}
+    documents = [document for check, document in most.documents.items() if check in missed]
+    there = recorded[where].checks if where in recorded else None
+    degraded = [
+        component.model_copy(
+            update={
+                "causes": _causes(component, documents),
+                "next": [check for check in component.next if there is None or check in there],
+            }
+        )
+        for component in diagnosis.degraded
+    ]
+    return diagnosis.model_copy(update={"degraded": degraded})
 
 
 def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
     """Return the data of a node's session from one attempt of each check."""
     from fabricheck.judge.diagnosis.evidence import Session  # a healthy node needs none
 
-    every = {
-        attempt.check: attempt
+    found = {
+        attempt.check: (attempt, attempt.document)
         for attempt in attempts
-        if attempt.document is not None and attempt.case
+        if attempt.case and attempt.document is not None
     }
-    documents = {name: one.document for name, one in every.items() if one.document is not None}
-    limits = [metric for attempt in every.values() for metric in attempt.metrics.values()]
     return Session(
-        documents, limits, [miss for attempt in every.values() for miss in _misses(attempt)]
+        {check: document for check, (_, document) in found.items()},
+        [metric for attempt, _ in found.values() for metric in attempt.metrics.values()],
+        [miss for attempt, _ in found.values() for miss in _misses(attempt)],
     )
 
 
 def _misses(attempt: Attempt) -> Iterator[Miss]:
     from fabricheck.judge.diagnosis.evidence import Miss
 
-    for one in attempt.findings:
-        metric = attempt.metrics.get(one.metric or "")
-        if one.rule.name in ("topology", "lost"):
-            place = one.place or (frozenset(), None)
-            yield Miss(attempt.check, one.metric or "", sentence=one.sentence, place=place)
-        elif one.rule.name in OF_MISSES and metric is not None and metric.value is not None:
+    for found in attempt.findings:
+        metric = attempt.metrics.get(found.metric or "")
+        if found.rule.name in ("topology", "lost"):
+            place = found.place or (frozenset(), None)
+            yield Miss(attempt.check, found.metric or "", sentence=found.sentence, place=place)
+        elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
             yield Miss(
                 attempt.check, metric.metric, metric.value, metric.least, metric.most,
                 metric.unit, metric.decisive,
             )  # fmt: skip
 
 
-def _completed(
-    diagnosis: Diagnosis, of_session: Session, there: Collection[str] | None
-) -> Diagnosis:
-    """Complete a diagnosis with the counters of its devices, without checks that cannot run here.
-
-    :param there: the checks that can; None where they are unknown.
-    """
-    missed = {miss.check for miss in of_session.misses}
-    documents = [one for check, one in of_session.documents.items() if check in missed]
-    degraded = [
-        one.model_copy(
-            update={
-                "causes": _causes(one, documents),
-                "next": [check for check in one.next if there is None or check in there],
-            }
-        )
-        for one in diagnosis.degraded
-    ]
-    return diagnosis.model_copy(update={"degraded": degraded})
-
-
-def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
-    devices = one.devices or None
-    every = (
+def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
+    """Return the states of its devices that can be why a component is slow."""
+    devices = component.devices or None
+    causes = (
         cause
         for document in documents
         for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
     )
-    return [cause.clause(address=False) for cause in state.merged(every)]
+    return [cause.clause(address=False) for cause in state.merged(causes)]
 
 
 def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict.rules import STATUSES, Evidence, NodeStatus, worst
@@ -200,14 +201,10 @@ class _Status(StrictModel):
 Status = TypeVar("Status", bound=_Status)
 
 
-def by_label(every: Iterable[Status]) -> dict[str, list[Status]]:
+def by_label(statuses: Iterable[Status]) -> dict[str, list[Status]]:
     """Group statuses by how they are printed, the worst first."""
-    found: dict[str, list[Status]] = {}
-    for status in sorted(
-        every, key=lambda one: (STATUSES.index(one.status), bool(one.provisional))
-    ):
-        found.setdefault(status.label, []).append(status)
-    return found
+    ordered = sorted(statuses, key=lambda it: (STATUSES.index(it.status), bool(it.provisional)))
+    return grouped((status.label, status) for status in ordered)
 
 
 class NodeVerdict(_Status):
