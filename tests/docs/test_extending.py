@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,18 +27,13 @@ SITES = ("local", "h200", "lumi")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"(?:#|//) (\S+)\n")
 
-#: What a newcomer would look at: the cases of the claim, its figure, its parser.
+#: What a newcomer would look at: the cases of the claim, its figure.
 LOOK = """\
-import sys
-from pathlib import Path
-
 import figure_runs
 from cases_local import CASES
 
-from fabricheck.core.errors import GarbledOutput, OtherRunError
 from fabricheck.papers.claims import CLAIMS, evaluate
 from fabricheck.report.figures import sections
-from fabricheck.tools.outputs import devcopy
 
 (claim,) = [one for one in CLAIMS if one.id == "local-stream-conclusion"]
 cases = CASES[claim.id]
@@ -50,14 +46,6 @@ found = sections(figure_runs.partition({"small_copies": copies}))
 assert not found.undrawn, found.undrawn
 (figure,) = [one for one in found.figures["Between host and device"] if one.id == "host-small"]
 print(figure.title, [row["value"] for row in figure.rows], "<svg" in figure.svg)
-
-text = Path("tests/outputs/devcopy-example/two_devices.txt").read_text()
-print(devcopy.parse(text, "two", 2))
-for damaged, devices in ((text[:-1], 2), (text.replace("done", ""), 2), (text, 3)):
-    try:
-        devcopy.parse(damaged, "two", devices)
-    except (GarbledOutput, OtherRunError) as error:
-        print(error)
 """
 
 
@@ -109,8 +97,10 @@ def tree(tmp_path_factory):
     return tree
 
 
-def run(tree: Path, code: str, *arguments: str, **variables: str) -> str:
-    """Run Python in the copy, with its packages, and return what it printed."""
+def python(
+    tree: Path, code: str, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in the copy, with its packages."""
     clean = {
         name: value
         for name, value in os.environ.items()
@@ -118,10 +108,15 @@ def run(tree: Path, code: str, *arguments: str, **variables: str) -> str:
     }
     path = [tree / "src", tree / "tests", tree / "tests" / "papers"]
     environment = clean | {"PYTHONPATH": ":".join(map(str, path))} | variables
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=tree, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+def run(tree: Path, code: str, *arguments: str, **variables: str) -> str:
+    """Run Python in the copy, and return what it printed."""
+    done = python(tree, code, *arguments, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -154,17 +149,13 @@ def test_what_the_page_names_is_there():
     assert not [base for base in bases if f"class {base}(" not in rfm]
 
 
-def test_claim_figure_and_parser(tree):
+def test_claim_and_figure(tree):
     printed = run(tree, LOOK).splitlines()
     assert printed == [
         "reproduced",
         "not reproduced",
         "not testable here",
         "Copies of 1024 B to each device [0.5] True",
-        "(1650.2, 1648.9)",
-        "two, line 3: the text is cut off: this line has no end.",
-        "two, line 2: the last line is not 'done'.",
-        "two: 2 devices, and 3 were requested.",
     ]
 
 
@@ -181,6 +172,34 @@ def test_the_check_runs_on_a_simulated_node(tree, tmp_path):
     )
     assert "Ran 1/1 test case(s)" in said and "P: h2d_worst: " in said
     assert "small_copies: report only, without a limit on local:sim-mi250x: h2d_worst" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("printed", "status", "exit_code", "said"),
+    [
+        ("device 0: 1650.2 GB/s\ndevice 1: 1648.9 GB/s\ndone\n", "PASS", 0, "P: device_1: 1648.9"),
+        ("device 0: 1650.2 GB/s\ndevice 1: 1400.0 GB/s\ndone\n", "PERF-FAIL", 12, "device_1"),
+        ("device 0: 1650.2 GB/s\ndevice 1: 16", "INCOMPLETE", 13, "without a value of device_1"),
+        ("device 0: 1650.2 GB/s\n", "INCOMPLETE", 13, "sanity error: 1 != 2"),
+    ],
+)
+def test_the_third_party_tool_is_judged(tree, tmp_path, printed, status, exit_code, said):
+    tool = tmp_path / "bin" / "devcopy"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\nprintf '{printed}'\n")
+    tool.chmod(0o755)
+    variables = {
+        "FABRICHECK_RESULTS": str(tmp_path / "results"),
+        "PATH": f"{tool.parent}:{os.environ['PATH']}",
+        "RFM_CONFIG_FILES": str(tree / "config" / "settings.py"),
+        "RFM_INSTALL_PREFIX": reframe.INSTALL_PREFIX,
+    }
+    words = shlex.split("--system=local:host -c reframe_checks -c checks -n devcopy -r")
+    session = python(tree, "from reframe.frontend.cli import main; main()", *words, **variables)
+    assert said in session.stdout + session.stderr
+    verdict = python(tree, "from fabricheck.cli import app; app()", "verdict", **variables)
+    assert verdict.returncode == exit_code and status in verdict.stdout, verdict.stdout
 
 
 @pytest.mark.full

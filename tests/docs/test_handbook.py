@@ -154,21 +154,22 @@ RUN = re.compile(r"\breframe (?!-hpc)[^|&;]*")
 HEALTHY = "reframe --system=local:sim-mi250x --mode=node -r"
 FAULTY = f"{HEALTHY} -S overlay=$PWD/config/nodes/overlays/link-0-6-gone.yaml"
 SITE = re.search(r"^```python\n(.*?)^```$", HANDBOOK["site.md"], re.M | re.S)
-CHECK = re.search(
-    r"^```python\n# checks/scratch.py\n(.*?)^```$", HANDBOOK["extending.md"], re.M | re.S
+CHECKS = re.findall(
+    r"^```python\n# (checks/\w+.py)\n(.*?)^```$", HANDBOOK["extending.md"], re.M | re.S
 )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder that looks as the checkout, with the site and the check of the pages."""
+    """A folder that looks as the checkout, with the site and the checks of the pages."""
     made = tmp_path_factory.mktemp("h")
     for name in ("config", "reframe_checks", "reference_values", "ci", "build", "docs", "tests"):
         (made / name).symlink_to(ROOT / name)
     (made / "sites").mkdir()
     (made / "sites" / "north.py").write_text(SITE[1])
     (made / "checks").mkdir()
-    (made / "checks" / "scratch.py").write_text(CHECK[1])
+    for name, text in CHECKS:
+        (made / name).write_text(text)
     return made
 
 
