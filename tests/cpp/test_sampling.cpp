@@ -83,9 +83,31 @@ TEST_CASE("a noisy series takes more samples, up to its limits") {
 
   FakeDevice slow{1.0, 0.5};
   rules.series_seconds = 15;
+  rules.noise_limit = 1;
   const auto samples = take_samples(slow.run(), 1, rules, slow.clock()).size();
   CHECK(samples >= 10);
   CHECK(samples <= 30);
+}
+
+TEST_CASE("a series that is still noisy has longer, and one that is not has not") {
+  // One sample of the first seven takes twice as long, and none behind it.
+  double now = 0;
+  int taken = 0;
+  const RunBatch burst = [&](int) {
+    const double time = ++taken == 7 ? 2 : 1;
+    now += time;
+    return BatchTimes{{time}, time};
+  };
+  SamplingRules rules;
+  rules.precision = 0;
+  rules.series_seconds = 8;
+  rules.noise_limit = 0.1;
+  const auto samples = take_samples(burst, 1, rules, [&] { return now; }).size();
+  CHECK(samples > 7);
+  CHECK(samples <= 12);
+  now = taken = 0;
+  rules.noise_limit = 0.6;
+  CHECK(take_samples(burst, 1, rules, [&] { return now; }).size() == 7);
 }
 
 TEST_CASE("what varies between the devices of a set takes no more samples") {

@@ -47,24 +47,28 @@ int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
   }
 }
 
+bool has_enough(const std::vector<double>& rates, double seconds, const SamplingRules& rules) {
+  const auto taken = static_cast<int>(rates.size());
+  if (taken < rules.min_samples) {
+    return false;
+  }
+  const auto width = summarise(rates).relative_half_width();
+  // A burst of other work on the host must not end as "too noisy to judge".
+  const bool noisy = width && *width > rules.noise_limit;
+  return (width && *width <= rules.precision) || taken >= rules.max_samples ||
+         seconds >= rules.series_seconds * (noisy ? rules.noisy_times : 1);
+}
+
 std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,
                                      const Clock& clock) {
   const double start = clock();
   std::vector<BatchTimes> samples;
   std::vector<double> rates;
-  for (;;) {
+  do {
     samples.push_back(checked(run, batch));
     rates.push_back(1 / samples.back().together());
-    const auto taken = static_cast<int>(samples.size());
-    if (taken < rules.min_samples) {
-      continue;
-    }
-    const auto width = summarise(rates).relative_half_width();
-    const bool precise = width && *width <= rules.precision;
-    if (precise || taken >= rules.max_samples || clock() - start >= rules.series_seconds) {
-      return samples;
-    }
-  }
+  } while (!has_enough(rates, clock() - start, rules));
+  return samples;
 }
 
 }  // namespace fabricheck

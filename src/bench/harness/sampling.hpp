@@ -17,6 +17,7 @@ struct SamplingRules {
   int max_batch = 4096;          ///< operations per sample
   double warm_up_seconds = 0.2;  ///< of the first series of a device set: clocks ramp up meanwhile
   double series_seconds = 5;     ///< no new sample after this, once min_samples are there
+  double noisy_times = 4;        ///< a series that is still noisy has this many times as long
 };
 
 /// Times of one batch run by one or several devices at once, in seconds.
@@ -49,8 +50,11 @@ inline double wall_seconds() {
 int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
               const Clock& clock = host_seconds);
 
-/// Samples of `batch` operations: at least min_samples, then until the interval of the set's
-/// time is as narrow as `precision`, or max_samples or series_seconds are reached.
+/// Whether a series has its samples: at least min_samples, then until the interval of the rates is
+/// as narrow as `precision`, or max_samples or series_seconds are reached. `seconds` is its time.
+bool has_enough(const std::vector<double>& rates, double seconds, const SamplingRules& rules);
+
+/// Samples of `batch` operations, until the rates of the set's time are enough.
 std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,
                                      const Clock& clock = host_seconds);
 

@@ -10,7 +10,6 @@
 #include "harness/host.hpp"
 #include "harness/movers.hpp"
 #include "harness/sampling.hpp"
-#include "harness/statistics.hpp"
 #include "memcpy/plan.hpp"
 #include "pingpong/arrays.hpp"
 #include "pingpong/plan.hpp"
@@ -73,15 +72,7 @@ std::vector<double> take_samples_together(const RankGroup& group, const Exchange
       throw Failure(Status::software, "the clock gave a time that is not positive");
     }
     rates.push_back(1 / seconds.back());
-    const auto taken = static_cast<int>(seconds.size());
-    if (taken < rules.min_samples) {
-      continue;
-    }
-    const auto width = summarise(rates).relative_half_width();
-    const bool precise = width && *width <= rules.precision;
-    const bool enough =
-        precise || taken >= rules.max_samples || host_seconds() - start >= rules.series_seconds;
-    if (all_agree(group, enough)) {
+    if (all_agree(group, has_enough(rates, host_seconds() - start, rules))) {
       return seconds;
     }
   }
