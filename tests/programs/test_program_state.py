@@ -57,16 +57,18 @@ def test_a_run_has_a_snapshot_before_and_after_in_less_than_a_tenth_of_a_second(
 
 
 def test_a_process_that_keeps_a_core_busy_is_named(run, greedy):
-    state = load(run("stream", *LONG).output)["state"]
-    for name in ("before", "after"):
-        others = state[name]["host"]["others"]
-        assert others["busy_cores"] >= 0.2
-        if name == "before":
-            continue  # in so short a time the system may not have let it run
-        found = next(one for one in others["processes"] if one["pid"] == greedy)
-        assert found["user"] == pwd.getpwuid(os.getuid()).pw_name
-        assert found["command"].startswith("python")
-        assert 0.2 <= found["cores"] <= 1.1
+    for _ in range(5):  # on a loaded machine others may have taken more
+        state = load(run("stream", *LONG).output)["state"]
+        others = state["after"]["host"]["others"]
+        processes = {process["pid"]: process for process in others["processes"]}
+        # Before it, in so short a time, the system may not have let the process run.
+        assert min(state["before"]["host"]["others"]["busy_cores"], others["busy_cores"]) >= 0.2
+        if greedy in processes and processes[greedy]["cores"] >= 0.2:
+            break
+    found = processes[greedy]
+    assert found["user"] == pwd.getpwuid(os.getuid()).pw_name
+    assert found["command"].startswith("python")
+    assert 0.2 <= found["cores"] <= 1.1
 
 
 def test_the_ranks_of_a_launch_are_no_others(programs, mpiexec, environment, tmp_path):
