@@ -251,6 +251,17 @@ def test_a_name_that_does_not_exist(suite, action):
     assert sentence in outcome
 
 
+def test_a_name_whose_check_fits_no_partition_says_what_it_needs(suite):
+    edit(suite.own_checks() / "stream" / "stream.py", '"+devices"', '"+no_such_feature"')
+    for selection in (("stream_local",), ("stream_concurrent", "-n", "stream_local")):
+        outcome = suite("-r", "-n", *selection)
+        assert outcome.status == 1
+        assert (
+            "-n stream_local names no check of system local: stream_local needs a partition with "
+            "+no_such_feature and an environment with +stream."
+        ) in outcome
+
+
 #: A choice that does not exist, and what is said of it.
 CHOICES = {
     "-p nosuch": "-p nosuch names no environment of system local: there are host.",
@@ -343,6 +354,32 @@ def test_a_plain_test_is_judged_and_one_without_its_value_does_not_pass(suite):
     # A later session may lack it: it is no check of the suite.
     file.unlink()
     assert suite("--dry-run").status == 0
+
+
+def test_a_plain_test_runs_on_no_simulated_node(suite):
+    """It would measure this machine, and be called simulated."""
+    file = suite.own_checks() / "stream" / "plain.py"
+    file.write_text(PLAIN.replace('"local:host"', '"*"'))
+    suite.variables["RFM_SYSTEM"] = "local:sim-mi250x"
+    outcome = suite("--dry-run", "-n", "plain")
+    assert outcome.status == 1
+    assert (
+        "plain needs a partition with * and an environment with * that is not simulated." in outcome
+    )
+    suite.variables["RFM_SYSTEM"] = "local"
+    outcome = suite("-r", "-n", "plain", "-p", "host|sim")
+    assert outcome.status == 0 and "Ran 1/1 test case(s)" in outcome
+
+
+def test_plain_tests_alone_are_not_a_whole_session(suite):
+    file = suite.folder / "own" / "plain.py"
+    file.parent.mkdir()
+    file.write_text(PLAIN)
+    outcome = suite("-r", checks=file.parent)
+    assert outcome.status == 1
+    said = f"The checks are those of {file.parent}: name all their folders by -c, or the wanted "
+    assert said in outcome
+    assert suite("-r", "-n", "plain", checks=file.parent).status == 0
 
 
 def test_every_test_case_skipped(suite):

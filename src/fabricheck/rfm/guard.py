@@ -74,7 +74,7 @@ def install() -> None:
     reframe_internals.refuse_doubtful_settings()
     reframe_internals.end_without_warning()
     reframe_internals.skip_ignored_warnings()
-    reframe_internals.watch_session()
+    reframe_internals.watch_session(_measures)
     reframe_internals.around_run(_guard_run)
     reframe_internals.around_pipeline(_guard_pipeline)
     reframe_internals.around_nodes(distributed.nodes)
@@ -87,11 +87,11 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     session = _Session()
     testcases = session.requested(testcases)
     session.require_choice(testcases)
-    dry_run = session.option("dry_run")
+    dry_run = reframe_internals.option("dry_run")
     if dry_run:
         reframe_internals.suppress_reports()
     else:
-        _require_judgement(session)
+        _require_judgement()
         _record_software(testcases)
     checks = session.checks()
     if dry_run:
@@ -145,7 +145,7 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     if stepping:
         steps.forget_own_step(os.environ)
     if session.nodes is not None:
-        distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
+        distributed.begin(session.nodes, session.chosen(), reframe_internals.option("distribute"))
     here = local_partitions(testcases).keys() - set(stepping)
     numbers = {_nodes_of(case.check) for case in testcases if case.partition.fullname in stepping}
     with node_lock.held(here=bool(here), stepping=numbers, say=say):
@@ -170,6 +170,11 @@ def _is_plain(check: Any) -> bool:
     return not any(one.__module__.startswith("fabricheck.") for one in type(check).__mro__)
 
 
+def _measures(case: Any) -> bool:
+    """Whether a case measures its partition: a plain test on a simulated one measures this host."""
+    return not (_is_plain(case.check) and case.environ.extras.get("runtime") == "sim")
+
+
 def _is_local(partition: Any) -> bool:
     return bool(partition.scheduler.registered_name == "local")
 
@@ -186,9 +191,9 @@ def local_partitions(testcases: Iterable[Any]) -> dict[str, Any]:
     }
 
 
-def _require_judgement(session: _Session) -> None:
+def _require_judgement() -> None:
     for option in ("skip_sanity_check", "skip_performance_check"):
-        if session.option(option):
+        if reframe_internals.option(option):
             raise ReframeError(
                 f"--{option.replace('_', '-')} cannot be used: a check that is not judged would "
                 "pass without proof."
@@ -223,7 +228,7 @@ def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwar
     testcases = session.requested(testcases)
     session.require_choice(testcases)
     session.require_all(session.checks())
-    gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
+    gitlab.emit(original, file, testcases, reframe_internals.option, *args, **kwargs)
 
 
 class _Session:
@@ -242,7 +247,7 @@ class _Session:
     def requested(self, testcases: Iterable[Any]) -> list[Any]:
         """Return the cases without those that run only if a name or a tag selects them."""
         cases = list(testcases)
-        if any(self.option(name) for name in REQUESTING):
+        if any(reframe_internals.option(name) for name in REQUESTING):
             return cases
         out = [case for case in cases if getattr(case.check, "only_if_requested", False)]
         if os.environ.get(ENV_METRICS):
@@ -307,14 +312,19 @@ class _Session:
         found = checks.partitions.items()
         said = [each for where, one in found for each in one.losses(where)]
         if said:
-            said.append(f"The checks are those of {self._path}.")
+            said.append(
+                f"The checks are those of {self._path}: name all their folders by -c, or the "
+                "wanted checks by -n."
+            )
         said += [each for where, one in found for each in one.valueless(where)]
         if said:
             raise ReframeError(" ".join(said))
 
     @property
     def _is_part(self) -> bool:
-        return bool(self.option("names") or self.option("restore_session"))
+        return bool(
+            reframe_internals.option("names") or reframe_internals.option("restore_session")
+        )
 
     def require_choice(self, testcases: Iterable[Any]) -> None:
         """Raise an error when a name or an environment is unknown, or nothing is selected."""
@@ -343,48 +353,51 @@ class _Session:
                     f"Partition {where}: the session ended before {show.listed(stopped)}."
                 )
 
-    def option(self, name: str) -> Any:
-        """Return the value of an option of the command line, by its name in ReFrame."""
-        return reframe_internals.option(name)
-
-    def _selecting(self) -> dict[str, Any]:
-        given = {name: self.option(name) for name in SELECTING}
-        return {name: value for name, value in given.items() if value not in NOT_GIVEN}
-
     def chosen(self) -> list[str]:
         """Return the options that select checks, as a user may type them."""
-        given = {name: self.option(name) or () for name in CHOOSING}
+        given = {name: reframe_internals.option(name) or () for name in CHOOSING}
         return [part for name in given for one in given[name] for part in (CHOOSING[name], one)]
 
     def _require_names(self) -> None:
-        for pattern in self.option("names") or []:
-            if not reframe_internals.named(pattern, self._generated):
+        for pattern in reframe_internals.option("names") or []:
+            if not reframe_internals.named(pattern, (case.check for case in self._generated)):
+                unfit = reframe_internals.named(pattern, reframe_internals.session.checks)
+                names = sorted({type(case.check).__name__ for case in self._generated})
+                why = _needs(unfit[0]) if unfit else f"there are {show.listed(names) or 'none'}"
                 raise ReframeError(
-                    f"-n {pattern} names no check of system {runtime.runtime().system.name}: "
-                    f"there {self._known_names()}."
+                    f"-n {pattern} names no check of system {runtime.runtime().system.name}: {why}."
                 )
 
     def _require_environments(self) -> None:
         environments = sorted(
             {name for partition in _partitions() for name in _environments(partition)}
         )
-        for pattern in self.option("prgenv") or []:
+        for pattern in reframe_internals.option("prgenv") or []:
             if not any(re.match(pattern, name) for name in environments):
                 raise ReframeError(
                     f"-p {pattern} names no environment of system {runtime.runtime().system.name}: "
                     f"there are {show.listed(environments)}."
                 )
 
-    def _known_names(self) -> str:
-        names = sorted({type(case.check).__name__ for case in self._generated})
-        return f"are {show.listed(names)}" if names else f"is none in {self._path}"
-
     def _why_nothing(self) -> str:
         system = runtime.runtime().system.name
         if not self._generated:
             return f"{self._path} contains no check for system {system}"
-        chosen = show.listed(f"{name}={value}" for name, value in self._selecting().items())
+        chosen = show.listed(
+            f"{name}={value}"
+            for name in SELECTING
+            if (value := reframe_internals.option(name)) not in NOT_GIVEN
+        )
         return f"system {system} has {len(self._generated)}; the selection was {chosen or 'all'}"
+
+
+def _needs(check: Any) -> str:
+    """Return what a check needs of a system that does not have it."""
+    return (
+        f"{type(check).__name__} needs a partition with {' or '.join(check.valid_systems)} and an "
+        f"environment with {' or '.join(check.valid_prog_environs)}"
+        f"{' that is not simulated' * _is_plain(check)}"
+    )
 
 
 def _partitions() -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -37,9 +37,9 @@ NODE = ".nid"
 #: Marks functions that are wrapped already.
 _MARK = "_fabricheck"
 
-#: The session that is being started: its options, all test cases before any selection, and the
-#: nodes of ``--distribute`` (None without it).
-session = SimpleNamespace(options=None, testcases=None, node_map=None)
+#: The session that is being started: its options, the checks of its files, their test cases before
+#: any selection, and the nodes of ``--distribute`` (None without it).
+session = SimpleNamespace(options=None, checks=None, testcases=None, node_map=None)
 
 
 def _refuse(lacking: str, purpose: str) -> NoReturn:
@@ -126,16 +126,21 @@ def skip_ignored_warnings() -> None:
 # A session: without these one that ran nothing, or less than it should, passes.
 
 
-def watch_session() -> None:
-    """Keep the options of a session, and its test cases before any selection, in `session`."""
+def watch_session(fits: Callable[[Any], bool]) -> None:
+    """Keep options, checks and test cases of a session, before any selection, in `session`.
+
+    :param fits: whether a case is one; others are left out.
+    """
     purpose = "know what a session was asked for"
 
     def options(update: Any, options: Any, *settings: Any) -> Any:
-        session.__dict__.update(options=options, testcases=None, node_map=None)
+        session.__dict__.update(options=options, checks=None, testcases=None, node_map=None)
         return update(options, *settings)
 
-    def testcases(generate: Any, *checks: Any, **more: Any) -> Any:
-        session.testcases = generate(*checks, **more)
+    def testcases(generate: Any, checks: Any, **more: Any) -> Any:
+        session.__dict__.update(
+            checks=checks, testcases=list(filter(fits, generate(checks, **more)))
+        )
         return session.testcases
 
     _wrap("reframe.frontend.argparse", "_Namespace.update_config", purpose, options)
@@ -191,10 +196,10 @@ def suppress_reports() -> None:
     _needed("reframe.core.logging", "getperflogger", purpose)(None).logger.handlers.clear()
 
 
-def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
-    """Return the test cases that ``-n`` selects by a pattern."""
+def named(pattern: str, checks: Iterable[Any]) -> list[Any]:
+    """Return the checks that ``-n`` selects by a pattern."""
     chosen = _needed("reframe.frontend.filters", "have_any_name", "refuse an unknown name")
-    return list(filter(chosen([pattern]), testcases))
+    return [check for check in checks if chosen([pattern])(SimpleNamespace(check=check))]
 
 
 def ended_tasks(runner: Any) -> list[Any]:
