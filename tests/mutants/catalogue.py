@@ -134,7 +134,7 @@ RESULTS = (
     Mutant("a link's counter that was reset takes errors away", "results/state.py",
            "if rise > 0}", "if rise}", _STATE),
     Mutant("a process on another device excuses a slow metric", "results/state.py",
-           'asked = devices is None or state["index"] in devices', "asked = True", _STATE),
+           'if devices is None or state["index"] in devices', "if True", _STATE),
     Mutant("the devices at the ends of a transfer take no part in it", "results/state.py",
            '{*one["device_set"], one["source"]["device"], one["destination"]["device"]}',
            '{*one["device_set"]}', _STATE),

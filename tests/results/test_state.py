@@ -121,7 +121,7 @@ def test_interval_over_the_run_decides_and_not_the_moment_before_it():
 
 def test_short_intervals_count_where_none_covers_the_run():
     built = document(others=factories.host_use(15, seconds=0.04))
-    assert state.busy_host(built).when == state.When(after=True)
+    assert state.busy_host(built).when == state.When.AFTER
     built["state"]["after"] = None
     built["state"]["before"]["host"]["others"] = factories.host_use(15, seconds=0.04)
     assert said(state.disturbances(built)) == [

@@ -6,11 +6,15 @@ process or host, and forms a sentence. A document without a state has none.
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Flag, auto
 from itertools import chain
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 from fabricheck.core.show import listed, numbered
 from fabricheck.core.text import capitalized, count
@@ -19,7 +23,6 @@ from fabricheck.results.model import (
     BusyProcess,
     ControllerErrors,
     DeviceState,
-    HostUse,
     LogLine,
     PciFunction,
     ResultDocument,
@@ -78,26 +81,17 @@ class Controller:
         return f"memory controller {self.name}"
 
 
-@dataclass(frozen=True)
-class When:
+class When(Flag):
     """When something was seen: in the snapshot before or after the run, or during the run."""
 
-    before: bool = False
-    after: bool = False
-    meanwhile: bool = False
-
-    def __or__(self, other: When) -> When:
-        """Return when one of both was seen."""
-        return When(
-            self.before or other.before,
-            self.after or other.after,
-            self.meanwhile or other.meanwhile,
-        )
+    BEFORE = auto()
+    AFTER = auto()
+    MEANWHILE = auto()
 
     def __str__(self) -> str:
-        if self.meanwhile:
+        if When.MEANWHILE in self:
             return "meanwhile"
-        sides = [word for word, seen in (("before", self.before), ("after", self.after)) if seen]
+        sides = [str(side.name).lower() for side in (When.BEFORE, When.AFTER) if side in self]
         return f"{' and '.join(sides)} the measurement"
 
 
@@ -105,11 +99,14 @@ _Self = TypeVar("_Self", bound="Cause")
 
 
 class Cause(Protocol):
-    """A possible cause of a value."""
+    """A possible cause of a value. SAME: what it has in common with itself in another run."""
+
+    SAME: ClassVar[tuple[str, ...]] = ("device",)
 
     @property
     def key(self) -> tuple[object, ...]:
         """What identifies the same cause in another run."""
+        return (type(self), *(getattr(self, name) for name in self.SAME))
 
     def clause(self, address: bool = True) -> str:
         """Return it as a clause.
@@ -140,19 +137,16 @@ def with_causes(said: str, causes: Iterable[Cause], addresses: bool = False) -> 
 
 
 @dataclass(frozen=True)
-class Use:
+class Use(Cause):
     """Another process that used devices."""
+
+    SAME = ("pid", "user", "command")
 
     pid: int
     user: str | None
     command: str | None
     devices: tuple[NamedDevice, ...]
     when: When
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The process."""
-        return (Use, self.pid, self.user, self.command)
 
     def clause(self, address: bool = True) -> str:
         """Return ``process 4711 (copy_loop of user ada) used device 2 (...) before ...``."""
@@ -173,12 +167,14 @@ class Use:
 
 
 @dataclass(frozen=True)
-class BusyHost:
+class BusyHost(Cause):
     """Other processes kept cores of the host busy, or a hypervisor took them.
 
     busy_cores, stolen_cores: mean numbers of cores. cores: all of them. processes: the recorded
     ones that used most.
     """
+
+    SAME = ()
 
     busy_cores: float
     stolen_cores: float
@@ -195,11 +191,6 @@ class BusyHost:
     def share(self) -> float | None:
         """The share of the cores that others kept busy or the hypervisor took."""
         return (self.busy_cores + self.stolen_cores) / self.cores if self.cores else None
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The host."""
-        return (BusyHost,)
 
     def clause(self, address: bool = True) -> str:
         """Return ``others kept 15.8 of 16 cores busy meanwhile, most of it bash of user ...``."""
@@ -235,7 +226,7 @@ class BusyHost:
 
 
 @dataclass(frozen=True)
-class Throttled:
+class Throttled(Cause):
     """A device that ran below its clock.
 
     reasons: why. seconds: time in s throttled by the longest reason, of ``of_seconds`` of the run;
@@ -250,11 +241,6 @@ class Throttled:
     clock_mhz: float | None
     clock_max_mhz: float | None
     when: When
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The device."""
-        return (Throttled, self.device)
 
     def clause(self, address: bool = True) -> str:
         """Return ``device 6 (...) was throttled by power meanwhile (1,310 of 1,700 MHz)``."""
@@ -271,8 +257,7 @@ class Throttled:
     def with_(self, other: Throttled) -> Throttled:
         """Combine reasons and seconds, and keep the lower clock."""
         slower = min(
-            (one for one in (self, other)),
-            key=lambda one: float("inf") if one.clock_mhz is None else one.clock_mhz,
+            self, other, key=lambda one: math.inf if one.clock_mhz is None else one.clock_mhz
         )
         counted = [one for one in (self, other) if one.seconds is not None]
         return replace(
@@ -293,22 +278,19 @@ _BY = {
 
 
 @dataclass(frozen=True)
-class Errors:
+class Errors(Cause):
     """Errors of a device, or of host memory, counted during the run.
 
     what: ``uncorrected memory error``, ``corrected memory error``, ``PCIe replay``, ``link error``.
     links: the links that had them.
     """
 
+    SAME = ("device", "what")
+
     device: NamedDevice | Controller
     what: str
     number: int
     links: tuple[int, ...] = ()
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Device and kind."""
-        return (Errors, self.device, self.what)
 
     def clause(self, address: bool = True) -> str:
         """Return ``device 3 (...) had 2 new uncorrected memory errors meanwhile``."""
@@ -323,7 +305,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class NarrowPcie:
+class NarrowPcie(Cause):
     """A device whose link to the host uses fewer lanes than it supports.
 
     most: the lanes that both ends support, or the device where its port is unknown. both_ends:
@@ -335,11 +317,6 @@ class NarrowPcie:
     most: int
     both_ends: bool = False
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The device."""
-        return (NarrowPcie, self.device)
-
     def clause(self, address: bool = True) -> str:
         """Return ``the PCIe link of device 3 (...) has 8 of 16 lanes``."""
         return f"the PCIe link of {self.device.text(address)} has {self.width} of {self.most} lanes"
@@ -350,16 +327,11 @@ class NarrowPcie:
 
 
 @dataclass(frozen=True)
-class LinksDown:
+class LinksDown(Cause):
     """Links of a device that went down during the run."""
 
     device: NamedDevice
     links: tuple[int, ...]
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The device."""
-        return (LinksDown, self.device)
 
     def clause(self, address: bool = True) -> str:
         """Return ``device 3 (...) lost link 2 meanwhile``."""
@@ -378,15 +350,16 @@ Devices = Collection[int] | None
 
 def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
     """Return the other processes that used devices before or after the run."""
-    found: dict[tuple[object, ...], Use] = {}
-    for snapshot, when in _snapshots(document):
-        for state in snapshot["devices"]:
-            asked = devices is None or state["index"] in devices
-            for process in (state["processes"] or ()) if asked else ():
-                device = _named(document, state["index"])
-                use = Use(process["pid"], process["user"], process["command"], (device,), when)
-                found[use.key] = found[use.key].with_(use) if use.key in found else use
-    return list(found.values())
+    return merged(
+        Use(
+            process["pid"], process["user"], process["command"],
+            (_named(document, state["index"]),), when,
+        )
+        for snapshot, when in _snapshots(document)
+        for state in snapshot["devices"]
+        if devices is None or state["index"] in devices
+        for process in state["processes"] or ()
+    )  # fmt: skip
 
 
 def host_use(document: ResultDocument) -> BusyHost | None:
@@ -399,23 +372,20 @@ def host_use(document: ResultDocument) -> BusyHost | None:
     for snapshot, when in _snapshots(document):
         others = snapshot["host"]["others"]
         if others is not None:
-            covers = when.after and others["seconds"] >= _COVERS * document["duration_s"]
-            host = _host(
-                others, snapshot["host"]["cores"], When(meanwhile=True) if covers else when
+            covers = when is When.AFTER and others["seconds"] >= _COVERS * document["duration_s"]
+            stolen = others["stolen_cores"]
+            host = BusyHost(
+                others["busy_cores"],
+                # One or two ticks are not counted as stolen.
+                stolen if stolen * others["seconds"] > STOLEN_LEAST_S else 0.0,
+                snapshot["host"]["cores"],
+                tuple(others["processes"]),
+                When.MEANWHILE if covers else when,
             )
             if covers:
                 return host
-            busy.append((others["busy_cores"] + others["stolen_cores"], host))
+            busy.append((others["busy_cores"] + stolen, host))
     return max(busy, key=lambda one: one[0])[1] if busy else None
-
-
-def _host(others: HostUse, cores: int | None, when: When) -> BusyHost:
-    # One or two ticks are not counted as stolen.
-    stolen = others["stolen_cores"]
-    busy = stolen * others["seconds"] > STOLEN_LEAST_S
-    return BusyHost(
-        others["busy_cores"], stolen if busy else 0.0, cores, tuple(others["processes"]), when
-    )
 
 
 def busy_host(document: ResultDocument) -> BusyHost | None:
@@ -433,18 +403,16 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
         counted = _throttled_s(before, after) if after is not None else {}
         length = document["duration_s"]
         long = [why for why, seconds in counted.items() if seconds > THROTTLED_SHARE * length]
-        if not (long or before["throttle"] or (after is not None and after["throttle"])):
-            continue
         seen = [
             (state, when)
-            for state, when in ((before, When(before=True)), (after, When(after=True)))
+            for state, when in ((before, When.BEFORE), (after, When.AFTER))
             if state is not None and state["throttle"]
         ]
+        if not (long or seen):
+            continue
         shown = chain.from_iterable(state["throttle"] or () for state, _ in seen)
         reasons = tuple(dict.fromkeys((*long, *shown)))
-        when = When(meanwhile=bool(long))
-        for _, each in seen:
-            when |= each
+        moments = (When.MEANWHILE if long else When(0), *(when for _, when in seen))
         clocks = [state["clock_mhz"] for state, _ in seen if state["clock_mhz"] is not None]
         found.append(
             Throttled(
@@ -454,7 +422,7 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
                 of_seconds=length,
                 clock_mhz=min(clocks, default=None),
                 clock_max_mhz=before["clock_max_mhz"],
-                when=when,
+                when=functools.reduce(operator.or_, moments),
             )
         )
     return found
@@ -527,8 +495,12 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
         most = min(pcie["width_max"], port or pcie["width_max"])
         # Idle links may save lanes, so those of both moments count.
         first = before["pcie"]
-        both = port is not None and after is not None and first is not None
-        both = both and first is not None and bool(first["width"]) and (first["width"] or 0) < most
+        both = (
+            port is not None
+            and after is not None
+            and first is not None
+            and 0 < (first["width"] or 0) < most
+        )
         if pcie["width"] < most:
             narrow = NarrowPcie(_named(document, index), pcie["width"], most, both)
             found.append(narrow)
@@ -632,16 +604,12 @@ def shows_others(document: ResultDocument) -> bool:
 
 def disturbances(document: ResultDocument, devices: Devices = None) -> list[Cause]:
     """Return other processes on some devices and on the host."""
-    if "state" not in document:
-        return []
     host = busy_host(document)
     return [*uses(document, devices), *([host] if host is not None else [])]
 
 
 def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
     """Return the states of some devices that can have slowed them down."""
-    if "state" not in document:
-        return []
     return [
         *throttled(document, devices),
         *narrow_pcie(document, devices),
@@ -652,9 +620,9 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
     ]
 
 
-def merged(causes: Iterable[Cause]) -> list[Cause]:
+def merged(causes: Iterable[_Self]) -> list[_Self]:
     """Return causes, each once: equal causes of several runs are combined."""
-    found: dict[tuple[object, ...], Cause] = {}
+    found: dict[tuple[object, ...], _Self] = {}
     for cause in causes:
         found[cause.key] = found[cause.key].with_(cause) if cause.key in found else cause
     return list(found.values())
@@ -717,9 +685,9 @@ def device_states(document: ResultDocument) -> Iterator[DeviceState]:
 def _snapshots(document: ResultDocument) -> Iterator[tuple[Snapshot, When]]:
     state = document.get("state")
     if state is not None:
-        yield state["before"], When(before=True)
+        yield state["before"], When.BEFORE
         if state["after"] is not None:
-            yield state["after"], When(after=True)
+            yield state["after"], When.AFTER
 
 
 def _named(document: ResultDocument, index: int) -> NamedDevice:
