@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core import nodelists
-from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results import metric_records
 from fabricheck.results.document import load
 from fabricheck.results.metric_records import MetricRecord
@@ -77,6 +77,12 @@ def _is_among(node: str | None, nodes: str) -> bool:
         return True
     several = nodelists.is_several(nodes)
     return several and node in nodelists.unfolded(nodes)
+
+
+def no_document(case: Case, why: str) -> Entry:
+    """Return the entry of a check that left no document."""
+    said = f"{case.name} @{case.place} ({case.result}) left no result document{why}."
+    return Entry(case, None, None, NotFoundError(said))
 
 
 def read_entry(path: Path, case: Case | None = None) -> Entry:

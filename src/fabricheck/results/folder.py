@@ -11,8 +11,8 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import killed, requested_nodes
 from fabricheck.results.document import read_head
-from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
+from fabricheck.results.entry import Entry, no_document, read_entry
+from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Session, read_report
 
 #: Seconds by which a document may lie outside its session's times: rounding on the same host,
 #: clocks that differ on another one.
@@ -123,7 +123,8 @@ class ResultsFolder:
             path = case.document_path
             if path is None:
                 if case.experiments and not case.skipped:
-                    yield Entry(case, None, None, NotFoundError(_no_document(case)))
+                    why = f": {' '.join((case.reason or '').split())}".rstrip(": .")
+                    yield no_document(case, why)
                 continue
             entry = read_entry(path, case)
             if entry.document is not None:
@@ -163,7 +164,8 @@ class ResultsFolder:
             for session in self.sessions
             for case in session.cases
             for attempt in (*case.earlier, case)
-            for path in _may_hold(attempt)
+            for folder in attempt.folders
+            for path in (f"{folder}/{DOCUMENT_NAME}", f"{folder}/{PARTIAL_NAME}")
         }
         return [path for path in found if str(path) not in claimed]
 
@@ -208,18 +210,6 @@ def find_documents(folder: Path) -> list[Path]:
                 found.append(Path(root, name))
                 break
     return sorted(found)
-
-
-def _may_hold(attempt: Case) -> Iterator[str]:
-    """Yield the folders that may hold documents of an attempt: output and stage folder."""
-    for folder in attempt.folders:
-        for name in (DOCUMENT_NAME, PARTIAL_NAME):
-            yield f"{folder}/{name}"
-
-
-def _no_document(case: Case) -> str:
-    reason = f": {' '.join(case.reason.split())}" if case.reason else ""
-    return f"{case.name} @{case.place} ({case.result}) left no result document{reason.rstrip('.')}."
 
 
 def _within(session: Session, started: str, hostname: str) -> bool:

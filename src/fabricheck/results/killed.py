@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.results import requested_nodes
-from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.entry import Entry, no_document, read_entry
 from fabricheck.results.session import Case, Session
 
 #: The result of a check for which there is no report.
@@ -81,11 +80,8 @@ def entries(session: Session) -> list[Entry]:
     cases = {folder: case for case in session.cases for folder in case.folders}
     found = [read_entry(path, cases.pop(str(path.parent), None)) for path in session.paths]
     for folder, case in cases.items():
-        problem = NotFoundError(
-            f"{case.name} @{case.place} ({case.result}) left no result document in "
-            f"{printable(folder)}: its session was killed there, or is still running."
-        )
-        found.append(Entry(case, None, None, problem))
+        why = f" in {printable(folder)}: its session was killed there, or is still running"
+        found.append(no_document(case, why))
     return found
 
 

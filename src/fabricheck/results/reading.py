@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded, is_several
+from fabricheck.core.show import listed
 from fabricheck.results import archive, jobs, killed, requested_nodes, session_checks
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder, find_documents
@@ -335,9 +336,8 @@ class Results:
         on: dict[str, list[str | None]] = {}
         for where, node in by_place(row for row in self.checks if row.case is not None):
             on.setdefault(where, []).append(node)
-        return ", ".join(
-            f"{where} on {nodes}" if (nodes := folded(names)) else where
-            for where, names in on.items()
+        return listed(
+            f"{where} on {folded(nodes)}".removesuffix(" on ") for where, nodes in on.items()
         )
 
     def only(self, where: str | None = None, on: Sequence[str] = ()) -> Results:
@@ -352,7 +352,7 @@ class Results:
                 source,
                 where=where or source.where,
                 on=frozenset(on) or source.on,
-                requested=_those(source.requested, on),
+                requested=source.requested and source.requested.only(on),
             )
             for source in self.sources
         ]
@@ -416,35 +416,26 @@ def answered(name: str, there: Collection[str | None]) -> bool:
     return several or name in there
 
 
-def _those(requested: RequestedNodes | None, on: Sequence[str]) -> RequestedNodes | None:
-    if requested is None or not on:
-        return requested
-    return requested.model_copy(
-        update={
-            "nodes": {name: one for name, one in requested.nodes.items() if name in on},
-            "network": None,
-        }
-    )
-
-
 def _job_on(job: Job | None, on: Sequence[str]) -> Job | None:
-    requested = _those(job.requested, on) if job is not None else None
-    return replace(job, requested=requested) if job is not None and requested is not None else None
+    return job and replace(job, requested=job.requested.only(on))
 
 
 def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
-    seen: set[Path] = set()
+    seen: set[Path | None] = set()
     for source in sources:
-        report = source.session.report
-        place = report.resolve() if report is not None else None
-        if place is None or place not in seen:
+        report = source.session.report and source.session.report.resolve()
+        if report is None or report not in seen:
             yield source
-        if place is not None:
-            seen.add(place)
+        seen.add(report)
 
 
 def _read(name: str, every: bool) -> Results:
-    what, chosen = _without_choice(name)
+    what: str = name
+    chosen: list[str] = []
+    # A partition and a node at most.
+    while "@" in what and len(chosen) < 2 and not Path(what).exists():
+        what, _, last = what.rpartition("@")
+        chosen.insert(0, last)
     if not what:
         raise UsageError(
             f"{name!r} is not a session: give `latest`, an id, a document or a folder."
@@ -453,15 +444,6 @@ def _read(name: str, every: bool) -> Results:
     for word in chosen:
         found = _choose(found, what, word)
     return found
-
-
-def _without_choice(name: str) -> tuple[str, list[str]]:
-    """Split what follows ``@`` off a name: a partition and a node at most."""
-    chosen: list[str] = []
-    while "@" in name and len(chosen) < 2 and not Path(name).exists():
-        name, _, last = name.rpartition("@")
-        chosen.insert(0, last)
-    return name, chosen
 
 
 def _choose(found: Results, name: str, word: str) -> Results:
@@ -593,12 +575,15 @@ def of_session(
 
     :param of_job: the requested nodes of its job over many nodes.
     """
-    requested = next(
-        (one for path in session.outputs if (one := _requested(path)) is not None), None
-    )
-    recorded, problems = _recorded(session.outputs)
+    lists = (path / requested_nodes.NAME for path in session.outputs)
+    requested = next((requested_nodes.read(path) for path in lists if path.is_file()), None)
+    recorded: Mapping[str, PartitionChecks] = {}
+    problems = [Problem(sentence) for sentence in session.lacking]
+    try:
+        recorded = session_checks.of_session(session.outputs)
+    except InvalidInputError as error:
+        problems.insert(0, Problem(str(error)))
     source = Source(folder.path, session, folder, requested, of_job, recorded)
-    problems += [Problem(sentence) for sentence in session.lacking]
     # Its own report may be one that cannot be read.
     notes = tuple(map(str, folder.problems)) if source.killed else ()
     title = f"session {session.id}"
@@ -664,18 +649,6 @@ def _of_archive(path: Path, every: bool) -> Results:
 def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
     name = slug(home.resolve().name if len(paths) != 1 else paths[0].resolve().name) or "documents"
     return Results(name, title, home, (Source(home, killed.without_report("", home, paths)),))
-
-
-def _recorded(outputs: Sequence[Path]) -> tuple[Mapping[str, PartitionChecks], list[Problem]]:
-    try:
-        return session_checks.of_session(outputs), []
-    except InvalidInputError as error:
-        return {}, [Problem(str(error))]
-
-
-def _requested(folder: Path) -> RequestedNodes | None:
-    path = folder / requested_nodes.NAME
-    return requested_nodes.read(path) if path.is_file() else None
 
 
 def slug(text: str) -> str:

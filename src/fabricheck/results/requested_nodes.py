@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -93,6 +94,11 @@ class RequestedNodes(StrictModel):
         if self.network is None:
             return self.measured
         return {**self.measured, nodelists.folded(self.nodes): self.network}
+
+    def only(self, names: Collection[str]) -> RequestedNodes:
+        """Return some of the nodes, without what joins them; without names all."""
+        chosen = {name: node for name, node in self.nodes.items() if name in names}
+        return self.model_copy(update={"nodes": chosen, "network": None}) if names else self
 
 
 def now() -> datetime:

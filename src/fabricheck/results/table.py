@@ -38,7 +38,7 @@ from fabricheck.results.model import (
     ResultDocument,
 )
 from fabricheck.results.model import Series as Measured
-from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.results.run_report import MetricResult
 from fabricheck.results.series import (
     Columns,
@@ -580,6 +580,7 @@ def by_place(rows: Iterable[Check]) -> dict[tuple[str, str | None], list[Check]]
 def metrics(row: Check) -> Iterator[Metric]:
     """Yield the metrics of a check."""
     records = row.entry.metrics if row.entry is not None else {}
+    document = row.document
     for name, recorded in row.case.metrics.items() if row.case is not None else ():
         record = records.get(name)
         yield Metric(
@@ -596,14 +597,10 @@ def metrics(row: Check) -> Iterator[Metric]:
             judged=recorded.result,
             series=record.series if record is not None else None,
             reduce=record.reduce if record is not None else None,
-            noise=_noise_of(row.document, record),
+            noise=_noise(document, document["series"][record.series[0]])
+            if document is not None and record is not None and record.series
+            else None,
         )
-
-
-def _noise_of(document: ResultDocument | None, record: MetricRecord | None) -> Noise | None:
-    if document is None or record is None or not record.series:
-        return None
-    return _noise(document, document["series"][record.series[0]])
 
 
 def _noise(document: ResultDocument, measured: Measured) -> Noise:
@@ -861,19 +858,15 @@ def nodes(
     system, _, partition = (requested.partition or "").partition(":")
     common = {"session_start": moment(requested.started.timestamp())} | _of_session(session)
     for name, node in requested.measured.items():
+        state = node.state and f"{node.state}{f' ({node.because})' if node.because else ''}"
         yield Node(
             **common,
             node=name,
             system=system,
             partition=partition,
             result=PRESENT if name in there else LOST,
-            reason=_state(node),
+            reason="; ".join(filter(None, [state, node.said])),
         )
-
-
-def _state(node: RequestedNode) -> str:
-    state = f"{node.state}{f' ({node.because})' if node.because else ''}" if node.state else ""
-    return "; ".join(one for one in (state, node.said or "") if one)
 
 
 def moment(value: str | float) -> datetime | None:
@@ -891,11 +884,11 @@ def select(rows: Iterable[Series], **fields: Any) -> list[Series]:
 
     :param fields: by name a value, or a set that contains it (``operation={"read"}``).
     """
-    return [row for row in rows if all(_is(getattr(row, key), fields[key]) for key in fields)]
-
-
-def _is(value: Any, wanted: Any) -> bool:
-    return value in wanted if isinstance(wanted, (set, frozenset)) else value == wanted
+    wanted = {
+        name: value if isinstance(value, (set, frozenset)) else {value}
+        for name, value in fields.items()
+    }
+    return [row for row in rows if all(getattr(row, name) in wanted[name] for name in wanted)]
 
 
 def largest(rows: Iterable[Series], key: Callable[[Series], Key]) -> Mapping[Key, Series]:
