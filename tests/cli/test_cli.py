@@ -191,9 +191,21 @@ def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
 
 def test_show_of_a_session_that_measures_nothing_says_what_ran(results_folder):
     factories.session(results_folder, [factories.case("build", tags=["build"])])
-    assert run("results", "show", code=NOTHING).stderr.splitlines() == [
-        "fabricheck: Session run-0 has no result document: it ran build @local:host (pass)."
-    ]
+    done = run("results", "show", code=NOTHING)
+    assert "build @local:host (pass), without a document\n" in done.stdout
+    assert done.stderr == "fabricheck: There is no result document in session run-0.\n"
+
+
+def test_show_shows_the_metrics_of_a_plain_test(results_folder):
+    rate = [2.5, 2, -0.1, None, "GB/s", "pass"]
+    plain = factories.case("plain", tags=["node"], perfvalues={"local:host:rate": rate})
+    late = factories.case("late", tags=["node"], result="fail", fail_reason="sanity error: no end")
+    factories.session(results_folder, [plain, late])
+    shown = run("results", "show").stdout
+    assert "plain @local:host (pass), without a document\n  rate: 2.5000 GB/s\n" in shown
+    assert "late @local:host (fail), without a document\n  check: sanity error: no end" in shown
+    [entry] = json.loads(run("results", "show", "--json").stdout)["checks"]
+    assert entry["case"] == "plain" and entry["metrics"]["rate"]["value"] == 2.5
 
 
 def test_show_shows_the_rest_beside_a_corrupt_document(one_session):

@@ -1,6 +1,7 @@
 """What a session was compared with is told with what it rests on, also when that has changed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ import factories
 from fabricheck.report import rests_on
 from fabricheck.results import metric_records, reading
 from fabricheck.results.metric_records import MetricRecord
+from fabricheck.results.session_checks import PartitionChecks
 from report_sessions import judged, write
 
 WHERE = "local:sim-mi250x"
@@ -45,6 +47,14 @@ def test_a_reference_that_has_changed_is_told(results_folder, metric):
     one = of(results_folder, **{metric: judged(28.0, 27.0, -0.05)})[metric]
     assert one.kind == rests_on.CHANGED and metric in one.how and not one.sources
     assert one.limits == "at least 25.65 (-5 %)"
+
+
+def test_the_limit_of_a_plain_test_is_stated_in_it(results_folder):
+    of(results_folder, rate=judged(2.5, 2.0, -0.1))
+    (observed,) = reading.read().observed
+    checks = PartitionChecks(checks={"memcpy_near": ["node"]}, plain=["memcpy_near"])
+    (one,) = rests_on.references_of(replace(observed, recorded=checks))
+    assert (one.kind, one.how, one.sources) == ("site", "stated in the test", ())
 
 
 def test_a_folder_of_references_that_is_not_there_is_told(results_folder, monkeypatch, tmp_path):

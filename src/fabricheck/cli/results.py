@@ -43,8 +43,8 @@ def heading(found: Results) -> str:
     if found.archive is not None:
         return f"{capitalized(found.title)}: {_in_archive(found)}"
     if found.session is None:
-        killed = found.job is None and any(source.killed for source in found.sources)
-        return capitalized(found.title) + (f", {_KILLED}" if killed else "")
+        killed = any(source.killed for source in found.sources if found.job is None)
+        return capitalized(found.title) + f", {_KILLED}" * killed
     session = found.session
     said = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
@@ -63,8 +63,7 @@ def _in_archive(found: Results) -> str:
         for session in found.sessions
     )
     outside = sum(len(source.session.paths) for source in found.sources if source.folder is None)
-    alone = count(outside, "document")
-    return f"{listed(sessions) or 'no session'}, {alone} outside any session"
+    return f"{listed(sessions) or 'no session'}, {count(outside, 'document')} outside any session"
 
 
 def entries_of(found: Results) -> list[Entry]:
@@ -100,22 +99,19 @@ def show_results(
 ) -> int:
     """Show what was measured."""
     found = choose(what, on)
-    entries = entries_of(found)
+    plain = (
+        Entry(row.case, None, None, None)
+        for row in found.checks
+        if row.entry is None and row.case is not None and row.case.metrics and not row.case.skipped
+    )
+    entries = [*entries_of(found), *plain]
     text = series_tables.blocks(heading(found), found.checks, show_all)
     result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
     code = say_problems(found, entries)
     if not entries and code == EXIT_GOOD:
-        raise NotFoundError(_no_documents(found))
+        raise NotFoundError(f"There is no result document in {found.title}.")
     return code
-
-
-def _no_documents(found: Results) -> str:
-    if found.session is None:
-        return f"There is no result document in {found.title}."
-    cases = found.session.cases
-    ran = listed(f"{case.name} @{case.place} ({case.outcome})" for case in cases)
-    return f"Session {found.session.id} has no result document: it ran {ran or 'no check'}."
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -129,6 +125,9 @@ def _entry(entry: Entry) -> dict[str, Any]:
             {"result": case.result, "reason": case.reason, "path": case.document_path}
             for case in (entry.case.earlier if entry.case else ())
         ],
+        "metrics": {name: one._asdict() for name, one in entry.case.metrics.items()}
+        if entry.case
+        else {},
         "failed_attempts": entry.case.failed_attempts if entry.case else None,
         "path": entry.path,
         "problem": " ".join(map(str, entry.problems)) or None,
@@ -146,12 +145,11 @@ def mpi_beside_osu(
     found = choose(what, on)
     rows = osu_comparison.compare(found.series)
     if not rows and not as_json:
-        code = say_problems(found, entries_of(found))
-        if code == EXIT_GOOD:
-            raise NotFoundError(
-                f"{what} has no measurement by both mpi and OSU between the same ranks."
-            )
-        return code
+        if code := say_problems(found, entries_of(found)):
+            return code
+        raise NotFoundError(
+            f"{what} has no measurement by both mpi and OSU between the same ranks."
+        )
     right = ("mpi", "OSU", "mpi/OSU")
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
     cells = [

@@ -27,11 +27,12 @@ _UNITS = {"GB/s": "GB/s (1e9 bytes per second)", "us": "us"}
 
 
 def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[str | Table]:
-    """Yield the lines and tables of all checks that have a document."""
+    """Yield the lines and tables of all checks, and the metrics of those without a document."""
     yield heading
     hidden = summarised = 0
     for check in checks:
         if check.document is None:
+            yield from _metrics(check)
             continue
         yield ""
         yield from _about(check, check.document)
@@ -55,6 +56,16 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[st
             "best block size and variant. N: a NUMA domain in which host memory was proved to lie. "
             f"±: half of the widest 95 % interval.{more}"
         )
+
+
+def _metrics(check: Check) -> Iterator[str]:
+    """Yield a line about a check that leaves no document, as a plain test of ReFrame."""
+    case = check.case
+    if case is not None and check.entry is None and not case.skipped:
+        yield f"\n{case.name} @{case.place} ({case.outcome}), without a document"
+        yield from (f"  {name}: {amounts.number(value)} {unit}"
+                    for name, (value, unit) in case.values.items())  # fmt: skip
+        yield from (f"  check: {' '.join(why.split())}" for why in filter(None, [case.reason]))
 
 
 def _kinds(every: Iterable[Series]) -> dict[str, list[Series]]:

@@ -46,13 +46,7 @@ class Reference:
 
 def references_of(observed: Observed) -> tuple[Reference, ...]:
     """Return a row for each metric that has a value."""
-    found = []
-    for metric in observed.metrics:
-        if metric.record is not None and metric.record.rule is not None:
-            found.append(Reference(metric, RULE, metric.record.rule, ()))
-        else:
-            found.append(Reference(metric, *_origin(observed.where, metric)))
-    return tuple(found)
+    return tuple(Reference(metric, *_origin(observed, metric)) for metric in observed.metrics)
 
 
 def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
@@ -64,13 +58,17 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
     return list(found.values())
 
 
-def _origin(where: str, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
-    """Return kind, explanation and sources from today's reference files."""
-    recorded = metric.recorded
+def _origin(observed: Observed, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
+    """Return kind, explanation and sources: of the rule, the plain test, or today's files."""
+    if metric.record is not None and metric.record.rule is not None:
+        return RULE, metric.record.rule, ()
+    recorded, where = metric.recorded, observed.where
+    # ReFrame names a repeated check "name %$REPEAT_NUM=0".
+    name = metric.check_row.title.split()[0]
+    if observed.recorded is not None and name in observed.recorded.plain:
+        return "site", "stated in the test", ()
     try:
         found = stated.references_in(folder())
-        # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name = metric.check_row.title.split()[0]
         entry = [recorded.reference, recorded.lower, recorded.upper, metric.unit]
         named = extras(where).get("references")
         about = {"unit": metric.unit, "entry": entry}
