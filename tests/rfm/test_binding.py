@@ -9,12 +9,12 @@ from stand_ins import findings_figure
 
 from fabricheck.node import load
 from fabricheck.results.model import describe_ranks
-from fabricheck.rfm.affinity import AffinityCheck, Wanted, misplaced
+from fabricheck.rfm.affinity import AffinityCheck, misplaced
 from fabricheck.rfm.metrics import MetricError
 
 MI250X = load("mi250x")
 RIGHT = MI250X.placements()["right"]
-WANTED = Wanted(8, RIGHT, MI250X)
+WANTED = (8, RIGHT, MI250X)
 
 
 def rank_of(rank: int) -> dict:
@@ -47,7 +47,7 @@ def figure(document):
 
 
 def test_ranks_that_sit_right(document):
-    assert list(misplaced(document, WANTED)) == []
+    assert list(misplaced(document, *WANTED)) == []
     assert figure(document).value == 0
 
 
@@ -77,12 +77,12 @@ def test_ranks_that_sit_right(document):
 )
 def test_a_rank_that_sits_elsewhere(document, rank, changed, said):
     document["ranks"][rank].update(changed)
-    assert list(misplaced(document, WANTED)) == [said]
+    assert list(misplaced(document, *WANTED)) == [said]
 
 
 def test_a_rank_on_the_device_of_another(document):
     document["ranks"][3]["device"] = 2
-    assert list(misplaced(document, WANTED)) == [
+    assert list(misplaced(document, *WANTED)) == [
         "Rank 3 has device 2, which rank 2 also has.",
         "Rank 3 has device 2; device 3 was requested.",
     ]
@@ -90,7 +90,7 @@ def test_a_rank_on_the_device_of_another(document):
 
 def test_a_rank_on_the_core_of_another(document):
     document["ranks"][3]["cores"] = [17]
-    assert list(misplaced(document, WANTED)) == [
+    assert list(misplaced(document, *WANTED)) == [
         "Rank 3 may use cores 17; core 25 was requested.",
         "Rank 3 shares cores 17 with rank 2.",
     ]
@@ -101,22 +101,22 @@ def test_two_ranks_on_a_device_where_that_was_asked_for(document):
     ranks = [copy.deepcopy(document["ranks"][0]) for _ in range(2)]
     ranks[1] |= {"rank": 1, "cores": [shared.cores[1]]}
     document["ranks"] = ranks
-    assert list(misplaced(document, Wanted(2, shared, MI250X))) == []
+    assert list(misplaced(document, 2, shared, MI250X)) == []
 
 
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_rank_that_is_missing(document, number):
     document["ranks"] = document["ranks"][:number]
     said = f"Node nid1 has {number} rank(s); 8 were started."
-    assert list(misplaced(document, WANTED)) == [said]
+    assert list(misplaced(document, *WANTED)) == [said]
 
 
 def test_without_a_placement_each_rank_needs_a_core_and_a_device_of_its_own(document):
     document["ranks"] = document["ranks"][:2]
     document["ranks"][1] |= {"cores": list(range(64)), "numa_domain": None}
-    assert list(misplaced(document, Wanted(2))) == []
+    assert list(misplaced(document, 2)) == []
     document["ranks"][1]["device"] = 0
-    assert list(misplaced(document, Wanted(2))) == ["Rank 1 has device 0, which rank 0 also has."]
+    assert list(misplaced(document, 2)) == ["Rank 1 has device 0, which rank 0 also has."]
 
 
 def test_a_document_without_ranks_is_no_proof(document):

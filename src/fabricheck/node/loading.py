@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -47,13 +48,18 @@ def load(name: str, overlay: Path | str | None = None) -> NodeModel:
     :raises InvalidFile: when a file is unusable: one sentence that names file and key.
     """
     path = config_file("nodes", name, "node model")
-    content, digest = read_mapping(path)
-    node = from_content(content, digest, path)
+    node = _of_text(path, read_mapping(path)[1])
     if overlay is None:
         return node
     from fabricheck.node.overlay import apply_overlay, read_overlay  # most nodes have none
 
     return apply_overlay(node, read_overlay(Path(overlay)), overlay)
+
+
+@functools.lru_cache
+def _of_text(path: Path, digest: str) -> NodeModel:
+    """Build a node model once from each text of a file: checks ask for theirs repeatedly."""
+    return from_content(read_mapping(path)[0], digest, path)
 
 
 def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:

@@ -8,7 +8,7 @@ site recommends to its users: each rank sees one device and has the cores near i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,31 +46,29 @@ def _launched(document: ResultDocument, started: int) -> Iterator[str]:
         yield f"The ranks are on several nodes: {', '.join(hosts)}."
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The binding requested from a launcher.
+def misplaced(
+    document: ResultDocument,
+    started: int,
+    placed: Placement | None = None,
+    node: NodeModel | None = None,
+) -> Iterator[str]:
+    """Yield one sentence for each rank with another device or core than requested.
 
-    ranks: their number. placed: the devices and cores of the ranks; ``None`` for the launcher's
-    choice. node: the node model, which gives the NUMA domain of each core and device.
+    :param started: the number of ranks.
+    :param placed: their devices and cores; ``None`` for the launcher's choice.
+    :param node: the node model, which gives the NUMA domain of each core.
     """
-
-    ranks: int
-    placed: Placement | None = None
-    node: NodeModel | None = None
-
-
-def misplaced(document: ResultDocument, wanted: Wanted) -> Iterator[str]:
-    """Yield one sentence for each rank with another device or core than requested."""
-    yield from _launched(document, wanted.ranks)
+    yield from _launched(document, started)
     ranks = document.get("ranks") or []
-    shared = wanted.placed is not None and len(set(wanted.placed.devices)) < wanted.ranks
     for rank in ranks:
-        yield from _on_its_device(rank, ranks, wanted, shared)
-        yield from _on_its_cores(rank, ranks, wanted)
+        requested = placed if rank["rank"] < started else None
+        shared = placed is not None and len(set(placed.devices)) < started
+        yield from _on_its_device(rank, ranks, requested, shared)
+        yield from _on_its_cores(rank, ranks, requested, node)
 
 
 def _on_its_device(
-    rank: Rank, ranks: Sequence[Rank], wanted: Wanted, shared: bool
+    rank: Rank, ranks: Sequence[Rank], placed: Placement | None, shared: bool
 ) -> Iterator[str]:
     device = rank["device"]
     if device is None:
@@ -81,20 +79,22 @@ def _on_its_device(
     ]
     if others and not shared:
         yield f"Rank {rank['rank']} has device {device}, which rank {others[0]} also has."
-    if wanted.placed is not None and rank["rank"] < wanted.ranks:
-        requested = wanted.placed.devices[rank["rank"]]
+    if placed is not None:
+        requested = placed.devices[rank["rank"]]
         if device != requested:
             yield f"Rank {rank['rank']} has device {device}; device {requested} was requested."
 
 
-def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator[str]:
+def _on_its_cores(
+    rank: Rank, ranks: Sequence[Rank], placed: Placement | None, node: NodeModel | None
+) -> Iterator[str]:
     cores = rank["cores"]
     if not cores:
         yield f"Rank {rank['rank']} may use no core."
         return
-    if wanted.placed is None or rank["rank"] >= wanted.ranks:
+    if placed is None:
         return
-    core = wanted.placed.cores[rank["rank"]]
+    core = placed.cores[rank["rank"]]
     if cores != [core]:
         yield f"Rank {rank['rank']} may use cores {format_cores(cores)}; core {core} was requested."
     taken = [
@@ -104,7 +104,7 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
     ]
     if taken:
         yield f"Rank {rank['rank']} shares cores {format_cores(cores)} with rank {taken[0]}."
-    domain = domain_of_core(wanted.node, core) if wanted.node else None
+    domain = domain_of_core(node, core) if node else None
     for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
         if domain is not None and found != domain:
             yield (
@@ -125,14 +125,6 @@ def options(template: Sequence[str], node: NodeModel) -> list[str]:
         "cpus": str(cores_per_device(node)),
     }
     return [option.format_map(known) for option in template]
-
-
-@dataclass(frozen=True)
-class _DocumentDevice:
-    """A device of a document: its name in sentences, and its number in the node model, if known."""
-
-    name: str
-    number: int | None
 
 
 def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
@@ -163,7 +155,8 @@ def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]
             yield f"Device {device['index']} reports no PCI address, so its place is unknown."
 
 
-def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _DocumentDevice]:
+def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, tuple[str, int | None]]:
+    """Return the devices of a document: the name in sentences, and the model's number if known."""
     stated = {one.pci_address: one.index for one in node.devices if one.pci_address}
     addresses = sorted(one["pci_address"] for one in document["devices"] if one["pci_address"])
     whole = len(set(addresses)) == len(node.devices)
@@ -174,12 +167,12 @@ def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Documen
         if number is None and address and whole:
             number = addresses.index(address)
         named = f"device {number}" if number is not None else "a device"
-        seen[device["index"]] = _DocumentDevice(f"{named} ({address or 'no PCI address'})", number)
+        seen[device["index"]] = (f"{named} ({address or 'no PCI address'})", number)
     return seen
 
 
 def _of_its_device(
-    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _DocumentDevice]
+    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, tuple[str, int | None]]
 ) -> Iterator[str]:
     visible = rank["visible_devices"]
     if len(visible) != 1:
@@ -187,11 +180,14 @@ def _of_its_device(
     for device in visible:
         others = [one["rank"] for one in earlier if device in one["visible_devices"]]
         if others and len(visible) == 1:
-            yield f"Rank {rank['rank']} sees {seen[device].name}, which rank {others[0]} also sees."
+            yield f"Rank {rank['rank']} sees {seen[device][0]}, which rank {others[0]} also sees."
 
 
 def _of_its_cores(
-    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _DocumentDevice], node: NodeModel
+    rank: Rank,
+    earlier: Sequence[Rank],
+    seen: Mapping[int, tuple[str, int | None]],
+    node: NodeModel,
 ) -> Iterator[str]:
     cores = set(rank["cores"])
     if not cores:
@@ -208,13 +204,13 @@ def _of_its_cores(
         yield f"Rank {rank['rank']} shares cores with rank {shared[0]}."
     if len(rank["visible_devices"]) != 1:
         return
-    its = seen[rank["visible_devices"][0]]
-    if its.number is None:
+    name, number = seen[rank["visible_devices"][0]]
+    if number is None:
         return
-    near = node.device(its.number).near_cores
+    near = node.device(number).near_cores
     if cores - kept - set(near):
         yield (
-            f"Rank {rank['rank']} may use cores {format_cores(cores)} and sees {its.name}, whose "
+            f"Rank {rank['rank']} may use cores {format_cores(cores)} and sees {name}, whose "
             f"cores are {format_cores(near)}."
         )
 
@@ -229,7 +225,7 @@ class AffinityCheck(Findings, NearRanksCheck, special=True):  # type: ignore[cal
     def findings(self, document: ResultDocument) -> Iterable[str]:
         """Return a sentence for each rank with another device or core than requested."""
         _require_ranks(document)
-        return misplaced(document, Wanted(self.num_tasks, self.placed, self.node))
+        return misplaced(document, self.num_tasks, self.placed, self.node)
 
     @run_before("performance")  # type: ignore[untyped-decorator]
     def _show_map(self) -> None:

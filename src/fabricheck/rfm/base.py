@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.amounts import number
-from fabricheck.core.checkout import config_file
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
@@ -63,17 +62,6 @@ GRACE_S = 30
 #: The program that examines the node after another one ended badly, and its seconds: the driver of
 #: a broken device may never answer.
 AFTERMATH, AFTERMATH_S = "aftermath", 20
-
-
-def _part_of(name: str, count: int) -> NodeModel:
-    path = config_file("nodes", name, "node model")
-    return _read_part(path, path.stat().st_mtime_ns, count)
-
-
-@cache
-def _read_part(path: Path, changed_ns: int, count: int) -> NodeModel:
-    # Cached: a check asks for its node repeatedly, and reading it took a fifth of a session.
-    return load_node(str(path)).part(count)
 
 
 def _for_reframe(entry: Sequence[Any]) -> Any:
@@ -189,7 +177,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """
         name = self.current_partition.extras.get("node")
         try:
-            return _part_of(name, self.device_count) if name else None
+            return load_node(name).part(self.device_count) if name else None
         except FabricheckError as error:
             raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
 

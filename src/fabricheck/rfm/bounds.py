@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.series import BETWEEN_NODES, host_domains
+from fabricheck.results.series import BETWEEN_NODES, device_pair, host_domains
 from fabricheck.rfm.metrics import Figure, where_measured
 
 #: The fraction of bytes that may come from caches for larger arrays (`regime` memory: at least four
@@ -79,14 +79,8 @@ def _bound(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bound | No
 
 
 def _between_devices(node: NodeModel, series: Series) -> Bound:
-    active = series["device_set"]
+    active = device_pair(series)
     ways = 2 if series["bytes_counted"] == "read+write" else 1
-    source, destination = series["source"]["device"], series["destination"]["device"]
-    if series["engine"] == "mpi" and source is not None and destination is not None:
-        active = [
-            source,
-            destination,
-        ]  # the device_set of a share has all devices that work at the same time
     pairs = list(zip(active[::2], active[1::2], strict=True))
     peak = sum(node.peer_peak_gbs(*pair) for pair in pairs)
     if series["role"] == "sum" and len(pairs) == 1:
@@ -104,7 +98,11 @@ def _between_nodes(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bo
         return None
     every = sum(nic.peak_gbs for nic in node.nics)
     if series["bytes_counted"] == "bus":
-        times = _passed_on(series)
+        # For each byte that a node's NICs send, of n ranks on two nodes; over more nodes the NICs
+        # send more, and allow less.
+        ranked = len(series.get("ranks") or series["device_set"])
+        divided = series["operation"] in ("allreduce", "allgather", "reduce_scatter")
+        times = 2 * (ranked - 1) / ranked if divided else 1.0
         how = f"{times:g} x {every:g} GB/s of all NICs of a node, which send each byte once"
         return Bound(times * every, "derived", f"{node.name}: {how}")
     ways = 2 if series["direction"] == "both-ways" else 1
@@ -127,17 +125,6 @@ def _of_used_nics(node: NodeModel, rank: Rank | None) -> tuple[float, str]:
     if not peaks or len(peaks) < len(used):
         return sum(nic.peak_gbs for nic in node.nics), "all NICs of a node"
     return sum(peaks), f"NIC {', '.join(sorted(used))}"
-
-
-def _passed_on(series: Series) -> float:
-    """Return the bus bandwidth of a collective for each byte a second that a node's NICs send.
-
-    Of n ranks on two nodes; over more nodes the NICs send more, and allow less.
-    """
-    ranks = len(series.get("ranks") or series["device_set"])
-    if series["operation"] in ("allreduce", "allgather", "reduce_scatter"):
-        return 2 * (ranks - 1) / ranks
-    return 1.0
 
 
 def _within_a_device(node: NodeModel, series: Series) -> Bound | None:
@@ -169,7 +156,9 @@ def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) ->
     read_and_written = series["bytes_counted"] == "read+write"
     both_ways = series["direction"] == "both-ways" and series["role"] == "sum"
     ways = 2 if read_and_written or both_ways else 1
-    if not _within_the_host(series):
+    places = (series["source"], series["destination"])
+    # A CPU accesses managed memory that is on the host: no device takes part.
+    if series["engine"] != "cpu" or any(place["device"] is not None for place in places):
         peak = sum(node.host_peak_gbs(device) for device in executing)
         how = f"{ways} x {peak:g} GB/s of the host link"
         yield Bound(ways * peak, "derived", f"{node.name}: {how}")
@@ -180,12 +169,6 @@ def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) ->
         how = f"{sum(stated):g} GB/s of NUMA domain {', '.join(map(str, domains))}"
         part = f"and at most {CACHED:g} of the bytes from caches"
         yield Bound(sum(stated) / (1 - CACHED), "derived", f"{node.name}: {how}, {part}")
-
-
-def _within_the_host(series: Series) -> bool:
-    """Whether no device takes part: a CPU accesses managed memory that is on the host."""
-    places = (series["source"], series["destination"])
-    return series["engine"] == "cpu" and all(place["device"] is None for place in places)
 
 
 def figure_faults(

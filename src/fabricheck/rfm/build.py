@@ -27,7 +27,7 @@ from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import launchers, run_match
-from fabricheck.rfm.affinity import Wanted, misplaced
+from fabricheck.rfm.affinity import misplaced
 from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.site.software import record
@@ -286,7 +286,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             return
         yield from run_match.faults(document, self.request_of(program, arguments))
         if program == "affinity":
-            yield from misplaced(document, Wanted(self.ranks))
+            yield from misplaced(document, self.ranks)
 
 
 def _found_devices(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:

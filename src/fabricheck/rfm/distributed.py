@@ -138,16 +138,6 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         print(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 
 
-def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
-    """Return whether a running check uses the node of another check.
-
-    The job of the other check would be submitted and wait, and take the place of a job for another
-    node.
-    """
-    node = reframe_internals.node_of(check)
-    return node is not None and any(reframe_internals.node_of(one) == node for one in running)
-
-
 def _described(requested: Mapping[str, RequestedNode]) -> str:
     """Describe nodes with their state and reason; nodes with equal text are grouped."""
     alike: dict[str, list[str]] = {}

@@ -78,12 +78,34 @@ class _ByCommand(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return replace(super().requested(), architectures=found)
 
 
-class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-arg]
+class _Differences(Findings):
+    """Counts the differences between a node and its model."""
+
+    required_node: Any
+    metrics: Sequence[Metric] = (Metric("differences", over=(), unit="count"),)
+
+    def findings(self, document: ResultDocument) -> Sequence[str]:
+        """Return the differences between the node and its model."""
+        differences = document.get("differences")
+        if differences is None:
+            node = document["host"]["hostname"]
+            raise LookupError(f"node {node} was not compared with a node model.")
+        return [difference["sentence"] for difference in differences]
+
+    def _failures(self) -> list[str]:
+        document = load(Path(self.stagedir) / RESULT)
+        return [
+            f"Node {document['host']['hostname']} differs from its node model "
+            f"{self.required_node.name} (differences: {len(self.findings(document))}).",
+            *super()._failures(),
+        ]
+
+
+class TopologyCheck(_Differences, _ByCommand, special=True):  # type: ignore[call-arg]
     """Reports how a node's drivers differ from the partition's model, and from earlier sessions."""
 
     program = "topology"
     command_group = "node"
-    metrics = (Metric("differences", over=(), unit="count"),)
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``, with the setting that the site makes a note."""
@@ -99,13 +121,10 @@ class TopologyCheck(Findings, _ByCommand, special=True):  # type: ignore[call-ar
         """Return also the program that asks the drivers."""
         return (*super().started_programs(), self.programs_folder / inventory.PROGRAM)
 
-    def findings(self, document: ResultDocument) -> Iterable[str]:
-        """Return the differences between the node and its model."""
+    def findings(self, document: ResultDocument) -> Sequence[str]:
+        """Return the differences, each with the name of the node."""
         node = document["host"]["hostname"]
-        return [f"Node {node}: {sentence}" for sentence in _differences(document)]
-
-    def _failures(self) -> list[str]:
-        return [_differs(self), *super()._failures()]
+        return [f"Node {node}: {sentence}" for sentence in _Differences.findings(self, document)]
 
 
 class _OfNics(_ByCommand, special=True):  # type: ignore[call-arg]
@@ -120,17 +139,8 @@ class _OfNics(_ByCommand, special=True):  # type: ignore[call-arg]
         return (*super().program_arguments(), *(("--fabric", str(fabric)) if fabric else ()))
 
 
-class NicCheck(Findings, _OfNics, special=True):  # type: ignore[call-arg]
+class NicCheck(_Differences, _OfNics, special=True):  # type: ignore[call-arg]
     """Reports how a node's NICs differ from the partition's node model and fabric."""
-
-    metrics = (Metric("differences", over=(), unit="count"),)
-
-    def findings(self, document: ResultDocument) -> Iterable[str]:
-        """Return the differences between the node and its model, which name node and NIC."""
-        return _differences(document)
-
-    def _failures(self) -> list[str]:
-        return [_differs(self), *super()._failures()]
 
 
 class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
@@ -209,19 +219,3 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
         worst = min(values, key=lambda name: values[name])
         value = values[worst]
         return Figure(metric, value, (), (), f"{value:g} GB/s at {worst}")
-
-
-def _differences(document: ResultDocument) -> Sequence[str]:
-    differences = document.get("differences")
-    if differences is None:
-        node = document["host"]["hostname"]
-        raise LookupError(f"node {node} was not compared with a node model.")
-    return [difference["sentence"] for difference in differences]
-
-
-def _differs(check: TopologyCheck | NicCheck) -> str:
-    document = load(Path(check.stagedir) / RESULT)
-    return (
-        f"Node {document['host']['hostname']} differs from its node model "
-        f"{check.required_node.name} (differences: {len(_differences(document))})."
-    )

@@ -21,6 +21,7 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.rfm import reframe_internals
 
 #: Where a pipeline's jobs write, in the checkout.
 FOLDER = Path("pipeline")
@@ -67,17 +68,15 @@ def emit(
     original: Callable[..., object],
     file: Any,
     cases: Sequence[Any],
-    option: Callable[[str], Any],
     *rest: Any,
     **more: Any,
 ) -> None:
     """Write the pipeline of a session's test cases.
 
-    :param option: returns an option of the command line by its name in ReFrame.
     :raises ReframeError: for options that the jobs could not follow.
     """
     for name in ("distribute", "repeat"):
-        if option(name):
+        if reframe_internals.option(name):
             raise ReframeError(
                 f"--{name} cannot be used with --ci-generate: a job finds its check by its hash, "
                 "and the clones that the option makes exist in this session only."
@@ -85,10 +84,12 @@ def emit(
     written = io.StringIO()
     original(written, cases, *rest, **more)
     # Options that decide how a check runs; the job names the check by its hash.
+    repeated = {"-S": "vars", "-J": "job_options", "-p": "prgenv"}
     options = [
-        *(f"-S{one}" for one in option("vars") or ()),
-        *(f"-J{one}" for one in option("job_options") or ()),
-        *(f"-p{one}" for one in option("prgenv") or () if one != ".*"),
+        f"{letter}{one}"
+        for letter, name in repeated.items()
+        for one in reframe_internals.option(name) or ()
+        if (letter, one) != ("-p", ".*")
     ]
     system = runtime.runtime().system
     partitions = [partition.fullname for partition in system.partitions]

@@ -146,9 +146,9 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
         steps.forget_own_step(os.environ)
     if session.nodes is not None:
         distributed.begin(session.nodes, session.chosen(), reframe_internals.option("distribute"))
-    here = local_partitions(testcases).keys() - set(stepping)
+    here = any(_is_local(one) for name, one in used.items() if name not in stepping)
     numbers = {_nodes_of(case.check) for case in testcases if case.partition.fullname in stepping}
-    with node_lock.held(here=bool(here), stepping=numbers, say=say):
+    with node_lock.held(here=here, stepping=numbers, say=say):
         yield
 
 
@@ -162,7 +162,11 @@ def _waits(check: Any, running: Sequence[Any]) -> bool:
         return any(_is_local(one.current_partition) for one in running)
     here = [one for one in running if one.current_partition is check.current_partition]
     of_network = NETWORK in check.tags and any(NETWORK in one.tags for one in here)
-    return of_network or distributed.waits_for_its_node(check, here)
+    # A job for a node that another check uses would wait, and take the place of one for another.
+    node = reframe_internals.node_of(check)
+    return of_network or (
+        node is not None and any(reframe_internals.node_of(other) == node for other in here)
+    )
 
 
 def _is_plain(check: Any) -> bool:
@@ -182,13 +186,6 @@ def _is_local(partition: Any) -> bool:
 def _nodes_of(check: Any) -> int:
     """Return how many nodes a check measures, before it is set up; 0 means all of its job."""
     return int(getattr(check, "nodes", 1))
-
-
-def local_partitions(testcases: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions of the local scheduler by name."""
-    return {
-        case.partition.fullname: case.partition for case in testcases if _is_local(case.partition)
-    }
 
 
 def _require_judgement() -> None:
@@ -228,7 +225,7 @@ def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwar
     testcases = session.requested(testcases)
     session.require_choice(testcases)
     session.require_all(session.checks())
-    gitlab.emit(original, file, testcases, reframe_internals.option, *args, **kwargs)
+    gitlab.emit(original, file, testcases, *args, **kwargs)
 
 
 class _Session:

@@ -127,7 +127,19 @@ def series_of(
     :param unit: the required unit.
     :raises MetricError: as `Metric.figure` does.
     """
-    chosen = _one_each(document, metric, population)
+    matching = _matching(document, metric)
+    chosen: list[Series] = []
+    for key in combinations(metric, population):
+        wanted = dict(zip(metric.over, key, strict=True))
+        found = [series for series in matching if _fits(series, wanted)]
+        if len(found) != 1:
+            number = "no" if not found else "more than one"
+            fields = listed(f"{name} {value}" for name, value in {**metric.where, **wanted}.items())
+            raise MetricError(
+                f"Metric {metric} has {number} series for {fields} in the result of "
+                f"{_place(document, wanted)}."
+            )
+        chosen += found
     for series in chosen:
         if series["unit"] != unit:
             raise MetricError(
@@ -139,7 +151,7 @@ def series_of(
                 f"Metric {metric} is declared for shares between devices, whose noise ends no "
                 "run: declare it for their sum."
             )
-    return chosen
+    return tuple(chosen)
 
 
 def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
@@ -211,24 +223,6 @@ def combinations(metric: Metric, population: Population) -> Sequence[tuple[Any, 
     return tuple(itertools.product(*(population[name] for name in metric.over)))
 
 
-def _one_each(
-    document: ResultDocument, metric: Metric, population: Population
-) -> tuple[Series, ...]:
-    matching = _matching(document, metric)
-    chosen: list[Series] = []
-    for key in combinations(metric, population):
-        wanted = dict(zip(metric.over, key, strict=True))
-        found = [series for series in matching if _fits(series, wanted)]
-        if len(found) != 1:
-            number = "no" if not found else "more than one"
-            raise MetricError(
-                f"Metric {metric} has {number} series for {_words({**metric.where, **wanted})} "
-                f"in the result of {_place(document, wanted)}."
-            )
-        chosen += found
-    return tuple(chosen)
-
-
 def _place(document: ResultDocument, wanted: Mapping[str, Any]) -> str:
     node = f"node {document['host']['hostname']}"
     device = wanted.get("device")
@@ -256,7 +250,3 @@ def _field(series: Series, name: str) -> Any:
         # Members that were added later are missing in older documents.
         value = value.get(part)
     return value
-
-
-def _words(wanted: Mapping[str, Any]) -> str:
-    return listed(f"{name} {value}" for name, value in wanted.items())

@@ -34,10 +34,6 @@ FACTS_S = 50
 class OfNodes(SeveralNodes):
     """The part of a check of a benchmark that starts it on several nodes."""
 
-    device_count: Any
-    environment: Any
-    programs_folder: Any
-    rank_launcher: Any
     modules: Any
     env_vars: Any
 

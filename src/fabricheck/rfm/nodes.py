@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from pathlib import Path
-from typing import Any
 
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
@@ -56,7 +55,7 @@ ONE_AT_A_TIME = {"gitlab": {"resource_group": "fabricheck-network-$FABRICHECK_RU
 #: By provider of a fabric the variable, with its value, by which MPI gives each rank the NIC of the
 #: NUMA domain that it is bound to. By default Cray MPICH hands out NICs in the order of ranks. Its
 #: policy GPU does not fit: ranks choose their devices later, and host buffers have none.
-NIC_POLICY = {"cxi": ("MPICH_OFI_NIC_POLICY", "NUMA")}
+NIC_POLICY = {"cxi": {"MPICH_OFI_NIC_POLICY": "NUMA"}}
 
 #: The part of a rank's bytes that must leave its node by the nearest NIC.
 BY_NEAREST = 0.9
@@ -76,15 +75,6 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     job of its own.
     """
 
-    name: Any
-    job: Any
-    stagedir: Any
-    node: Any
-    extra: Any
-    skip_if: Any
-    is_dry_run: Any
-    current_partition: Any
-
     nodes = variable(int, value=2)
 
     #: Not in a session of all checks: they need nodes that the session may not have.
@@ -94,10 +84,9 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     def node_count(self) -> int:
         """The number of nodes; skips the check where the allocation has fewer."""
         where = f"Partition {self.current_partition.fullname}"
-        if not slurm.of_the_allocation([self.current_partition]):
-            return max(int(self.nodes), 2)
+        stepping = slurm.of_the_allocation([self.current_partition])
         there = len(steps.allocated(os.environ))
-        if self.is_dry_run() and not there:
+        if not stepping or (self.is_dry_run() and not there):
             return max(int(self.nodes), 2)
         wanted = int(self.nodes) or max(there, 2)
         self.skip_if(
@@ -263,23 +252,14 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
 class MpiBesideNics(rfm.RegressionTestPlugin):  # type: ignore[misc]
     """The part of a check of several nodes whose ranks send by MPI, one beside each NIC."""
 
-    name: Any
-    env_vars: Any
-    node: Any
-    fabric: Any
-    beside_nics: Any
-    node_devices: Any
-
     @property
-    def nic_policy(self) -> tuple[str, str] | None:
-        """The variable by which MPI gives a rank the nearest NIC, and its value."""
-        return NIC_POLICY.get(self.fabric.file.provider) if self.beside_nics else None
+    def nic_policy(self) -> dict[str, str]:
+        """The variable by which MPI gives a rank the nearest NIC, with its value."""
+        return NIC_POLICY.get(self.fabric.file.provider, {}) if self.beside_nics else {}
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _choose_nearest_nics(self) -> None:
-        if self.nic_policy is not None:
-            name, value = self.nic_policy
-            self.env_vars[name] = value
+        self.env_vars.update(self.nic_policy)
 
     def unproven_of(self, document: ResultDocument) -> list[str]:
         """Return a sentence for each rank whose messages left by something else than required."""
@@ -291,8 +271,7 @@ class MpiBesideNics(rfm.RegressionTestPlugin):  # type: ignore[misc]
         return [*self._other_policy(document), *first_of(self.unproven_of(document))]
 
     def _other_policy(self, document: ResultDocument) -> Iterator[str]:
-        if self.nic_policy is not None:
-            name, value = self.nic_policy
+        for name, value in self.nic_policy.items():
             found = document["environment"].get(name, "not set")
             if found != value:
                 yield (
@@ -303,9 +282,6 @@ class MpiBesideNics(rfm.RegressionTestPlugin):  # type: ignore[misc]
 
 class RanksBesideNics(MpiBesideNics, SeveralNodes):
     """The part of a check whose program this suite starts, one rank beside each NIC."""
-
-    judged_metrics: Any
-    perf_variables: Any
 
     #: Distances that no two of the measured NICs have.
     absent: tuple[Distance, ...] = ()

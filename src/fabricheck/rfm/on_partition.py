@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.exceptions import PipelineError
 
@@ -22,15 +23,8 @@ from fabricheck.rfm.run_match import Requested
 PLATFORM = "node.json"
 
 
-class OnPartition:
+class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
     """The part that the checks which build the programs share with those that measure."""
-
-    stagedir: Any
-    job: Any
-    current_partition: Any
-    current_environ: Any
-    env_vars: Any
-    is_dry_run: Any
 
     @property
     def runtime(self) -> str:
@@ -145,4 +139,4 @@ class OnPartition:
         """Judge the end of the job before ReFrame does, which would report the exit code only."""
         if not self.is_dry_run() and not exceptions.ended_well(self.job):
             raise exceptions.of_end(self.job, *self.last_to_end())
-        super().check_sanity()  # type: ignore[misc]
+        super().check_sanity()

@@ -127,15 +127,21 @@ def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
 def _least_behind(ways: Sequence[Sequence[_Member]]) -> list[float]:
     """Return each member in percent of the others, by the way in which it is least behind."""
     percents = (
-        [_percent(member, statistics.median(_others(member, members))) for member in members]
+        [
+            _percent(
+                member.value,
+                statistics.median(_others(member, members)),
+                member.series[0]["better"],
+            )
+            for member in members
+        ]
         for members in ways
     )
     return [max(own) for own in zip(*percents, strict=True)]
 
 
-def _percent(member: _Member, others: float) -> float:
-    higher = member.series[0]["better"] == "higher"
-    low, high = (member.value, others) if higher else (others, member.value)
+def _percent(value: float, others: float, better: str) -> float:
+    low, high = (value, others) if better == "higher" else (others, value)
     return 100 * low / high if high > 0 else 0.0
 
 
@@ -163,10 +169,7 @@ class OfSingle(Metric):
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
             sharing = busiest(self.node, device_pair(own), _listed(own)) if self.node else 1
             fair = sum(one["median"] for one in single) / sharing
-            low, high = (
-                (own["median"], fair) if own["better"] == "higher" else (fair, own["median"])
-            )
-            parts.append((100 * low / high if high > 0 else 0.0, number, fair))
+            parts.append((_percent(own["median"], fair, own["better"]), number, fair))
         percent, worst, fair = min(parts)
         own = at_once[worst]
         every = (*at_once, *itertools.chain.from_iterable(alone))

@@ -77,7 +77,7 @@ def record(job: str) -> Mapping[str, str]:
     :raises LookupError: when it cannot be queried or no longer knows the job, with its first line.
     """
     # scontrol prints all parts of an array or a heterogeneous job.
-    found = [one for one in _records(_shown("job", job)) if one["JobId"] == job]
+    found = [one for one in map(_words, _lines(_shown("job", job))) if one["JobId"] == job]
     if len(found) != 1:
         raise LookupError("scontrol prints no record of the job, or several")
     return found[0]
@@ -146,9 +146,8 @@ def query_nodes(names: str) -> dict[str, RequestedNode]:
     :param names: a list of hosts, as ``node[1-4]``.
     :raises LookupError: as `record`.
     """
-    shown = _shown("nodes", names)
-    lines = _records(shown)
-    found = {line["NodeName"]: parse_node(line.line) for line in lines}
+    lines = _lines(_shown("nodes", names))
+    found = {_words(line)["NodeName"]: parse_node(line) for line in lines}
     if len(found) != len(lines) or not set(nodelists.unfolded(names)).issuperset(found):
         raise LookupError("scontrol prints a node twice, or one that it was not asked for")
     return found
@@ -175,12 +174,7 @@ def _shown(what: str, name: str) -> str:
 
 
 class _Words(dict[str, str]):
-    """The key-value pairs of a line.
-
-    line: the line itself.
-    """
-
-    line = ""
+    """The key-value pairs of a line."""
 
     def __missing__(self, word: str) -> str:
         raise LookupError(f"scontrol reports no {word}, or reports it twice")
@@ -194,7 +188,6 @@ def _words(line: str) -> _Words:
     pairs = _pairs(line)
     # The first of each name counts; later ones may be free text.
     found = _Words(reversed(pairs))
-    found.line = line
     counts = Counter(word for word, _ in {*_pairs(_FREE.split(line)[0])})
     for word, count in counts.items():
         if count > 1:
@@ -206,14 +199,14 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return re.findall(r"(?:^|\s)(\w+)=(\S*)", text)
 
 
-def _records(shown: str) -> list[_Words]:
+def _lines(shown: str) -> list[str]:
     """Return the non-empty lines.
 
     :raises LookupError: when the output is cut off, because its last word may be incomplete.
     """
     if not shown.endswith("\n"):
         raise LookupError("the output of scontrol is cut off")
-    return [_words(line) for line in shown.split("\n") if line.strip()]
+    return [line for line in shown.split("\n") if line.strip()]
 
 
 def complete(job: Any) -> None:

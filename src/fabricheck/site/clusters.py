@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +268,6 @@ def _folder(variable: str, default: Path) -> str:
     return os.environ.get(variable) or str(default)
 
 
-@cache
 def _model(name: str) -> NodeModel:
     try:
         return load(name)
