@@ -97,7 +97,7 @@ def draft(folder: Path, name: str) -> Path:
     """Draft a node of a model from its driver, and add what a simulation needs."""
     model = load(name)
     content = yaml.safe_load(write_draft(inventory.reported(driver(model)), "mine"))
-    peak = max(DOMAIN_GBS, model.host_peak_gbs(0))
+    peak = max(DOMAIN_GBS, model.device(0).host_link_gbs)
     content["domains"]["memory_peak_gbs"] = {"value": peak, "kind": "assumed", "note": "simulated"}
     own, of_mi250x = (_file(one) for one in (name, "mi250x"))
     content["simulation"] = own.get("simulation", of_mi250x["simulation"])

@@ -104,7 +104,7 @@ def test_link_classes_of_map_b():
 
 
 def test_theoretical_peaks_of_mi250x(mi250x):
-    assert mi250x.host_peak_gbs(0) == 36
+    assert mi250x.device(0).host_link_gbs == 36
     assert mi250x.peer_peak_gbs(0, 2) == 50
     assert mi250x.peer_peak_gbs(0, 6) == 100
     assert mi250x.peer_peak_gbs(0, 1) == 200
@@ -132,7 +132,7 @@ def test_mi300_nodes_have_all_pairs_joined_and_no_published_copy_is_beyond_its_p
     for node, names in ((mi300x, "rocmdocs-mi300x-uni-0"), (mi300a, "rocmdocs-mi300a-uni-0")):
         between = [records[f"{names}{n}"]["value"] for n in range(1, len(node.devices))]
         assert all(0.7 < value / node.peer_peak_gbs(0, 1) < 1 for value in between)
-    assert records["rocmdocs-mi300x-h2d"]["value"] < mi300x.host_peak_gbs(0)
+    assert records["rocmdocs-mi300x-h2d"]["value"] < mi300x.device(0).host_link_gbs
     # KFD's engines for the host and for links, two and fourteen or ten.
     assert (mi300x.copy_engine.count, mi300a.copy_engine.count) == (16, 12)
     for node in (mi300x, mi300a):
@@ -164,9 +164,9 @@ def test_mi210_has_links_within_pairs_only():
     assert node.peer_peak_gbs(2, 3) == 50
     assert node.best_subsets(2) == ((0, 1), (2, 3), (4, 5), (6, 7))
     # The page measured 1.7 times PCIe: near the ratio of the peaks of one link, not of two.
-    assert 1.5 < node.peer_peak_gbs(0, 1) / node.host_peak_gbs(0) < 1.7
+    assert 1.5 < node.peer_peak_gbs(0, 1) / node.device(0).host_link_gbs < 1.7
     # Between the pairs the data takes the host links.
-    assert node.peer_peak_gbs(1, 2) == node.host_peak_gbs(1)
+    assert node.peer_peak_gbs(1, 2) == node.device(1).host_link_gbs
 
 
 def test_only_mi300a_has_one_memory_for_its_cores_and_devices():

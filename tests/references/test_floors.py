@@ -85,7 +85,7 @@ def host_links():
                           "h2d_nvbandwidth_ce", "d2h_nvbandwidth_ce"):  # fmt: skip
         model = MODELS.get(one.system) or load("h200")
         if not model.shares_memory:
-            yield one, "", 100 * one.value / NARROW.get(one.system, model.host_peak_gbs(0))
+            yield one, "", 100 * one.value / NARROW.get(one.system, model.device(0).host_link_gbs)
 
 
 KINDS = {"memory": memory, "direct_link": links, "host_link": host_links}

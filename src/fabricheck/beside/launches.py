@@ -42,7 +42,7 @@ TESTCASES: tuple[str, ...] = tuple(
 )
 
 #: Samples of each testcase of nvbandwidth, which times 16 copies in each and reports the median.
-NVBANDWIDTH_SAMPLES = 2
+_NVBANDWIDTH_SAMPLES = 2
 
 #: Runs of each kernel of BabelStream.
 BABELSTREAM_RUNS = 30
@@ -172,7 +172,7 @@ TOOLS: dict[str, Tool] = {
     "nvbandwidth": Tool(
         "nvbandwidth",
         {
-            "nvbandwidth": f"-j -b {ARRAY_BYTES >> 20} -i {NVBANDWIDTH_SAMPLES} "
+            "nvbandwidth": f"-j -b {ARRAY_BYTES >> 20} -i {_NVBANDWIDTH_SAMPLES} "
             f"-t {' '.join(TESTCASES)}"
         },
         lambda text, origin, launch, devices: nvbandwidth.parse(text, origin, TESTCASES),

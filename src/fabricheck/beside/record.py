@@ -20,6 +20,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.tools.runner import (
     SEVERITY,
     Ended,
+    EndedBadly,
     Interrupted,
     TimeLimit,
     signals,
@@ -29,14 +30,6 @@ from fabricheck.tools.runner import (
 )
 
 Say = Callable[[str], None]
-
-
-class _Failed(FabricheckError):
-    """A launch gave no result."""
-
-    def __init__(self, code: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.exit_code = code
 
 
 class NotKept(FabricheckError):
@@ -91,7 +84,7 @@ def record(
                 file.unlink()
     if run is None:
         assert end is not None
-        raise _Failed(128 + end, _ended_by(end))
+        raise EndedBadly(_ended_by(end), 128 + end)
     return run.finish(end)
 
 
@@ -268,7 +261,7 @@ class _Rounds:
                 OurOutput(output, command.name)
             except FabricheckError as error:
                 code = ended.code if ended.code in SEVERITY else error.exit_code
-                raise _Failed(code, str(error)) from None
+                raise EndedBadly(str(error), code) from None
         ended.require_good(f"{output}: it", limit_s, text_of(errors), text_of(printed))
 
     def _read(self, command: Command) -> None:

@@ -13,7 +13,6 @@ from fabricheck.core.checkout import config_file, config_folder
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.models import validated
 from fabricheck.core.yaml_files import read_mapping
-from fabricheck.node.cores import parse_cores
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
 from fabricheck.node.paths import Pair
 from fabricheck.node.schema import (
@@ -86,7 +85,11 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
     )
     home = _owners(of_domains, count, path, "domains.list", "NUMA domain")
     pci = _pci(file, path)
-    near = _near(file)
+    near = {
+        device: tuple(core for core in cores if core not in entry.reserved)
+        for entry in file.domains.list_
+        for device, cores in entry.devices.items()
+    }
     links = {} if file.links is None else _links(file.links, count, path)
     _check_switch(file, count, path)
     _check_peaks(file, links, path)
@@ -162,7 +165,7 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
         key = f"domains.list[{number}]"
         if entry.index in {domain.index for domain in found}:
             raise InvalidFile(path, key, f"NUMA domain {entry.index} occurs twice")
-        for core in parse_cores(entry.cores):
+        for core in entry.cores:
             if core in owner:
                 where = f"{owner[core]} and {entry.index}"
                 raise InvalidFile(path, key, f"core {core} is in two NUMA domains ({where})")
@@ -170,22 +173,13 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
         found.append(
             Domain(
                 index=entry.index,
-                cores=parse_cores(entry.cores),
-                reserved=parse_cores(entry.reserved),
+                cores=entry.cores,
+                reserved=entry.reserved,
                 devices=tuple(sorted(entry.devices)),
                 memory_peak_gbs=None if peak is None else float(peak),
             )
         )
     return tuple(sorted(found, key=lambda domain: domain.index))
-
-
-def _near(file: NodeFile) -> dict[int, tuple[int, ...]]:
-    found: dict[int, tuple[int, ...]] = {}
-    for entry in file.domains.list_:
-        reserved = set(parse_cores(entry.reserved))
-        for device, cores in entry.devices.items():
-            found[device] = tuple(core for core in parse_cores(cores) if core not in reserved)
-    return found
 
 
 def _pci(file: NodeFile, path: Path) -> dict[int, str]:

@@ -238,11 +238,9 @@ class NodeModel:
     @cached_property
     def detour_pairs(self) -> tuple[Pair, ...]:
         """Pairs whose widest path is longer than their shortest one."""
-        n = len(self.devices)
         return tuple(
             (a, b)
-            for a in range(n)
-            for b in range(a + 1, n)
+            for a, b in combinations(range(len(self.devices)), 2)
             if self.hop_matrix[a][b] and self.link_class(a, b).hops > self.hop_matrix[a][b]
         )
 
@@ -250,10 +248,8 @@ class NodeModel:
     def link_classes(self) -> Mapping[LinkClass, tuple[Pair, ...]]:
         """The pairs (a < b) of each link class, the widest class first."""
         found: dict[LinkClass, list[Pair]] = {}
-        n = len(self.devices)
-        for a in range(n):
-            for b in range(a + 1, n):
-                found.setdefault(self.link_class(a, b), []).append((a, b))
+        for pair in combinations(range(len(self.devices)), 2):
+            found.setdefault(self.link_class(*pair), []).append(pair)
         ordered = sorted(found, key=lambda c: (-c.links, c.hops))
         return MappingProxyType({c: tuple(found[c]) for c in ordered})
 
@@ -301,15 +297,11 @@ class NodeModel:
         """
         path = self.widest_path(source, destination)
         if not path:
-            return min(self.host_peak_gbs(source), self.host_peak_gbs(destination))
+            return min(self.devices[end].host_link_gbs for end in (source, destination))
         peak = self.path_peak_gbs(path)
         if engine == "copy-engine" and self.copy_engine.peak_gbs is not None:
             return min(peak, self.copy_engine.peak_gbs)
         return peak
-
-    def host_peak_gbs(self, device: int) -> float:
-        """Return the theoretical peak of a host-device transfer, in GB/s per direction."""
-        return self.device(device).host_link_gbs
 
     def nearest_nic(self, device: int) -> Nic | None:
         """Return the NIC nearest to a device; ``None`` on a node whose model has no NICs.

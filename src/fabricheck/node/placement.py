@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -52,12 +52,6 @@ def _make(node: NodeModel, name: str, devices: tuple[int, ...], cores: list[int]
         for device, core in zip(devices, cores, strict=True)
     )
     return Placement(name, devices, tuple(cores), local)
-
-
-def _usable(node: NodeModel, attached: bool) -> Iterator[int]:
-    for domain in node.domains:
-        if bool(domain.devices) == attached:
-            yield from (core for core in domain.cores if core not in domain.reserved)
 
 
 def right(node: NodeModel, devices: tuple[int, ...], name: str = "right") -> Placement:
@@ -128,7 +122,13 @@ def placements(node: NodeModel) -> Mapping[str, Placement]:
         cores = list(found[1].cores)
         middle = len(cores) // 2
         wrong.append(_make(node, "half_rotated", half, cores[middle:] + cores[:middle]))
-    remote = list(_usable(node, attached=False))
+    remote = [
+        core
+        for domain in node.domains
+        if not domain.devices
+        for core in domain.cores
+        if core not in domain.reserved
+    ]
     if len(remote) >= len(every):
         wrong.append(_make(node, "far", every, remote[: len(every)]))
         kept = len(every) - len(every) // 2

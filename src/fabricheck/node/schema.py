@@ -11,20 +11,22 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
 
 from fabricheck.core.models import StrictModel
-from fabricheck.node.cores import parse_cores
+from fabricheck.node.cores import format_cores, parse_cores
 
 Kind = Literal["published", "measured", "derived", "assumed", "fitted", "unknown"]
 
 #: A PCI address as Linux writes it: domain, bus, device, function.
 PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-
-
-def _cores(text: str | int) -> str | int:
-    parse_cores(text)
-    return text
 
 
 def _pci(text: str) -> str:
@@ -33,7 +35,7 @@ def _pci(text: str) -> str:
     return text
 
 
-CoreList = Annotated[str | int, AfterValidator(_cores)]
+CoreList = Annotated[tuple[int, ...], BeforeValidator(parse_cores), PlainSerializer(format_cores)]
 PciAddress = Annotated[str, AfterValidator(_pci)]
 
 
@@ -122,16 +124,15 @@ class DomainEntry(StrictModel):
 
     index: Annotated[int, Field(ge=0)]
     cores: CoreList
-    reserved: CoreList = ""
+    reserved: CoreList = ()
     devices: dict[int, CoreList] = {}
 
     @model_validator(mode="after")
     def _cores_belong(self) -> DomainEntry:
-        own = set(parse_cores(self.cores))
-        if not own:
+        if not self.cores:
             raise ValueError(f"domain {self.index} has no core")
-        for what, text in [("reserved", self.reserved), *self.devices.items()]:
-            stray = set(parse_cores(text)) - own
+        for what, cores in [("reserved", self.reserved), *self.devices.items()]:
+            stray = set(cores) - set(self.cores)
             if stray:
                 named = what if what == "reserved" else f"device {what}"
                 raise ValueError(

@@ -159,7 +159,7 @@ def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) ->
     places = (series["source"], series["destination"])
     # A CPU accesses managed memory that is on the host: no device takes part.
     if series["engine"] != "cpu" or any(place["device"] is not None for place in places):
-        peak = sum(node.host_peak_gbs(device) for device in executing)
+        peak = sum(node.device(device).host_link_gbs for device in executing)
         how = f"{ways} x {peak:g} GB/s of the host link"
         yield Bound(ways * peak, "derived", f"{node.name}: {how}")
     domains = host_domains(series)

@@ -53,5 +53,5 @@ def any_node(metric: Metric, node: NodeModel | None) -> Rule | None:
         and ends == {"device", "host-pinned"}
         and not node.shares_memory
     ):
-        return rules.host_link_floor(node.host_peak_gbs(0))
+        return rules.host_link_floor(node.device(0).host_link_gbs)
     return None

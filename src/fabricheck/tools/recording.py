@@ -33,8 +33,8 @@ from fabricheck.tools.runner import (
     ProgramFailed,
     TimeLimit,
     last_words,
+    output_of,
     recorded_code,
-    run,
     signals,
     start,
     text_of,
@@ -59,6 +59,9 @@ text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
 ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
 print(text.value.decode(errors="replace").splitlines()[0].strip())
 """
+
+#: Seconds that a question about a library may take.
+_ASK_S = 30
 
 #: The most sentences of failed launches in the outcome; on a broken node all launches fail.
 MOST_SENTENCES = 6
@@ -337,18 +340,11 @@ def mpi_version(program: Path) -> str | None:
 
     :returns: ``None`` where the program has no MPI library of its own, or that does not answer.
     """
-    found = MPI_LIBRARY.search(_said("ldd", str(program)))
+    found = MPI_LIBRARY.search(output_of("ldd", str(program), limit_s=_ASK_S))
     if found is None:
         return None
-    return " ".join(_said(sys.executable, "-c", _ASK_LIBRARY, found[1]).split()) or None
-
-
-def _said(*command: str) -> str:
-    try:
-        done = run(command, limit_s=30)
-    except OSError:
-        return ""
-    return done.out if done.code == 0 else ""
+    said = output_of(sys.executable, "-c", _ASK_LIBRARY, found[1], limit_s=_ASK_S)
+    return " ".join(said.split()) or None
 
 
 def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) -> dict[str, Any]:

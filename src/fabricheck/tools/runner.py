@@ -61,6 +61,14 @@ class TimeLimit(ProgramFailed):
     exit_code = 6
 
 
+class EndedBadly(FabricheckError):
+    """A program of this suite ended with an exit code of its own."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.exit_code = code
+
+
 class Interrupted(BaseException):
     """A signal that ends this run; it is not an Exception, so that no handler catches it."""
 
@@ -197,6 +205,15 @@ def run(
         out, err = Path(folder, "out"), Path(folder, "err")
         ended = start(command, out, err, limit_s, environment=environment)
         return Output(ended.code, ended.seconds, text_of(out), text_of(err))
+
+
+def output_of(*command: str, limit_s: float) -> str:
+    """Return the standard output of a command; empty if it cannot be run, or fails."""
+    try:
+        done = run(command, limit_s)
+    except OSError:
+        return ""
+    return done.out if done.code == 0 else ""
 
 
 def text_of(path: Path) -> str:

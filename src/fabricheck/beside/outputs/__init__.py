@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,9 @@ class PlacedValues:
 class Reader:
     """The lines of an output, taken one after another."""
 
+    #: A word of a row; of another form where names have blanks.
+    _word = re.compile(r"\S+")
+
     def __init__(self, lines: Sequence[Line], origin: str) -> None:
         self.lines, self.origin, self.at = lines, origin, 0
 
@@ -53,3 +57,25 @@ class Reader:
             )
         self.at += 1
         return self.lines[self.at - 1]
+
+    def title(self, text: str) -> Line:
+        """Return the next line, which is a title.
+
+        :raises GarbledOutput: when it is another one.
+        """
+        line = self.take(f"'{text}'")
+        if line.text.strip() != text:
+            raise line.garbled(f"'{text}' is not in its place")
+        return line
+
+    def row(self, head: Sequence[str], cells: int) -> tuple[Line, list[str]]:
+        """Return the next line, which begins with the words of a head, and its cells.
+
+        :raises GarbledOutput: when it is another row, or has another number of cells.
+        """
+        name = " ".join(head)
+        line = self.take(f"the row '{name}'")
+        words = self._word.findall(line.text)
+        if words[: len(head)] != [*head] or len(words) != len(head) + cells:
+            raise line.garbled(f"it is not the row '{name}' with {cells} values")
+        return line, words[len(head) :]

@@ -23,7 +23,7 @@ from fabricheck.core.models import validated
 Matrix = list[list[float | None]]
 
 #: Testcases of two directions append three matrices: each direction's, and their total.
-PARTS_OF_BOTH = 3
+_PARTS_OF_BOTH = 3
 
 #: The message that its kernels print before the JSON when they find wrong data.
 _WRONG = "Invalid value when checking the pattern"
@@ -116,7 +116,7 @@ def _matrix(testcase: _Testcase, devices: int, origin: str) -> Matrix:
     between = name.startswith("device_to_device_")
     expected = devices if between else 1
     if between and "_bidirectional_" in name:
-        expected *= PARTS_OF_BOTH
+        expected *= _PARTS_OF_BOTH
     if len(rows) != expected or any(len(row) != devices for row in rows):
         raise GarbledOutput(origin, None, f"the matrix of {name} does not fit {devices} devices")
     values = [[_value(word, name, origin) for word in row] for row in rows]

@@ -55,9 +55,7 @@ def parse(text: str, origin: str) -> PlacedValues:
 
 
 def _read(reader: Reader) -> PlacedValues:
-    line = reader.take("the name of the test")
-    if line.text.strip() != _NAME:
-        raise line.garbled("it is not an output of p2pBandwidthLatencyTest")
+    reader.title(_NAME)
     devices: list[str] = []
     no_access = set()
     while (line := reader.take(f"'{CONNECTIVITY}'")).text.strip() != CONNECTIVITY:
@@ -73,9 +71,7 @@ def _read(reader: Reader) -> PlacedValues:
     values: dict[tuple[str | int, ...], float] = {}
     for title in TITLES:
         if title != CONNECTIVITY:
-            line = reader.take(f"'{title}'")
-            if line.text.strip() != title:
-                raise line.garbled(f"'{title}' is not in its place")
+            reader.title(title)
         heads = (DEVICE_CLOCK, HOST_CLOCK) if "Latency" in title else (BANDWIDTH,)
         for head in heads:
             for row, cells in enumerate(_matrix(reader, title, head, len(devices))):
@@ -89,17 +85,14 @@ def _read(reader: Reader) -> PlacedValues:
 
 
 def _matrix(reader: Reader, title: str, head: str, count: int) -> list[list[float]]:
-    line = reader.take(f"the columns of '{title}'")
-    if line.words != [head, *map(str, range(count))]:
-        raise line.garbled(f"the columns of '{title}' are damaged")
+    reader.row([head, *map(str, range(count))], 0)
     rows = []
     for index in range(count):
-        line = reader.take(f"row {index} of '{title}'")
-        first, *words = line.words
+        line, words = reader.row([str(index)], count)
         form = _LINKED if title == CONNECTIVITY else _VALUE
         values = [printed(word) if form.fullmatch(word) else None for word in words]
         numbers = [value.value for value in values if value is not None]
-        if first != str(index) or len(words) != count or len(numbers) != count:
+        if len(numbers) != count:
             raise line.garbled(f"row {index} of '{title}' is damaged")
         if title != CONNECTIVITY and min(numbers) <= 0:
             raise line.garbled(f"row {index} of '{title}' has a value that is not positive")

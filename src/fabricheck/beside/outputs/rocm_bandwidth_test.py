@@ -57,9 +57,7 @@ def parse(text: str, origin: str) -> PlacedValues:
     names, gpus, addresses = _devices(reader)
     values: dict[tuple[str | int, ...], float] = {}
     for title in _FORMS:
-        line = reader.take(f"'{title}'")
-        if line.text.strip() != title:
-            raise line.garbled(f"'{line.text.strip()}' is not the title '{title}'")
+        line = reader.title(title)
         values |= _matrix(reader, title, names)
         if title in (ONE_WAY, BOTH_WAYS):
             _require_access(line, title, names, values)
@@ -84,15 +82,10 @@ def _require_access(
 
 
 def _matrix(reader: Reader, title: str, names: Sequence[str]) -> dict[tuple[str | int, ...], float]:
-    line = reader.take("the numbers of the columns")
-    if line.words != ["D/D", *map(str, range(len(names)))]:
-        raise line.garbled(f"the columns of '{title}' are not those of {len(names)} devices")
+    line, _ = reader.row(["D/D", *map(str, range(len(names)))], 0)
     values: dict[tuple[str | int, ...], float] = {}
     for number, source in enumerate(names):
-        line = reader.take(f"row {number} of '{title}'")
-        cells = line.words[1:]
-        if line.words[0] != str(number) or len(cells) != len(names):
-            raise line.garbled(f"it is not row {number} of '{title}' with {len(names)} values")
+        line, cells = reader.row([str(number)], len(names))
         for target, word in zip(names, cells, strict=True):
             if word == "N/A" and title != ACCESS:
                 continue

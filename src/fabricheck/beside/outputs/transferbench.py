@@ -142,7 +142,7 @@ def _matrix(
 ) -> tuple[list[str], dict[tuple[str | int, ...], float]]:
     line = reader.take("the names of the columns")
     corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
-    found, *names = _words(line)
+    found, *names = _WORD.findall(line.text)
     if found != corner or not names or names != _device_names(names):
         raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     values: dict[tuple[str | int, ...], float] = {}
@@ -178,9 +178,7 @@ def _require_sums(line: Line, rows: Mapping[str, Sequence[float | None]]) -> Non
 
 
 def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[float]]) -> None:
-    line = reader.take("the names of the averages")
-    if tuple(line.words) != _KINDS:
-        raise line.garbled(f"'{line.text.strip()}' are not names of averages")
+    reader.row(_KINDS, 0)
     line = reader.take("the averages")
     head, _, rest = line.text.partition("):")
     if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
@@ -222,7 +220,7 @@ def parse_a2a(
         reader.require_size(line, int(summary[1]), size)
     reader.rule()
     line = reader.take("the names of the columns")
-    corner, *names = _words(line)
+    corner, *names = _WORD.findall(line.text)
     devices = names[:-2]
     if corner != "SRC\\DST" or names[-2:] != ["STotal", "Actual"] or not devices:
         raise line.garbled(f"'{line.text.strip()}' are not names of GPUs, STotal and Actual")
@@ -268,12 +266,8 @@ def _row(
     reader: _Reader, head: Sequence[str], cells: int, form: re.Pattern[str] = _THREE
 ) -> tuple[Line, list[float | None]]:
     """Return the next line, which begins with the words of a head, and its values."""
-    name = " ".join(head)
-    line = reader.take(f"the row '{name}'")
-    words = _words(line)
-    if words[: len(head)] != [*head] or len(words) != cells + len(head):
-        raise line.garbled(f"it is not the row '{name}' with {cells} values")
-    return line, [_value(line, word, form) for word in words[len(head) :]]
+    line, words = reader.row(head, cells)
+    return line, [_value(line, word, form) for word in words]
 
 
 def _require_sum(line: Line, stated: float | None, parts: Sequence[float]) -> None:
@@ -349,9 +343,7 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     reader.require_size(line, int(match[1]), size)
     if match[2] != "0":
         raise line.other_run(f"it is of GPU {match[2]}, not 0")
-    line = reader.take("its unit")
-    if line.text != "- All numbers reported as GB/sec":
-        raise line.garbled("it does not say that all numbers are GB/sec")
+    reader.title("- All numbers reported as GB/sec")
     line = reader.take("the names of the columns")
     head, *found = line.words
     names = [f"{one[:3]} {one[3:]}" for one in found]
@@ -379,10 +371,6 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     return PlacedValues(values, reader.version)
 
 
-def _words(line: Line) -> list[str]:
-    return _WORD.findall(line.text) or [""]
-
-
 def _device_names(names: Sequence[str]) -> list[str]:
     """Return the names of some CPUs and GPUs, in the order of their numbers."""
     cpus = sum(name[:3] == "CPU" for name in names)
@@ -403,6 +391,8 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 class _Reader(Reader):
+    _word = _WORD
+
     def __init__(self, text: str, origin: str) -> None:
         super().__init__(ended_lines_of(text, origin), origin)
         for line in self.lines:

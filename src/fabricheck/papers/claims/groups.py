@@ -274,7 +274,7 @@ def _memory_peak(node: NodeModel, subject: Any, _: Series) -> float | None:
 
 
 MEMORY = Peak("the memory's peak", _memory_peak)
-HOST_LINK = Peak("the host link's peak", lambda node, *_: node.host_peak_gbs(0))
+HOST_LINK = Peak("the host link's peak", lambda node, *_: node.device(0).host_link_gbs)
 LINKS = Peak("the links' peak", lambda node, pair, _: node.peer_peak_gbs(*pair))
 BOTH_WAYS = Peak("the links' peak both ways", lambda node, pair, _: 2 * node.peer_peak_gbs(*pair))
 

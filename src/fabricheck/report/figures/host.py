@@ -223,7 +223,11 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
 
 def _peak_of(node: NodeModel | None, devices: tuple[int, ...]) -> float | None:
     """Return the peak of their links to the host, both directions, in GB/s."""
-    peak = math.inf if node is None else sum(2 * node.host_peak_gbs(device) for device in devices)
+    peak = (
+        math.inf
+        if node is None
+        else sum(2 * node.device(device).host_link_gbs for device in devices)
+    )
     return None if math.isinf(peak) else peak
 
 

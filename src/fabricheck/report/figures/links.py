@@ -150,7 +150,7 @@ def hosts(observed: Observed) -> dict[int, Health]:
     health = {}
     for device in (one.index for one in node.devices):
         own = (point for point in copies if point.device == device)
-        found = _found(observed, own, node.host_peak_gbs(device))
+        found = _found(observed, own, node.device(device).host_link_gbs)
         judged = [one for one in found if one.expected] or [one for one in found if one.peak]
         health[device] = Health(f"host-{device}", tuple(judged))
     return health

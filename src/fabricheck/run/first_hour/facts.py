@@ -17,7 +17,7 @@ from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.run.first_hour.steps import Place
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.tools.recording import mpi_version
-from fabricheck.tools.runner import run, text_of
+from fabricheck.tools.runner import output_of, text_of
 from fabricheck.tools.topology.host import driver_version
 
 _LIBRARIES = re.compile(r"lib(?:hwloc|amdhip64|hsa-runtime64|cudart|numa|mpi\w*|rccl|nccl)\b\S*")
@@ -99,7 +99,11 @@ def settings(root: Path = Path("/")) -> dict[str, Any]:
             for name in dir(resource)
             if name.startswith("RLIMIT_")
         },
-        "kernel_messages": [line for line in _said("dmesg").splitlines() if _KERNEL.search(line)],
+        "kernel_messages": [
+            line
+            for line in output_of("dmesg", limit_s=_LIMIT_S).splitlines()
+            if _KERNEL.search(line)
+        ],
     }
 
 
@@ -116,14 +120,15 @@ def _files(root: Path) -> Iterator[Path]:
 def _program(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
+    linked = output_of("ldd", str(path), limit_s=_LIMIT_S)
     libraries = {
         name: os.path.realpath(where)
-        for name, where in re.findall(r"^\s*(\S+) => (/\S+)", _said("ldd", str(path)), re.MULTILINE)
+        for name, where in re.findall(r"^\s*(\S+) => (/\S+)", linked, re.MULTILINE)
         if _LIBRARIES.match(name)
     }
-    says = None if path.name in RANK_PROGRAMS else _said(str(path), "--version").strip() or None
+    asked = path.name not in RANK_PROGRAMS
     return {
-        "says": says,
+        "says": (asked and output_of(str(path), "--version", limit_s=_LIMIT_S).strip()) or None,
         "libraries": libraries,
         "mpi": mpi_version(path),
     }
@@ -152,12 +157,3 @@ def move_log(output: Path, log: Path) -> None:
     if seen:
         said = f"{len(kept)} of {seen} lines of the runtime, the most significant ones\n"
         log.write_bytes(said.encode() + b"".join(kept))
-
-
-def _said(*command: str) -> str:
-    """Return the output of a command; empty if it cannot be run or does not end."""
-    try:
-        done = run(command, _LIMIT_S)
-    except OSError:
-        return ""
-    return done.out if done.code is not None else ""

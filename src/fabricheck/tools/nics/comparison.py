@@ -26,9 +26,6 @@ _ROUNDING = 0.01
 #: Counters that the driver of Slingshot refreshes once a minute.
 ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_uncorr_err")
 
-#: By item of `SeenNic.absent`, without which a NIC cannot be called good.
-ESSENTIAL = {"state": "state", "speed": "speed"}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -184,12 +181,12 @@ def _of_the_device(where: str, model: NodeModel, expected: Nic, nic: SeenNic) ->
 
 
 def _unread(where: str, nic: SeenNic) -> Iterator[str]:
-    for item, word in ESSENTIAL.items():
-        known = nic.state if item == "state" else nic.gbit_per_s
+    """Yield what is unknown of a NIC that cannot be called good without it."""
+    for item, known in (("state", nic.state), ("speed", nic.gbit_per_s)):
         # A NIC that is down has no speed, and is a difference already.
         if known is None and nic.state != "down":
             why = nic.absent.get(item, "the kernel does not tell it")
-            yield f"The {word} of {where} cannot be read ({why})."
+            yield f"The {item} of {where} cannot be read ({why})."
 
 
 def _of_the_mtu(node: str, nics: Sequence[SeenNic]) -> Iterator[str]:

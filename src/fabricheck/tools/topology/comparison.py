@@ -7,7 +7,7 @@ cores or addresses of another host. What a model has from the driver itself is n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -79,20 +79,18 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
              if of_driver(model, fact)]  # fmt: skip
     report, how = _matched(model, report, differences, notes)
     notes.append(how)
-    of_links: list[Difference] = []
+    of_links = list(_links(model, report))
     if report.links is not None:
         compared.append("links")
-        of_links = list(_links(model, report))
     elif report.link_types is not None:
         single = all(links <= 1 for row in model.link_matrix for links in row)
         compared.append("links" if single else "link types")
-        of_links = list(_types(model, report))
         notes.append("the number of links is not reported, only their type")
     else:
         notes.append("links are not reported")
     fact = "switch" if model.switch is not None else "links"
     if weighs(model, fact):
-        gone = _is_gone(model, report)
+        gone = _is_gone(model, report, of_links)
         differences += [replace(link, lost=gone) for link in of_links]
     else:
         differences += unlike_each_other(report)
@@ -146,27 +144,19 @@ def by_weight(
         notes += [f"differs from {why}: {difference.sentence}" for difference in found]
 
 
-def _is_gone(model: NodeModel, report: Reported) -> bool:
+def _is_gone(model: NodeModel, report: Reported, differing: Sequence[Difference]) -> bool:
     """Whether links are gone: of one pair, or of several that have a device in common.
 
     With more links elsewhere the cables are others. Where pairs without a common device differ, the
     devices are numbered otherwise, or the driver tells all links otherwise. A connection of which
     the driver tells no type proves nothing.
     """
-    fewer: list[set[int]] = []
-    for a, b in combinations(range(report.count), 2):
-        expected = model.link_matrix[a][b]
-        known = report.link_types is None or report.link_types[a][b] not in UNKNOWN_TYPES
-        if expected and not known and not (report.links and report.links[a][b]):
+    for link in differing:
+        a, b = link.devices
+        unknown = report.link_types is not None and report.link_types[a][b] in UNKNOWN_TYPES
+        if (link.found or 0) > model.link_matrix[a][b] or (unknown and not link.found):
             return False
-        if report.links is not None:
-            if report.links[a][b] > expected:
-                return False
-            if report.links[a][b] < expected:
-                fewer.append({a, b})
-        elif report.link_types is not None and expected and report.link_types[a][b] != "XGMI":
-            fewer.append({a, b})
-    return bool(fewer) and bool(set.intersection(*fewer))
+    return bool(differing) and bool(set.intersection(*(set(link.devices) for link in differing)))
 
 
 def _matched(
@@ -191,27 +181,22 @@ def _matched(
 
 
 def _links(model: NodeModel, report: Reported) -> Iterator[Difference]:
-    assert report.links is not None
+    """Yield the pairs with other links; where only types are told, those without the type."""
     for a, b in combinations(range(report.count), 2):
-        expected, seen = model.link_matrix[a][b], report.links[a][b]
-        if expected != seen:
+        expected = model.link_matrix[a][b]
+        links = None if report.links is None else report.links[a][b]
+        if links is not None:
+            differs, seen = expected != links, links_text(links)
+        elif report.link_types is not None:
+            differs = expected > 0 and report.link_types[a][b] != "XGMI"
+            seen = f"a connection of type {report.link_types[a][b]}"
+        else:
+            return
+        if differs:
             sentence = (
-                f"Pair {a}-{b}: {links_text(expected)} in {model.name}, "
-                f"{links_text(seen)} in {report.origin}."
+                f"Pair {a}-{b}: {links_text(expected)} in {model.name}, {seen} in {report.origin}."
             )
-            yield Difference(sentence, (a, b), seen)
-
-
-def _types(model: NodeModel, report: Reported) -> Iterator[Difference]:
-    assert report.link_types is not None
-    for a, b in combinations(range(report.count), 2):
-        expected, seen = model.link_matrix[a][b], report.link_types[a][b]
-        if expected and seen != "XGMI":
-            sentence = (
-                f"Pair {a}-{b}: {links_text(expected)} in {model.name}, "
-                f"a connection of type {seen} in {report.origin}."
-            )
-            yield Difference(sentence, (a, b))
+            yield Difference(sentence, (a, b), links)
 
 
 def _numa(model: NodeModel, report: Reported) -> Iterator[Difference]:

@@ -186,14 +186,11 @@ def _domains(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every value in place: YAML anchors would make a draft hard to edit."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    """Writes lists of plain values on one line."""
 
 
 def _list(dumper: _Dumper, values: list[Any]) -> yaml.Node:
-    """Write a list of plain values, such as a row of the link matrix, on one line."""
+    """Write a list; one of plain values, such as a row of the link matrix, on one line."""
     plain = not any(isinstance(value, dict | list) for value in values)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
 

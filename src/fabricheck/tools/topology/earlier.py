@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,15 @@ def newest_whole(results: Path, content: Mapping[str, Any]) -> tuple[str, Result
     :param results: the folder of results.
     :param content: the document of this run.
     """
-    for session in _sessions(results):
-        for document in _documents(results, session):
-            if _is_earlier(document, content) and not any(
-                difference["lost"] for difference in document.get("differences") or ()
-            ):
-                return session, document
-    return None
+    return next(
+        (
+            (session, document)
+            for session, document in _newest_first(results)
+            if _is_earlier(document, content)
+            and not any(one["lost"] for one in document.get("differences") or ())
+        ),
+        None,
+    )
 
 
 def missing_devices(
@@ -70,19 +73,14 @@ def _cards(devices: Sequence[Device]) -> dict[str, str]:
     return {name.partition(".")[0]: name for name in reversed(named)}
 
 
-def _sessions(results: Path) -> list[str]:
-    """Return the sessions, the newest first: their names begin with their time."""
+def _newest_first(results: Path) -> Iterator[tuple[str, ResultDocument]]:
+    """Yield each session and its documents, the newest first: names begin with their time."""
     names = {path.name for kept in _KEPT for path in (results / kept).glob("*/")}
-    return sorted(names, reverse=True)
-
-
-def _documents(results: Path, session: str) -> Iterator[ResultDocument]:
-    for kept in _KEPT:
-        for path in sorted((results / kept / session).glob(_DOCUMENTS)):
-            try:
-                yield load(path)
-            except FabricheckError:
-                continue
+    for session in sorted(names, reverse=True):
+        for kept in _KEPT:
+            for path in sorted((results / kept / session).glob(_DOCUMENTS)):
+                with contextlib.suppress(FabricheckError):
+                    yield session, load(path)
 
 
 def _is_earlier(document: ResultDocument, content: Mapping[str, Any]) -> bool:

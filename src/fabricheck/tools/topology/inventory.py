@@ -12,18 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from fabricheck.core import strict_json
-from fabricheck.core.errors import (
-    FabricheckError,
-    InvalidFile,
-    NotFoundError,
-    PreventedBySetting,
-)
+from fabricheck.core.errors import InvalidFile, NotFoundError, PreventedBySetting
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
 from fabricheck.node import format_cores
 from fabricheck.results.model import Device, Host, node_name
 from fabricheck.results.other_devices import divides
-from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run
+from fabricheck.tools.runner import EndedBadly, ProgramFailed, TimeLimit, last_words, run
 from fabricheck.tools.topology.reported import Difference, Matrix, Reported, links_text, symmetric
 
 #: The program in the folder of an environment's programs.
@@ -49,14 +44,6 @@ _DRIVERS = frozenset({"amdgpu", "nvidia"})
 
 #: KFD's kinds of links as types; another kind keeps its name.
 _TYPES = {"xgmi": "XGMI", "pcie": "PCIE"}
-
-
-class InventoryFailed(FabricheckError):
-    """The program ended badly, with this exit code."""
-
-    def __init__(self, sentence: str, code: int) -> None:
-        super().__init__(sentence)
-        self.exit_code = code
 
 
 def this_machine(programs: Path | None, limit_s: float = 60) -> dict[str, Any]:
@@ -105,7 +92,7 @@ def ask(programs: Path, limit_s: float) -> dict[str, Any]:
                 raise ProgramFailed(f"{PROGRAM} shows no device: {said}.")
         elif ended.code != 0:
             if ended.code in EXIT_CODE.values():
-                raise InventoryFailed(f"{program} failed: {said}.", ended.code)
+                raise EndedBadly(f"{program} failed: {said}.", ended.code)
             ended.require_good(str(program), limit_s, ended.err, ended.out)
     if described is None:
         raise ProgramFailed(f"{program} wrote no description.")
