@@ -330,6 +330,15 @@ void Run::begin(const std::string& what) {
                  std::to_string(static_cast<long>(now - started_)) + " s: " + what);
 }
 
+void Run::measure(const std::string& what, const std::function<void()>& body) {
+  begin(what);
+  try {
+    body();
+  } catch (const Failure& failure) {
+    throw Failure(failure.status(), what + ": " + failure.what());
+  }
+}
+
 void Run::note(const std::string& sentence) {
   if (document_.add_note(sentence) && speaks_) {
     say(name_, sentence);

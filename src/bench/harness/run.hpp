@@ -43,6 +43,8 @@ class Run {
   void plan(std::size_t measurements) { planned_ = measurements; }
   /// Starts a measurement; `what` is shown on standard error once the run takes some seconds.
   void begin(const std::string& what);
+  /// Begins a measurement and makes it; a failure in it names it.
+  void measure(const std::string& what, const std::function<void()>& body);
   /// Adds a sentence to the document's notes and prints it on standard error, once.
   void note(const std::string& sentence);
   /// Adds a finished series; wrong data and noise become the outcome of the run.

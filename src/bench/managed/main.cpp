@@ -150,8 +150,7 @@ void measure(const Options& options, Run& run) {
       for (const auto size : sizes) {
         const auto what = std::string(operation_name(operation)) + " of " + format_size(size) +
                           " of " + memory_name(part.memory) + " memory" + on_device;
-        run.begin(what);
-        try {
+        run.measure(what, [&] {
           const auto result = array.measure(operation, size, rules, warm_up, faults);
           if (!result.series) {
             left_out.add(operation, " of " + format_size(size) + on_device, result.remark);
@@ -162,9 +161,7 @@ void measure(const Options& options, Run& run) {
               run.note(operation_name(operation) + on_device + ": " + result.remark);
             }
           }
-        } catch (const Failure& failure) {
-          throw Failure(failure.status(), what + ": " + failure.what());
-        }
+        });
         warm_up = 0;
       }
     }

@@ -115,8 +115,7 @@ void measure(const Options& options, Run& run) {
   std::set<int> warmed;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& job = jobs[i];
-    run.begin(job.text());
-    try {
+    run.measure(job.text(), [&] {
       const bool other_device = i == 0 || job.position.device != jobs[i - 1].position.device;
       // If the runtime chooses the domain, it may do so by the current device.
       const bool other_host = i == 0 || job.memory != jobs[i - 1].memory ||
@@ -142,9 +141,7 @@ void measure(const Options& options, Run& run) {
       for (const auto& series : measured) {
         run.add(series);
       }
-    } catch (const Failure& failure) {
-      throw Failure(failure.status(), job.text() + ": " + failure.what());
-    }
+    });
   }
 }
 

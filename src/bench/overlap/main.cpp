@@ -63,8 +63,7 @@ std::vector<p2p::Pair> parse_next(const std::string& text, int count) {
 
 /// Measures, and describes what the result proves.
 void add(Run& run, const Copy& copy, std::uint64_t bytes, int block, copies::HostSide* host) {
-  run.begin(copy.text());
-  try {
+  run.measure(copy.text(), [&] {
     Overlap overlap(copy, bytes, block, host);
     const auto measured = overlap.measure(run.options().rules, run.faults());
     if (host != nullptr) {
@@ -84,9 +83,7 @@ void add(Run& run, const Copy& copy, std::uint64_t bytes, int block, copies::Hos
                " of its time, when the other had ended, though that takes " +
                "twice as long alone: beside it, it is slower than its series says");
     }
-  } catch (const Failure& failure) {
-    throw Failure(failure.status(), copy.text() + ": " + failure.what());
-  }
+  });
 }
 
 void measure(const Options& options, Run& run) {

@@ -144,14 +144,11 @@ void measure(const Options& options, Run& run) {
   allocated.block = options.block;
   Peers peers(devices, allocated);
   for (const auto& job : jobs) {
-    run.begin(job.text());
-    try {
+    run.measure(job.text(), [&] {
       for (const auto& series : peers.measure(job, run.options().rules, faults)) {
         run.add(series);
       }
-    } catch (const Failure& failure) {
-      throw Failure(failure.status(), job.text() + ": " + failure.what());
-    }
+    });
   }
 }
 
