@@ -451,14 +451,44 @@ def test_a_limit_of_the_site_with_its_sentence_is_right(tmp_path, monkeypatch):
         ("kind: site, why: our vendor promised it",
          "kind: derived, peak: memory, map: h200, efficiency: 0.5, why: a half",
          "does not hold: its source gives 2400 GB/s."),
+        ("[6.4, -0.1, null, GB/s], source: {kind: site, why: our vendor promised it",
+         "[2400, -0.1, null, GB/s], source: "
+         "{kind: derived, peak: memory, map: h200, efficiency: 0.5, why: a half",
+         "the limit of h2d_worst, [2400, -0.1, null, GB/s], needs '# Why the limits are as wide as "
+         "they are: ...' at the head of the file."),
     ],
-    ids=["no source", "a list", "no sentence", "no bounds", "no unit", "another value"],
+    ids=["no source", "a list", "no sentence", "no bounds", "no unit", "another value", "no why"],
 )  # fmt: skip
 def test_what_is_wrong_with_a_limit_is_one_sentence(tmp_path, monkeypatch, old, new, said):
     assert SITE.count(old) == 1
     done = check(tmp_path, SITE.replace(old, new), monkeypatch)
     assert done.exit_code == 4
     assert said in done.output and "Traceback" not in done.output
+
+
+def test_a_reason_at_the_head_of_the_file_is_one_for_all_its_limits(tmp_path, monkeypatch):
+    derived = SITE.replace("6.4", "2400").replace(
+        "kind: site, why: our vendor promised it",
+        "kind: derived, peak: memory, map: h200, efficiency: 0.5, why: a half",
+    )
+    two = derived + derived.splitlines()[-1].replace("h2d_worst", "h2d_median") + "\n"
+    assert check(tmp_path, two, monkeypatch).output.count("needs '# Why") == 1
+    done = check(tmp_path, f"# Why the limits are as wide as they are:\n# x\n{two}", monkeypatch)
+    assert done.stdout == f"{tmp_path}: 2 limits; each has a source that gives it.\n"
+
+
+def test_a_limit_of_a_metric_that_is_no_more_is_named(checks, tmp_path, monkeypatch):
+    text = SITE.replace("north:gpu", "lumi:gpu").replace("h2d_worst", "h2d_{worst,median}")
+    check(tmp_path, text, monkeypatch)
+    entry = [6.4, -0.1, None, "GB/s"]
+    checks.append(told("small_copies", {"h2d_worst": {"unit": "GB/s", "entry": entry}}))
+    said = "small_copies.yaml: small_copies has no metric h2d_median on lumi:gpu, and a limit for"
+    assert said in " ".join(run().stdout.split())
+    (sentence,) = json.loads(run("--json").stdout)["unused"]
+    assert sentence.startswith(said)
+    # Which metrics there are between nodes depends on the nodes.
+    checks[-1] = replace(checks[-1], tags=["E17"])
+    assert json.loads(run("--json").stdout)["unused"] == []
 
 
 def test_a_limit_of_the_site_is_shown_with_its_sentence(checks, tmp_path, monkeypatch):

@@ -117,8 +117,8 @@ def test_a_rate_of_the_wrong_network_is_below_all_of_the_right_one():
     wrong = [one for one in found if one.experiment == "mpi_internode_osu_bw_wrong_network"]
     right = [one for one in found if re.fullmatch("mpi_internode_osu_(bi)?bw", one.experiment)]
     assert (len(wrong), len(right)) == (5, 73)
-    assert max(one.value for one in wrong) < rules.wrong_network_gbs()
-    assert min(one.value for one in right) > 3 * rules.wrong_network_gbs()
+    assert max(one.value for one in wrong) < 3.5
+    assert min(one.value for one in right) > 3 * 3.5
 
 
 def test_the_limit_is_the_larger_of_both():

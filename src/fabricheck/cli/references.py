@@ -77,6 +77,7 @@ def references(
         if (says := listing.disagreement(each))
     ]
     shown = list(rows(asked, found, sets, versions))
+    unused = listing.unused(asked, found, sets)
     silent = [f"{metrics.check} on {metrics.partition}" for metrics in asked if not metrics.metrics]
     result = {
         "system": system,
@@ -84,8 +85,9 @@ def references(
         "told_nothing": silent,
         "at_hand": versions,
         "disagreements": differ,
+        "unused": unused,
     }
-    show.result(result, (*_text(shown, silent, versions), *differ), as_json)
+    show.result(result, (*_text(shown, silent, versions), *unused, *differ), as_json)
     if silent or any(row.kind == MISSING for row in shown):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
@@ -101,8 +103,12 @@ def check(as_json: AsJson = False) -> None:
     limits = sum(required(entry) for *_, entry in found.all_entries())
     outcome = count(len(faults), "fault") if faults else "each has a source that gives it"
     total = f"{found.folder}: {count(limits, 'limit')}; {outcome}."
-    result = {"folder": found.folder, "limits": limits, "faults": faults}
-    show.result(result, (*faults, total), as_json, wrapped=False)
+    show.result(
+        {"folder": found.folder, "limits": limits, "faults": faults},
+        (*faults, total),
+        as_json,
+        wrapped=False,
+    )
     if faults:
         raise typer.Exit(InvalidInputError.exit_code)
 

@@ -14,10 +14,11 @@ from fabricheck.core.models import read_model
 from fabricheck.core.vocabulary import RUNTIME_LABELS
 from fabricheck.references import calibrated
 from fabricheck.references.dry_run import CheckMetrics
-from fabricheck.references.entries import plain, requires
+from fabricheck.references.entries import plain, required, requires
 from fabricheck.references.origin import REPORT_ONLY, Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, Record
 from fabricheck.references.stated import REDUCED, References
+from fabricheck.site import this_machine
 from fabricheck.site.software import spack_yaml
 from fabricheck.site.software.lock import Lock
 
@@ -129,6 +130,26 @@ def rows(
             marked = marks_of(records, versions, at_hand.get(metrics.partition, {}))
             its = tuple(marked) if requires(entry) else ()
             yield Row(*place, tuple(entry), kind, how, tuple(sources), its)
+
+
+def unused(
+    asked: Sequence[CheckMetrics], found: References, sets: Mapping[str, str | None]
+) -> list[str]:
+    """Return a sentence for each limit of a metric that the check does not have (any more).
+
+    Metrics between nodes depend on the nodes; a set of any machine has the links of several.
+    """
+    known = {(one.check, one.partition, metric) for one in asked for metric in one.metrics}
+    return [
+        f"{found.file_of[check]}: {check} has no metric {metric} on {where}, and a limit for it."
+        for check, where in dict.fromkeys(
+            (one.check, one.partition)
+            for one in asked
+            if one.metrics and "E17" not in one.tags and one.partition != this_machine.NAME
+        )
+        for metric, entry in found.entries(check, where, sets.get(where)).items()
+        if (check, where, metric) not in known and required(entry)
+    ]
 
 
 def marks_of(

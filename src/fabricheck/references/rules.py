@@ -45,11 +45,6 @@ class _Alike(StrictModel):
     spreads: dict[str, _Spread]
 
 
-class _WrongNetwork(StrictModel):
-    below_gbs: float = Field(gt=0)
-    recorded: str
-
-
 class _Least(StrictModel):
     least_percent: float = Field(gt=0, le=100)
 
@@ -81,7 +76,6 @@ class _File(StrictModel):
     both_ways: _Least
     together: _Least
     collectives: _Collectives
-    wrong_network: _WrongNetwork
 
 
 @dataclass(frozen=True)
@@ -160,11 +154,6 @@ def at_once() -> Rule:
     """Return what a pair must reach beside others: a part of its fair share of its solo value."""
     part = _stated().together.least_percent / 100
     return Rule((100, part - 1, None, "%"), "pairs at once share links as the node model states")
-
-
-def wrong_network_gbs() -> float:
-    """Return the rate of a NIC, in GB/s, below which messages went by another network."""
-    return _stated().wrong_network.below_gbs
 
 
 def collective(

@@ -20,6 +20,9 @@ from fabricheck.references.published import FILE, Published, of_folder
 #: The key of the reason why a partition's metrics have no limit, beside its metrics.
 WHY = "$why"
 
+#: The comment in a file that gives the reasons for the tolerances of its limits.
+_WIDTHS = "# Why the limits are as wide as they are:"
+
 #: The keys of an entry that states its source.
 LIMIT, SOURCE = "limit", "source"
 
@@ -228,10 +231,19 @@ class References:
         return origin.read(source, f"{self.file_of[check]}, {metric} of {check} on {key}")
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each entry that is none, and each limit that its source denies."""
+        """Yield a sentence for each entry that is none, and each limit that its source denies.
+
+        Of the limits of a file that gives no reason for their tolerances, one for the first. What
+        a site promises needs none.
+        """
+        bare = {
+            name
+            for name in {*self.file_of.values()}
+            if _WIDTHS not in (self.folder / name).read_text("utf-8")
+        }
         for check, key, metric, stated in self.all_entries():
-            place = f"{self.file_of[check]}: {check} on {key}: "
-            entry = entries.plain(stated)
+            file, entry = self.file_of[check], entries.plain(stated)
+            place = f"{file}: {check} on {key}: "
             plain = entry_of(entry)
             wrong = list(
                 entries.faults(metric, plain[3] if plain else "GB/s, us, count or %", entry)
@@ -249,6 +261,9 @@ class References:
                 yield f"{limit}has no source: state one beside it (docs/limits.md)."
             elif reason := found.disagreement(entry[0], entry[3], self.data):
                 yield f"{limit}does not hold: {reason}."
+            elif found.kind in ("published", "derived") and entry[3] != "count" and file in bare:
+                bare.remove(file)
+                yield f"{limit}needs '{_WIDTHS} ...' at the head of the file."
 
     def all_entries(self) -> Iterator[tuple[str, str, str, Any]]:
         """Yield check, partition or set, metric and entry of all references."""
