@@ -148,31 +148,38 @@ def count(kind: int, nodes: int, run: int, seed: int) -> tuple[Counter[str], flo
     return seen
 
 
+def cell(kind: Kind, seen: Counter[str]) -> str:
+    """Return how many planted faults were named; of healthy systems, how many good parts a run."""
+    if kind.plant is None:
+        return f"{seen['false'] / seen['runs']:.3f} a run"
+    return f"{100 * seen['said'] / seen['planted']:.1f} % of {seen['planted']}"
+
+
 def lines(sizes: Sequence[int], seed: int) -> Iterator[str]:
-    """Yield the table of what was said, and the sums over all kinds."""
-    yield f"Drawn with the seed {seed}:"
+    """Yield the table of what was named, and the sums over all kinds."""
+    yield f"Drawn with the seed {seed}; the share of faults named, of healthy systems false names:"
     yield ""
-    columns = ("nodes", "planted", "runs", "planted faults", "said", "false names a run")
-    yield f"| {' | '.join(columns)} |"
-    yield "|" + len(columns) * "---|"
-    sums = []
+    yield f"| planted | {' | '.join(f'{nodes:,} nodes' for nodes in sizes)} |"
+    yield "|" + (1 + len(sizes)) * "---|"
+    totals = {nodes: Counter[str]() for nodes in sizes}
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for nodes in sizes:
-            total = Counter[str]()
-            for number, kind in enumerate(KINDS):
+        for number, kind in enumerate(KINDS):
+            cells = []
+            for nodes in sizes:
                 if not kind.fewest <= nodes <= kind.most:
+                    cells.append("")
                     continue
                 runs = RUNS[nodes] * (2 if kind.plant is None and not kind.by_nic else 1)
                 jobs = [pool.submit(count, number, nodes, run, seed) for run in range(runs)]
                 seen = sum((job.result() for job in jobs), Counter[str]())
-                said = f"{100 * seen['said'] / seen['planted']:.1f} %" if seen["planted"] else "-"
-                yield (
-                    f"| {nodes:,} | {kind.title} | {seen['runs']} | {seen['planted'] or '-'} | "
-                    f"{said} | {seen['false'] / seen['runs']:.3f} |"
-                )
+                cells.append(cell(kind, seen))
                 if not kind.by_nic:
-                    total += seen
-            sums.append(f"{nodes:,} nodes: {total['false']} false names in {total['runs']} runs")
+                    totals[nodes] += seen
+            yield f"| {kind.title} | {' | '.join(cells)} |"
+    sums = (
+        f"{nodes:,} nodes: {total['false']} false names in {total['runs']} runs"
+        for nodes, total in totals.items()
+    )
     yield ""
     yield f"NICs, nodes and switches named that were good: {'; '.join(sums)}."
 
