@@ -242,7 +242,7 @@ def killed(folder: Path) -> Said:
         told = judged(own / "results")
         states.add(told.status)
         sources = reading.read([str(own / "results")]).sources
-        read = {one.path for source in sources for one in source.read() if one.document}
+        read = {one.path for source in sources for one in source.entries if one.document}
         lost = len(_finished(own) - {path.parent.name for path in read})
         sentences += [(told.status, f"{lost} of the finished documents are lost"), *told.sentences]
     (status,) = states if len(states) == 1 else ("several",)

@@ -184,7 +184,7 @@ def _read(kind: int, folder: Path) -> tuple[Kept, list[str]]:
     except FabricheckError as error:
         # Nothing has begun yet.
         return found, [str(error)]
-    for entry in (entry for source in sources for entry in source.read()):
+    for entry in (entry for source in sources for entry in source.entries):
         if entry.document is not None and entry.path is not None:
             found |= _series(entry.path.parent.name, entry.document)
         problems += map(str, entry.problems)

@@ -24,6 +24,7 @@ from fabricheck.cli.proposal import (
 )
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, missing
@@ -105,9 +106,9 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
             "selected by that reference: measure with report-only references for an independent "
             "value."
         )
-    lacking: dict[tuple[str, str], list[str]] = {}
-    for (check, metric), numbers in missing(runs).items():
-        lacking.setdefault((check, listed(numbers)), []).append(metric)
+    lacking = grouped(
+        ((check, listed(numbers)), metric) for (check, metric), numbers in missing(runs).items()
+    )
     for (check, sessions), metrics in lacking.items():
         what = metrics[0] if len(metrics) == 1 else f"({len(metrics)} metrics)"
         say(f"{check} {what} is missing in session(s) {sessions}.")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from fabricheck.core import amounts
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import Table, cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison, NotComparable
@@ -107,9 +108,9 @@ def _groups(
     :param cells: the further columns, and what each says of the values of a row.
     """
     totals = Counter(map(_group, {*map(_key, others), *map(_key, items)}))
-    found: dict[object, list[Item]] = {}
-    for number, item in enumerate(items):
-        found.setdefault(number if show_all else _group(_key(item)), []).append(item)
+    found = grouped(
+        (number if show_all else _group(_key(item)), item) for number, item in enumerate(items)
+    )
     rows: list[list[str]] = []
     for some in found.values():
         key = _key(some[0])

@@ -38,9 +38,11 @@ def fabric(
     a switch is named, 13 if something is slow without one that is at fault or is missing, 3 if
     there are no rounds, 4 if a document is invalid and nothing is named in another one.
     """
-    entries = list(_entries(what))
+    results = read([what])
+    output.say(*(problem.sentence for problem in results.problems))
+    entries = list(results.entries)
     found = [
-        (entry, entry.document)
+        (str(entry.path), attribute(measured_of(entry.document)))
         for entry in entries
         if entry.document is not None and entry.document.get("rounds") is not None
     ]
@@ -52,15 +54,14 @@ def fabric(
         raise invalid[0]
     if not found:
         raise NotFoundError(_no_rounds(what, entries))
-    said = [(str(entry.path), attribute(measured_of(document))) for entry, document in found]
-    rounds = [{"document": path, **asdict(one)} for path, one in said]
-    text = (block for path, one in said for block in _text(path, one))
+    rounds = [{"document": path, **asdict(one)} for path, one in found]
+    text = (block for path, one in found for block in _text(path, one))
     show.result(rounds, text, as_json, wrapped=False)
-    if any(one.named or one.switches for _, one in said):
+    if any(one.named or one.switches for _, one in found):
         raise typer.Exit(EXIT_NODE_FAILED)
     if invalid:
         raise typer.Exit(invalid[0].exit_code)
-    if any(one.open for _, one in said):
+    if any(one.open for _, one in found):
         raise typer.Exit(EXIT_NODE_OPEN)
 
 
@@ -72,13 +73,6 @@ def _no_rounds(what: str, entries: Sequence[Entry]) -> str:
             return f"{entry.path}: no rounds were measured: {why.rstrip('.')}."
     name = "the latest session" if what == LATEST else what
     return f"There are no rounds between nodes in {name}: they are of the program fabric."
-
-
-def _entries(what: str) -> Iterator[Entry]:
-    results = read([what])
-    output.say(*(problem.sentence for problem in results.problems))
-    for source in results.sources:
-        yield from source.entries
 
 
 def _text(path: str, found: Attribution) -> Iterator[str | show.Table]:

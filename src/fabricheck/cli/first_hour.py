@@ -15,6 +15,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.completion import partition_names
+from fabricheck.cli.output import archive_target
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
@@ -66,9 +67,7 @@ def first_hour(
         return
     if place.has_devices:
         _require_node()
-    target = (output or Path(_name())).absolute()
-    if not archive.is_archive(target):
-        raise UsageError(f"{target} must end with .tar.gz: it is the name of an archive.")
+    target = archive_target(output, _name())
     folder = target.with_name(archive.stem(target))
     for path in (target, folder):
         if path.exists():

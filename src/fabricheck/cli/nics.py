@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson, Devices
+from fabricheck.cli.output import AsJson, Devices, load_part
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
-from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.tools.nics.comparison import compare, described, require_nics
 from fabricheck.tools.nics.libraries import libraries
@@ -44,9 +43,7 @@ def check_command(
     machine shows no network or the model has no NICs, 4 if the state or the speed of a NIC cannot
     be read.
     """
-    expected = load(model)
-    if devices is not None:
-        expected = expected.part(devices)
+    expected = load_part(model, None, devices)
     require_nics(expected)
     network = None if fabric is None else load_fabric(fabric)
     node = scheduler_node() or platform.node()

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson, Devices
+from fabricheck.cli.output import AsJson, Devices, load_part
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
-from fabricheck.node import NodeModel, best_subsets, load
+from fabricheck.node import best_subsets, load
 from fabricheck.node.platform import platform_json
 from fabricheck.node.system import MOST_NODES, system_json
 from fabricheck.site import this_machine
@@ -47,11 +47,6 @@ Programs = Annotated[
 ]
 
 
-def _load(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
-    model = load(node, overlay)
-    return model if devices is None else model.part(devices)
-
-
 def _report(files: list[Path] | None, programs: Path | None) -> Reported:
     """Parse files, or ask the drivers of this machine if there are none."""
     if files:
@@ -67,7 +62,7 @@ def show_command(
     as_json: AsJson = False,
 ) -> None:
     """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
-    model = _load(node, overlay, devices)
+    model = load_part(node, overlay, devices)
     show.result(model_json(model), model_text(model), as_json, wrapped=False)
 
 
@@ -94,7 +89,7 @@ def compare_command(
 
     Prints one sentence per difference. Exit status 8 if there is one.
     """
-    model = _load(node, overlay, devices)
+    model = load_part(node, overlay, devices)
     report = _report(files, programs)
     outcome = compare(model, report)
     good = f"{report.origin} agrees with {model.name} ({listed(outcome.compared)})."
@@ -217,7 +212,7 @@ def best_gpus(
     if node is None and devices is not None:
         raise UsageError("--devices requires a node model.")
     if node is not None:
-        chosen = _load(node, None, devices).best_subsets(k)[0]
+        chosen = load_part(node, None, devices).best_subsets(k)[0]
     else:
         report = _report(files, programs)
         peaks = report.direct_peaks_gbs

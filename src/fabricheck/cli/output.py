@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, UsageError
 from fabricheck.core.text import printable
-from fabricheck.results.archive import naming_archives
+from fabricheck.results.archive import is_archive, naming_archives
 
 if TYPE_CHECKING:
+    from fabricheck.node import NodeModel
     from fabricheck.results.model import ResultDocument
 
 _NAMES = (
@@ -42,6 +44,25 @@ Devices = Annotated[
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
+
+
+def load_part(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
+    """Return a node model, or the part of it with its first devices."""
+    from fabricheck.node import load
+
+    model = load(node, overlay)
+    return model if devices is None else model.part(devices)
+
+
+def archive_target(named: Path | None, name: str) -> Path:
+    """Return the archive to write: the named one, by default one of some name here.
+
+    :raises UsageError: when the name is not that of an archive.
+    """
+    target = (named or Path(name)).absolute()
+    if not is_archive(target):
+        raise UsageError(f"{target} must end with .tar.gz: it is the name of an archive.")
+    return target
 
 
 def say(*sentences: object) -> None:

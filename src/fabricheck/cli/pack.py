@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.core.errors import UsageError
-from fabricheck.results import archive, jobs, packing
+from fabricheck.cli.output import archive_target
+from fabricheck.results import jobs, packing
 from fabricheck.results.folder import ResultsFolder
 
 
@@ -36,8 +36,6 @@ def pack(
     if not folder.sessions and not any(jobs.under(folder.path)):
         raise folder.no_session()
     name = f"results-{platform.node()}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
-    target = (output or Path(name)).absolute()
-    if not archive.is_archive(target):
-        raise UsageError(f"{target} must end with .tar.gz: it is the name of an archive.")
+    target = archive_target(output, name)
     packing.results(folder.path, target)
     typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")

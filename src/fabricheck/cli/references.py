@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
@@ -115,39 +117,51 @@ def check(as_json: AsJson = False) -> None:
 
 def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
     """Return by partition the versions of ROCm or CUDA of its environments, if known."""
-    found: dict[str, dict[str, str]] = {}
-    for target in chosen:
-        for environment in target.environments:
-            version = listing.version_at_hand(environment)
-            if version:
-                found.setdefault(target.name, {})[environment["extras"]["runtime"]] = version
-    return found
+    known = grouped(
+        (target.name, (environment["extras"]["runtime"], version))
+        for target in chosen
+        for environment in target.environments
+        if (version := listing.version_at_hand(environment))
+    )
+    return {name: dict(versions) for name, versions in known.items()}
 
 
 def _text(
     shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]
 ) -> Iterator[str | Text | show.Table]:
-    documents = dict.fromkeys(_document(source) for row in shown for source in row.sources)
-    numbers = {one: number for number, one in enumerate(documents, 1)}
-    for (partition, check), own in _by_check(shown).items():
+    # A document stands once, with all places in it.
+    sources = grouped((replace(one, where=""), one.where) for row in shown for one in row.sources)
+    numbers = {document: number for number, document in enumerate(sources, 1)}
+    of_checks = grouped(((row.partition, row.check), row) for row in shown)
+    for (partition, check), rows_of_check in of_checks.items():
         yield show.plain(f"{check} on {partition}", "bold")
-        table: list[tuple[str, ...]] = []
-        in_a_line: dict[str, list[str]] = {}
-        for name, row in _together(own):
-            if row.kind in (REPORT_ONLY, RULE):
-                in_a_line.setdefault(_ground(row), []).append(name)
-                continue
-            cited = dict.fromkeys(numbers[_document(source)] for source in row.sources)
-            rests = " ".join([row.how, *(f"[{number}]" for number in cited)]).strip()
-            words = listed(dict.fromkeys(one.word for one in row.marks))
-            entry = "-" if row.entry is None else said(row.entry)
-            marked = "; ".join(filter(None, [rests, words]))
-            table.append((f"  {name}", entry, row.kind, marked))
+        named = list(_together(rows_of_check))
+        table = []
+        for name, row in named:
+            if row.kind not in (REPORT_ONLY, RULE):
+                cited = dict.fromkeys(
+                    f"[{numbers[replace(source, where='')]}]" for source in row.sources
+                )
+                words = listed(dict.fromkeys(mark.word for mark in row.marks))
+                entry = "-" if row.entry is None else said(row.entry)
+                rests = " ".join(filter(None, [row.how, *cited]))
+                table.append(
+                    (
+                        f"  {name}",
+                        entry,
+                        row.kind,
+                        listed(filter(None, [rests, words]), separator="; "),
+                    )
+                )
         yield show.Table(("  Metric", "Reference", "Kind", "Source"), table)
-        for ground, names in in_a_line.items():
-            yield f"  {ground}: {listed(names)}"
+        in_a_line = grouped(
+            (_ground(row), name) for name, row in named if row.kind in (REPORT_ONLY, RULE)
+        )
+        yield from (f"  {ground}: {listed(names)}" for ground, names in in_a_line.items())
     yield "* means worst and median, or the best and the worst block."
-    yield from _sources(numbers, shown)
+    for document, places in sources.items():
+        where = listed(dict.fromkeys(places), separator="; ")
+        yield f"[{numbers[document]}] {_source(document)}: {where}"
     for name in dict.fromkeys(row.partition for row in shown):
         if name not in versions:
             yield f"{name}: the version of ROCm or CUDA is unknown here."
@@ -157,8 +171,9 @@ def _text(
         for mark, number in sorted(marks.items()):
             yield f"{mark.word}, {count(number, 'limit')}: {mark.why}."
     yield from _totals(shown)
-    for one in silent:
-        yield f"{one} reported nothing: a dry run shows why (reframe --dry-run)."
+    yield from (
+        f"{one} reported nothing: a dry run shows why (reframe --dry-run)." for one in silent
+    )
 
 
 def _ground(row: Row) -> str:
@@ -168,40 +183,25 @@ def _ground(row: Row) -> str:
     return f"Report only ({row.how})" if row.how else "Report only"
 
 
-def _by_check(shown: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in shown:
-        found.setdefault((row.partition, row.check), []).append(row)
-    return found
+def _together(rows_of_check: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of a check by name; worst and median become one where they are equal."""
+    equal = grouped(
+        ((REDUCED.sub("", row.metric), row.entry, row.kind, row.how, row.sources), row)
+        for row in rows_of_check
+    )
+    for (stem, *_), (first, *others) in equal.items():
+        yield f"{stem}_*" if others else first.metric, first
 
 
-def _together(own: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Return the rows of a check by name; worst and median become one where they are equal."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in own:
-        stem = REDUCED.sub("", row.metric)
-        groups.setdefault((stem, row.entry, row.kind, row.how, row.sources), []).append(row)
-    return [
-        (own[0].metric if len(own) == 1 else f"{key[0]}_*", own[0]) for key, own in groups.items()
-    ]
-
-
-def _sources(numbers: Mapping[Any, int], shown: Sequence[Row]) -> Iterator[str]:
-    for key, number in numbers.items():
-        here = [source for row in shown for source in row.sources if _document(source) == key]
-        first = here[0]
-        versions = listed(f"{RUNTIME_LABELS[name]} {one}" for name, one in first.versions)
-        known = f", measured with {versions}" if versions else ", versions not stated"
-        inferred = " (inferred)" if first.inferred else ""
-        whose = "acceptance limit of" if first.limit else "of"
-        of = f" ({whose} {first.system}{inferred}{known})" if first.system else ""
-        places = "; ".join(dict.fromkeys(source.where for source in here))
-        yield f"[{number}] {first.title}{of}: {places}"
-
-
-def _document(source: Source) -> tuple[Any, ...]:
-    """Return the key of a source line: all places in a document with equal versions."""
-    return (source.title, source.system, source.versions, source.inferred, source.limit)
+def _source(source: Source) -> str:
+    """Return the document of a source, with the system and the versions that it measured."""
+    if not source.system:
+        return source.title
+    versions = listed(f"{RUNTIME_LABELS[name]} {version}" for name, version in source.versions)
+    known = f", measured with {versions}" if versions else ", versions not stated"
+    inferred = " (inferred)" if source.inferred else ""
+    whose = "acceptance limit of" if source.limit else "of"
+    return f"{source.title} ({whose} {source.system}{inferred}{known})"
 
 
 def _totals(shown: Sequence[Row]) -> Iterator[str]:
@@ -215,6 +215,5 @@ def _totals(shown: Sequence[Row]) -> Iterator[str]:
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
         f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
     )
-    for row in shown:
-        if row.kind == MISSING:
-            yield f"{row.check} {row.metric} on {row.partition} has no reference."
+    missing = (row for row in shown if row.kind == MISSING)
+    yield from (f"{row.check} {row.metric} on {row.partition} has no reference." for row in missing)

@@ -40,30 +40,24 @@ def choose(name: str, on: Sequence[str] | None = None) -> Results:
 
 def heading(found: Results) -> str:
     """Return the heading of results: a session with its counts, or the title of anything else."""
+    title, session = capitalized(found.title), found.session
     if found.archive is not None:
-        return f"{capitalized(found.title)}: {_in_archive(found)}"
-    if found.session is None:
-        killed = any(source.killed for source in found.sources if found.job is None)
-        return capitalized(found.title) + f", {_KILLED}" * killed
-    session = found.session
+        sessions = (
+            f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
+        )
+        outside = (source.session.paths for source in found.sources if source.folder is None)
+        alone = count(sum(map(len, outside)), "document")
+        return f"{title}: {listed(sessions) or 'no session'}, {alone} outside any session"
+    if session is None:
+        killed = found.job is None and any(source.killed for source in found.sources)
+        return title + f", {_KILLED}" * killed
     said = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
     )
-    if session.retried:
-        said += f", {session.retried} retried"
-    if session.skipped:
-        said += f", {session.skipped} skipped"
+    rare = ((session.retried, "retried"), (session.skipped, "skipped"))
+    said += "".join(f", {number} {what}" for number, what in rare if number)
     return "\n".join([said, *record.sentences(session.outputs, session.start, session.end)])
-
-
-def _in_archive(found: Results) -> str:
-    sessions = (
-        f"session {session.id} ({session.passed}/{len(session.cases)} passed)"
-        for session in found.sessions
-    )
-    outside = sum(len(source.session.paths) for source in found.sources if source.folder is None)
-    return f"{listed(sessions) or 'no session'}, {count(outside, 'document')} outside any session"
 
 
 def entries_of(found: Results) -> list[Entry]:
@@ -77,15 +71,24 @@ def entries_of(found: Results) -> list[Entry]:
     return [*found.entries, *(Entry(None, None, None, problem) for problem in silent)]
 
 
-def say_problems(found: Results, entries: Sequence[Entry]) -> int:
-    """Print missing or unreadable results to standard error, and return their exit code."""
+def end(found: Results, entries: Sequence[Entry], nothing: str | None) -> int:
+    """Print missing or unreadable results to standard error, and return their exit code.
+
+    :param nothing: the sentence for no result at all; None where there is one.
+    :raises NotFoundError: with that sentence, where no result is missing or unreadable.
+    """
     problems = [problem for entry in entries for problem in entry.problems]
-    output.say(*(problem.sentence for problem in found.problems), *map(str, problems), *found.notes)
-    codes = (
-        *(problem.exit_code for problem in found.problems),
-        *(problem.exit_code for problem in problems),
+    output.say(*(problem.sentence for problem in found.problems), *problems, *found.notes)
+    code = max(
+        (
+            *(problem.exit_code for problem in found.problems),
+            *(problem.exit_code for problem in problems),
+        ),
+        default=EXIT_GOOD,
     )
-    return max(codes, default=EXIT_GOOD)
+    if nothing is not None and code == EXIT_GOOD:
+        raise NotFoundError(nothing)
+    return code
 
 
 @commands.command("results show")
@@ -108,10 +111,12 @@ def show_results(
     text = series_tables.blocks(heading(found), found.checks, show_all)
     result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
-    code = say_problems(found, entries)
-    if not entries and code == EXIT_GOOD:
-        raise NotFoundError(f"There is no result document in {found.title}.")
-    return code
+    nothing = f"There is no result document in {found.title}."
+    if found.session is not None:
+        cases = found.session.cases
+        ran = listed(f"{case.name} @{case.place} ({case.outcome})" for case in cases)
+        nothing = f"Session {found.session.id} has no result document: it ran {ran or 'no check'}."
+    return end(found, entries, None if entries else nothing)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -145,11 +150,8 @@ def mpi_beside_osu(
     found = choose(what, on)
     rows = osu_comparison.compare(found.series)
     if not rows and not as_json:
-        if code := say_problems(found, entries_of(found)):
-            return code
-        raise NotFoundError(
-            f"{what} has no measurement by both mpi and OSU between the same ranks."
-        )
+        nothing = f"{what} has no measurement by both mpi and OSU between the same ranks."
+        return end(found, entries_of(found), nothing)
     right = ("mpi", "OSU", "mpi/OSU")
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
     cells = [
@@ -219,18 +221,15 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     if entry.problems or document is None:
         problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
         return problem.exit_code, str(problem)
-    outcome = document["outcome"]
-    differences = document.get("differences")
-    if differences is None:
-        found = f"{len(document['series'])} series"
-    else:
-        plural = "" if len(differences) == 1 else "s"
-        found = f"{len(differences) or 'no'} difference{plural} from the node model"
+    differences, faults = document.get("differences"), listed(document["faults_injected"])
+    found = f"{len(document['series'])} series"
+    if differences is not None:
+        number = count(len(differences), "difference") if differences else "no differences"
+        found = f"{number} from the node model"
     text = (
-        f"{document['program']['name']}, {found}, {document['clock']}, outcome {outcome['status']}"
+        f"{document['program']['name']}, {found}, {document['clock']}, outcome "
+        f"{document['outcome']['status']}{f', with injected faults ({faults})' if faults else ''}"
     )
-    if document["faults_injected"]:
-        text += f", with injected faults ({listed(document['faults_injected'])})"
     if document["complete"]:
         return EXIT_GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."

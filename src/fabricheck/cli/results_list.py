@@ -46,8 +46,7 @@ def list_sessions(
         f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
         for job in found[:most]
     )
-    older = len(sessions) - len(rows)
-    more = [f"and {older} more: --all"] if older else []
+    more = [f"and {len(sessions) - len(rows)} more: --all"] if sessions[len(rows) :] else []
     show.result(result, [*_text(rows), *more, *of_jobs], as_json)
     output.say(*problems)
     if outside:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fabricheck.core import amounts, show
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import Table, listed
 from fabricheck.results import table
 from fabricheck.results.model import ResultDocument, describe_ranks
@@ -36,13 +37,13 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[st
             continue
         yield ""
         yield from _about(check, check.document)
-        units: dict[tuple[str, str], list[Series]] = {}
-        for series in table.series(check, None):
-            units.setdefault((series.unit, series.bytes_counted), []).append(series)
+        units = grouped(
+            ((series.unit, series.bytes_counted), series) for series in table.series(check, None)
+        )
         for (unit, counted), every in units.items():
             yield f"{check.clock}, in {_UNITS[unit]}; bytes counted {counted}"
-            alone = [series for series in every if show_all or is_remarkable(series)]
-            kinds = _kinds(series for series in every if not (show_all or is_remarkable(series)))
+            alone = [series for series in every if show_all or _is_remarkable(series)]
+            kinds = _kinds(series for series in every if not (show_all or _is_remarkable(series)))
             yield Table(KINDS, [_of_kind(kind, own) for kind, own in kinds.items()], RIGHT)
             columns = SERIES if any(series.variant for series in alone) else SERIES[:-1]
             yield Table(columns, list(map(_of_series, alone)), RIGHT)
@@ -71,10 +72,10 @@ def _metrics(check: Check) -> Iterator[str]:
 def _kinds(every: Iterable[Series]) -> dict[str, list[Series]]:
     """Return by kind the best series of each place at its largest size, the worst place first."""
     kinds: dict[str, dict[str, Series]] = {}
-    for series in sorted(every, key=lambda one: (one.bytes, goodness(one))):
+    for series in sorted(every, key=lambda one: (one.bytes, _goodness(one))):
         kind = f"{series.kind} in place" if series.in_place else series.kind
         kinds.setdefault(kind, {})[series.place] = series
-    return {kind: sorted(own.values(), key=goodness) for kind, own in sorted(kinds.items())}
+    return {kind: sorted(own.values(), key=_goodness) for kind, own in sorted(kinds.items())}
 
 
 def _of_kind(kind: str, own: Sequence[Series]) -> tuple[str | Text, ...]:
@@ -147,12 +148,12 @@ def _data(own: Sequence[Series]) -> Text:
     return text
 
 
-def goodness(series: Series) -> float:
+def _goodness(series: Series) -> float:
     """Return the median with the sign that makes larger values better."""
     return series.value if series.better == "higher" else -series.value
 
 
-def is_remarkable(series: Series) -> bool:
+def _is_remarkable(series: Series) -> bool:
     """Whether a series must be shown: its data is wrong or unverified, or it is too noisy."""
     return bool(series.errors) or not series.bytes_checked or is_too_noisy(series.measured)
 

@@ -11,7 +11,7 @@ from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Name
 from fabricheck.core import show
 from fabricheck.core.amounts import short
-from fabricheck.core.show import Table, cut
+from fabricheck.core.show import Table, cut, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import reading
@@ -100,7 +100,7 @@ def _text(
     if left > 0:
         yield f"And {count(left, 'partition')} more: fabricheck verdict"
     if not_run:
-        yield f"Not run: {', '.join(not_run)} (fabricheck results coverage)"
+        yield f"Not run: {listed(not_run)} (fabricheck results coverage)"
     yield from (cut(sentence, LONGEST) for sentence in steps)
 
 

@@ -12,10 +12,11 @@ import typer
 from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Names
 from fabricheck.core import nodelists, show
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of, listed
 from fabricheck.judge.verdict import alike, documents, judging, scheduler
-from fabricheck.judge.verdict.model import Reason, Row, SimulatedNode, Verdict, by_label
+from fabricheck.judge.verdict.model import Row, Verdict, by_label
 from fabricheck.results import reading
 from fabricheck.site import sets
 
@@ -110,16 +111,13 @@ def _cells(row: Row) -> tuple[str, ...]:
     return titled(row.node), row.label, row.kind, row.set or "-", ran, time, first
 
 
-def _fits(sentence: str) -> bool:
-    return len(sentence) <= LONGEST_CELL
-
-
 def _reasons(rows: Sequence[Row]) -> Iterator[str]:
     """Yield why nodes did not pass, if the table does not; equal reasons once."""
-    same: dict[tuple[SimulatedNode | None, tuple[Reason, ...]], list[Row]] = {}
-    for row in rows:
-        if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):
-            same.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
+    same = grouped(
+        ((row.simulated, tuple(row.reasons)), row)
+        for row in rows
+        if len(row.reasons) > 1 or any(len(why.sentence) > LONGEST_CELL for why in row.reasons)
+    )
     for (simulated, reasons), own in same.items():
         by = f", simulated by {simulated.label}" if simulated else ""
         yield f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}"
@@ -132,20 +130,15 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
 
 def _caveats(passed: Sequence[Row]) -> Iterator[str]:
     """Yield what PASS does not prove, once for all nodes with the same caveat."""
-    by_sentence: dict[str, list[str]] = {}
-    for row in passed:
-        for sentence in row.caveats:
-            by_sentence.setdefault(sentence, []).append(titled(row.node))
+    by_sentence = grouped((said, titled(row.node)) for row in passed for said in row.caveats)
     for sentence, nodes in by_sentence.items():
         yield f"Caveat on {nodelists.folded(nodes)}: {sentence}"
 
 
 def _lists(total: Verdict) -> Iterator[str]:
     for label, labelled in by_label(total.nodes).items():
-        for simulated in (False, True):
-            own = [row.node for row in labelled if (row.simulated is not None) == simulated]
-            if own:
-                shown = f"{label}, simulated" if simulated else label
-                yield f"{shown} ({len(own)}): {nodelists.folded(own)}"
+        kinds = grouped((row.simulated is not None, row.node) for row in labelled)
+        for simulated, nodes in sorted(kinds.items()):
+            yield f"{label}{', simulated' * simulated} ({len(nodes)}): {nodelists.folded(nodes)}"
     yield from (f"Run again: {again}" for again in scheduler.to_run_again(total))
     yield from scheduler.drain_lines(total.nodes)

@@ -9,10 +9,9 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Name, OnNodes
-from fabricheck.cli.results import choose, entries_of, heading, say_problems
+from fabricheck.cli.results import choose, end, entries_of, heading
 from fabricheck.core import show
 from fabricheck.core.documents import documents
-from fabricheck.core.errors import NotFoundError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.papers.claims import CLAIMS, Claim, Verdict, evaluate
@@ -56,10 +55,7 @@ def claims_command(
     problems = [str(problem) for entry in entries for problem in entry.problems]
     text = (block for observed, claims in found for block in _text(observed, claims, show_all))
     show.result({"claims": rows, "problems": problems}, (heading(results), *text), as_json)
-    code = say_problems(results, entries)
-    if not entries and code == EXIT_GOOD:
-        raise NotFoundError(f"There is no result document in {what}.")
-    return code
+    return end(results, entries, None if entries else f"There is no result document in {what}.")
 
 
 def _show_rules(as_json: bool) -> None:

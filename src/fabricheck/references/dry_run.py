@@ -67,10 +67,11 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
         }
         if references is not None:
             environment[PREFIX_VARIABLE] = str(references)
-        command = [str(Path(sys.executable).with_name("reframe"))]
-        command += [*([f"--system={system}"] if system else []), "--dry-run"]
-        for check in checks:
-            command += ["-c", str(check)]
+        command = [
+            str(Path(sys.executable).with_name("reframe")),
+            *([f"--system={system}"] if system else []),
+            *("--dry-run", *(word for check in checks for word in ("-c", str(check)))),
+        ]
         try:
             done = subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=LIMIT_S

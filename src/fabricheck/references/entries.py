@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 
 #: The first part of an expected failure in ReFrame's references.
@@ -56,7 +57,7 @@ def said(entry: Any) -> str:
     if not isinstance(entry, Sequence) or isinstance(entry, str):
         return repr(entry)
     words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
-    return f"[{', '.join('null' if word is None else str(word) for word in words)}]"
+    return f"[{listed('null' if word is None else str(word) for word in words)}]"
 
 
 def faults(name: str, unit: str, entry: Any) -> Iterator[str]:

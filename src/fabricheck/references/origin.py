@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.models import StrictModel, first_fault
+from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.schema import Quantity
@@ -173,7 +174,7 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
             )
     units = {unit for _, unit in values}
     if len(units) > 1:
-        raise InvalidInputError(f"Records {', '.join(names)} have several units.")
+        raise InvalidInputError(f"Records {listed(names)} have several units.")
     assert origin.statistic is not None
     return STATISTICS[origin.statistic]([value for value, _ in values]), units.pop()
 

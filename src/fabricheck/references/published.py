@@ -15,6 +15,7 @@ from typing import Any
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.show import listed
 
 #: The variable with ReFrame's folder of reference files; the settings set it if unset.
 PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
@@ -84,7 +85,7 @@ class Record:
     @property
     def place(self) -> str:
         """The document, and the place in it."""
-        return ", ".join(filter(None, (self.title, self.where)))
+        return listed(filter(None, (self.title, self.where)))
 
     @property
     def comparable(self) -> bool:
@@ -110,7 +111,7 @@ class Record:
 def _record(raw: Mapping[str, Any]) -> Record:
     lacking = [key for key in (*_AS_THEY_ARE, "value", "source") if key not in raw]
     if lacking:
-        raise ValueError(f"record {raw['id']} lacks {', '.join(lacking)}")
+        raise ValueError(f"record {raw['id']} lacks {listed(lacking)}")
     printed = raw["value"]
     stated, value = raw["unit"], printed
     texts = [raw[key] for key in _AS_THEY_ARE if key != "conditions"]

@@ -93,8 +93,10 @@ def alike(kind: str) -> Rule:
     """
     stated = _stated().alike
     part = allowed_percent(kind) / 100
-    why = f"members of a node are alike: {stated.least_percent:g} % behind the others, or "
-    why += f"{stated.times:g} times the spread of {kind.replace('_', ' ')}"
+    why = (
+        f"members of a node are alike: {stated.least_percent:g} % behind the others, or "
+        f"{stated.times:g} times the spread of {kind.replace('_', ' ')}"
+    )
     return Rule((100, -part, None, "%"), why)
 
 
@@ -169,8 +171,10 @@ def collective(
     share = _share(operation, devices, whole=library == "rccl")
     allowed_us = _PASSES[operation] * stated.pass_us + share * size / link_gbs / 1e3
     factor = stated.times[library].factor
-    why = f"its passes of {stated.pass_us:g} us and its bytes over {link_gbs:g} GB/s, the peak of "
-    why += f"its slowest link, {factor:g} times"
+    why = (
+        f"its passes of {stated.pass_us:g} us and its bytes over {link_gbs:g} GB/s, the peak of "
+        f"its slowest link, {factor:g} times"
+    )
     if unit == "us":
         return Rule((round(allowed_us, 3), None, factor - 1, unit), why)
     bus = share * size / allowed_us / 1e3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from altair.utils import schemapi
@@ -124,8 +125,7 @@ class Part:
     @property
     def shown(self) -> Iterator[Shown]:
         """All of its figures."""
-        for figures in self.figures.values():
-            yield from figures
+        return chain.from_iterable(self.figures.values())
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,7 @@ class Contents:
     def problems(self) -> Iterator[str]:
         """Missing, broken or incomplete results, each as one sentence."""
         yield from self.warnings
-        for entry in self.results.entries:
-            yield from verdict.problems(entry)
+        yield from chain.from_iterable(map(verdict.problems, self.results.entries))
         yield from self.nodes.silent if self.nodes is not None else ()
         yield from self.lost
 
@@ -197,11 +196,14 @@ class Contents:
     @property
     def lost(self) -> tuple[str, ...]:
         """What was lost to a defect, one sentence each."""
-        lost = (
-            (*part.undrawn, *(one for each in part.added.values() for one in each.defects))
+        return tuple(
+            lost
             for part in self.parts
+            for lost in (
+                *part.undrawn,
+                *(said for one in part.added.values() for said in one.defects),
+            )
         )
-        return tuple(one for each in lost for one in each)
 
 
 def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
@@ -215,7 +217,7 @@ def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
     found = nodes.overview(results, judged)
     undrawn: list[str] = []
     overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
-    coverage = _coverage(results)
+    coverage = rules.coverage(results, partitions.known_sites())
     parts = tuple(
         sorted(
             _parts(_in_full(results, found, on), judged, coverage),
@@ -259,10 +261,11 @@ def _parts(
         with schemapi.debug_mode(False):
             drawn = sections(observed, its.diagnosis)
         undrawn = list(drawn.undrawn)
-        figures = {}
-        for title, found in drawn.figures.items():
-            if shown := list(_shown(name, observed, found, coverage, undrawn)):
-                figures[title] = shown
+        figures = {
+            title: shown
+            for title, found in drawn.figures.items()
+            if (shown := list(_shown(name, observed, found, coverage, undrawn)))
+        }
         references = rests_on.references_of(observed)
         yield Part(
             observed,
@@ -323,7 +326,3 @@ def _drawn(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator
         # The drawing library may raise anything, or its process may end.
         except Exception as error:
             undrawn.append(defect(f"Figure {name} could not be drawn", error))
-
-
-def _coverage(results: Results) -> list[Coverage]:
-    return rules.coverage(results, partitions.known_sites())

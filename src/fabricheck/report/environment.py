@@ -8,7 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from fabricheck.core.amounts import size
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
+from fabricheck.core.show import listed
 from fabricheck.judge.comparison import circumstances
 from fabricheck.node.cores import format_cores
 from fabricheck.results.model import Device, ResultDocument
@@ -44,7 +46,7 @@ def of_sessions(results: Results) -> list[Fact]:
             *(Fact("start", _time(nodes.started.timestamp())) for nodes in results.lists),
             Fact("nodes", folded(results.requested)),
             Fact("folder", str(results.home)),
-            Fact("sessions", ", ".join(ran[:MOST_SESSIONS]) or "none"),
+            Fact("sessions", listed(ran[:MOST_SESSIONS]) or "none"),
         ]
     if session is None:
         return []
@@ -84,18 +86,18 @@ def _time(seconds: float) -> str:
 
 def environment_facts(observed: Observed) -> list[Fact]:
     """Return the facts that the documents of a partition report; differing facts separately."""
-    facts: dict[str, dict[str, list[str]]] = {}
-    names = []
-    for entry in observed.entries:
-        if entry.document is not None:
-            name = entry.case.name if entry.case else Path(str(entry.path)).parent.name
-            names.append(name)
-            for fact in _facts(entry.document):
-                facts.setdefault(fact.name, {}).setdefault(fact.value, []).append(name)
+    named = [
+        (entry.case.name if entry.case else Path(str(entry.path)).parent.name, entry.document)
+        for entry in observed.entries
+        if entry.document is not None
+    ]
+    facts = grouped(
+        (fact.name, (fact.value, name)) for name, document in named for fact in _facts(document)
+    )
     return [
-        Fact(name, value, _who(checks, names))
-        for name, values in facts.items()
-        for value, checks in values.items()
+        Fact(what, value, _who(checks, [name for name, _ in named]))
+        for what, stated in facts.items()
+        for value, checks in grouped(stated).items()
     ]
 
 
@@ -106,7 +108,7 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
             yield Fact(fact.what, value)
     host = document["host"]
     yield Fact("cores allowed", format_cores(host["cores_allowed"]) or "none")
-    domains = ", ".join(
+    domains = listed(
         f"{domain['index']}: {size(domain['memory_bytes'])}" for domain in host["numa_domains"]
     )
     yield Fact("NUMA domains and their memory", domains or "unknown")
@@ -123,15 +125,15 @@ def _who(checks: list[str], every: list[str]) -> str:
     if not others:
         return ""
     if len(others) <= MOST_OTHERS < len(checks):
-        return f"all but {', '.join(others)}"
-    return ", ".join(dict.fromkeys(checks))
+        return f"all but {listed(others)}"
+    return listed(dict.fromkeys(checks))
 
 
 def devices(observed: Observed) -> list[Device]:
     """Return every device that a document of the partition names, once each."""
-    found: dict[tuple[object, ...], Device] = {}
-    for document in observed.documents:
-        for device in document["devices"]:
-            key = (device["index"], device["name"], device["pci_address"], device["unique_id"])
-            found.setdefault(key, device)
-    return sorted(found.values(), key=lambda one: one["index"])
+    same = grouped(
+        ((device["index"], device["name"], device["pci_address"], device["unique_id"]), device)
+        for document in observed.documents
+        for device in document["devices"]
+    )
+    return sorted((first for first, *_ in same.values()), key=lambda one: one["index"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.references.stated import REDUCED
@@ -97,10 +98,11 @@ def experiment_rows(
     :param references: those of the partition, if already known.
     """
     by_experiment: dict[str, list[tuple[Reference, list[Series]]]] = {}
-    made_of: dict[tuple[str, str], list[Series]] = {}
-    for point in observed.points:
-        for metric in observed.metrics_of(point):
-            made_of.setdefault((point.check_row.title, metric.metric), []).append(point)
+    made_of = grouped(
+        ((point.check_row.title, metric.metric), point)
+        for point in observed.points
+        for metric in observed.metrics_of(point)
+    )
     tags = {case.name: case.experiments for case in observed.cases}
     for one in rests_on.references_of(observed) if references is None else references:
         series = made_of.get((one.metric.check_row.title, one.metric.metric), [])

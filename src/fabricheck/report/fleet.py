@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 import fabricheck
 from fabricheck.core.amounts import number
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.fleet import text
 from fabricheck.judge.fleet.findings import Findings
@@ -97,16 +98,16 @@ def html(found: Findings, path: Path) -> str:
 
 def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
     """Return by node the names of its sessions with a link: to their page, else to their file."""
-    links: dict[str, list[tuple[str, str]]] = {}
-    for node, sessions in found.sessions.items():
-        for session, origin in sessions:
-            if not origin:
-                continue
-            own = Path(origin) / PAGES / session / PAGE
-            target = own if session and own.is_file() else Path(origin)
-            title = session or target.name
-            links.setdefault(node, []).append((title, os.path.relpath(target, path.parent)))
-    return links
+
+    def link(session: str, origin: str) -> tuple[str, str]:
+        own = Path(origin) / PAGES / session / PAGE
+        target = own if session and own.is_file() else Path(origin)
+        return session or target.name, os.path.relpath(target, path.parent)
+
+    return {
+        node: [link(session, origin) for session, origin in sessions if origin]
+        for node, sessions in found.sessions.items()
+    }
 
 
 def _maps(found: Findings) -> Iterator[Map]:
@@ -124,10 +125,8 @@ def _maps(found: Findings) -> Iterator[Map]:
         own |= dict.fromkeys(lost.get(part.title, ()), "lost")
         if at == 0:
             own |= dict.fromkeys(found.fleet.lost, "lost")
-        counts = {state: 0 for state in STATES}
-        for state in own.values():
-            counts[state] += 1
-        yield Map(part.title, _map(own, at), {one: n for one, n in counts.items() if n})
+        counts = Counter(own.values())
+        yield Map(part.title, _map(own, at), {one: counts[one] for one in STATES if one in counts})
 
 
 def _map(states: Mapping[str, str], at: int) -> Markup:
@@ -140,7 +139,7 @@ def _map(states: Mapping[str, str], at: int) -> Markup:
             if state in states.values()]  # fmt: skip
     parts = [
         f'<svg class="drawing map" viewBox="0 0 {width} {height}" role="group" '
-        f'aria-label="Map of {len(nodes)} nodes: {escape(", ".join(counts))}">'
+        f'aria-label="Map of {len(nodes)} nodes: {escape(listed(counts))}">'
     ]
     for row in range(rows):
         own = nodes[row * columns : (row + 1) * columns]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several, natural, titled
 from fabricheck.core.text import count
 from fabricheck.judge.verdict import scheduler
@@ -102,10 +102,8 @@ def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     if len(there | requested) < 2 and not requested - there:
         return None
     spreads = spread.spreads(results.observed)
-    parts: defaultdict[str, list[Observed]] = defaultdict(list)
-    for part in results.observed:
-        parts[part.on or ""].append(part)
-    rows = sorted((_row(verdict, parts[verdict.node]) for verdict in judged), key=_place)
+    parts = grouped((part.on or "", part) for part in results.observed)
+    rows = sorted((_row(verdict, parts.get(verdict.node, ())) for verdict in judged), key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 
 

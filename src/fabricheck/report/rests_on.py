@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.grouping import grouped
 from fabricheck.references import stated
 from fabricheck.references.dry_run import CheckMetrics
 from fabricheck.references.listing import RULE, Row, Source, rows
@@ -51,11 +52,11 @@ def references_of(observed: Observed) -> tuple[Reference, ...]:
 
 def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
     """Return each document that a reference depends on, with all its places."""
-    found: dict[tuple[object, ...], tuple[Source, list[str]]] = {}
-    for source in reference.sources:
-        key = (source.title, source.system, source.inferred, source.limit)
-        found.setdefault(key, (source, []))[1].append(source.where)
-    return list(found.values())
+    of_documents = grouped(
+        ((source.title, source.system, source.inferred, source.limit), source)
+        for source in reference.sources
+    )
+    return [(places[0], [one.where for one in places]) for places in of_documents.values()]
 
 
 def _origin(observed: Observed, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:

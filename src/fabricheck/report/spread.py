@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fabricheck.core import statistics
+from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.peers import unlike
 from fabricheck.results.observed import Observed
@@ -70,21 +70,19 @@ def spreads(parts: Iterable[Observed]) -> list[Spread]:
 
 
 def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
-    found: defaultdict[tuple[str, ...], defaultdict[str, list[float]]]
-    found = defaultdict(lambda: defaultdict(list))
-    environs: defaultdict[str, set[str]] = defaultdict(set)
-    for part in parts:
-        for case in part.cases:
-            environs[part.where].add(case.environ)
-            check = REPETITION.sub("", case.name)
-            for name, (value, unit) in case.values.items():
-                if part.on is not None:
-                    key = (part.where, part.kind, check, name, unit, case.environ)
-                    found[key][part.on].append(value)
-    for (where, kind, check, name, unit, environ), nodes in found.items():
-        if len(environs[where]) > 1:
+    every = [(part, case) for part in parts for case in part.cases]
+    environs = grouped((part.where, case.environ) for part, case in every)
+    found = grouped(
+        ((part.where, part.kind, REPETITION.sub("", case.name), name, unit, case.environ),
+         (part.on, value))
+        for part, case in every
+        for name, (value, unit) in case.values.items()
+        if part.on is not None
+    )  # fmt: skip
+    for (where, kind, check, name, unit, environ), on_nodes in found.items():
+        if len({*environs[where]}) > 1:
             check += f" +{environ}"
-        values = {node: statistics.median(several) for node, several in nodes.items()}
+        values = {node: statistics.median(several) for node, several in grouped(on_nodes).items()}
         median = statistics.median(list(values.values()))
         if len(values) > 1 and median > 0:
             deviation = 100 * statistics.deviation(list(values.values())) / median

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from fabricheck.core.amounts import about, short
+from fabricheck.core.show import listed
 from fabricheck.results import state, table
 from fabricheck.results.observed import Observed
 
@@ -75,6 +76,6 @@ def _range(name: str, values: Iterable[Any]) -> str:
     """Return the least and the greatest of numbers, or each of other values."""
     known = sorted(set(values))
     if isinstance(known[0], (bool, str)):
-        return ", ".join("yes" if one is True else "no" if one is False else one for one in known)
+        return listed("yes" if one is True else "no" if one is False else one for one in known)
     form = about if name.startswith(("free_bytes", "huge_page_bytes")) else short
     return " to ".join(dict.fromkeys(map(form, (known[0], known[-1]))))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, titled
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.verdict import alike, caveats, model, scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
@@ -89,20 +91,15 @@ def partition_verdict(judged: Iterable[NodeVerdict], observed: Observed) -> Node
         if observed.on in (None, verdict.node) and is_of(verdict, observed)
     ]
     worst = min(its, key=lambda one: STATUSES.index(one.status))
-    reasons = [
-        *worst.reasons,
-        *(each for verdict in its if verdict is not worst for each in verdict.reasons),
-    ]
+    others = (each for verdict in its if verdict is not worst for each in verdict.reasons)
+    reasons = [*worst.reasons, *others]
     return worst.model_copy(update={"reasons": reasons}).in_partition(observed.where)
 
 
 def failures(verdict: NodeVerdict) -> list[list[Reason]]:
     """Return the reasons against PASS by check, the worst first."""
-    found: dict[str | None, list[Reason]] = {}
-    for reason in verdict.reasons:
-        if reason.rule not in _SHOWN_ELSEWHERE:
-            found.setdefault(reason.check, []).append(reason)
-    return list(found.values())
+    shown = (reason for reason in verdict.reasons if reason.rule not in _SHOWN_ELSEWHERE)
+    return list(grouped((reason.check, reason) for reason in shown).values())
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -144,4 +141,4 @@ def says(observed: Observed) -> str:
         (noisy, f"{noisy} of {len(series)} series noisy"),
         (wrong, f"{wrong} of {len(series)} series with wrong data"),
     )
-    return ", ".join([first, *(text for number, text in where_any if number)])
+    return listed([first, *(text for number, text in where_any if number)])

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.amounts import number, size
+from fabricheck.core.grouping import grouped
 from fabricheck.judge.peers import LEAST, away
 from fabricheck.results.observed import Observed
 from fabricheck.results.series import is_too_noisy, transfer
@@ -93,10 +94,11 @@ def missed_at(metric: Metric) -> str:
 
 
 def _slow(observed: Observed) -> list[Slow]:
-    classes: dict[tuple[Hashable, str], list[Series]] = {}
     points = filter(_is_one, observed.points)
-    for point in largest(points, lambda series: (_series_of(series), series.place)).values():
-        classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
+    classes = grouped(
+        ((_series_of(point), _class(observed, point)), point)
+        for point in largest(points, lambda series: (_series_of(series), series.place)).values()
+    )
     found = []
     for (_, among), alike in classes.items():
         members = {point.place: point for point in alike}
@@ -144,11 +146,8 @@ def _class(observed: Observed, point: Series) -> str:
 
 def _noisy(observed: Observed) -> Iterator[str]:
     """Yield for each check its noisy series, and the widest interval, as a sentence."""
-    checks: dict[str, list[Series]] = {}
-    for series in observed.series:
-        if series.noisy:
-            checks.setdefault(series.check_row.title, []).append(series)
-    for name, points in checks.items():
+    noisy = (series for series in observed.series if series.noisy)
+    for name, points in grouped((series.check_row.title, series) for series in noisy).items():
         widths = [point.measured["relative_half_width"] for point in points]
         known = [100 * width for width in widths if width is not None]
         harmless = sum(not is_too_noisy(point.measured) for point in points)

@@ -224,7 +224,7 @@ def _noise(document: ResultDocument) -> Findings:
         if width is None or not isinstance(limit, (int, float)):
             continue
         if series["noisy"] != (width > limit):
-            noisy = "true" if series["noisy"] else "false"
+            noisy = str(series["noisy"]).lower()
             yield f"$.series[{index}].noisy", f"is {noisy} at {width:.3g} with the limit {limit:g}"
     judged = [index for index, series in enumerate(document["series"]) if is_too_noisy(series)]
     status = document["outcome"]["status"]

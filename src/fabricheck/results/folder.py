@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import killed, requested_nodes
 from fabricheck.results.document import read_head
@@ -105,7 +107,7 @@ class ResultsFolder:
         for report in (f"{name}.json", f"run-{name}.json"):
             if (self.path / "reports" / report).is_file():
                 read_report(self.path / "reports" / report, self.path)
-        known = ", ".join(session.id for session in self.sessions[:5]) or "none"
+        known = listed(session.id for session in self.sessions[:5]) or "none"
         raise NotFoundError(
             f"There is no session {name!r} in {self.path}; the latest are: {known}."
         )
@@ -175,9 +177,9 @@ class ResultsFolder:
 
         The sessions were killed, or are still running. Some left a list of nodes alone.
         """
-        found: dict[str | None, list[Path]] = {}
-        for path in self.unreported_paths():
-            found.setdefault(killed.session_folder(path, self.path), []).append(path)
+        found = grouped(
+            (killed.session_folder(path, self.path), path) for path in self.unreported_paths()
+        )
         outside = found.pop(None, [])
         reported = {path.name for session in self.sessions for path in session.outputs}
         for requested in self.path.glob(f"output/*/{requested_nodes.NAME}"):

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import run_report, session_checks
@@ -43,8 +45,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidInputError(f"{target} already exists and is not empty: name another folder.")
-    sessions: list[tuple[Path, Session]] = []
-    lacking = []
+    sessions, lacking = [], []
     for one in folders:
         try:
             results = ResultsFolder(one)
@@ -97,7 +98,7 @@ def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
             **first["session_info"],
             "uuid": str(uuid.uuid4()),
             "joined": {"sessions": [info["uuid"] for info in infos]},
-            "hostname": ", ".join(hosts),
+            "hostname": listed(hosts),
             "time_start_unix": start,
             "time_end_unix": end,
             "time_elapsed": end - start,
@@ -115,16 +116,12 @@ def _round(reports: Sequence[Mapping[str, Any]], number: int, target: Path) -> d
         **runs[0],
         **{name: sum(run.get(name) or 0 for run in runs) for name in _COUNTED},
         "testcases": [
-            _moved(case, one["session_info"], target)
+            # The folders are those of the joined session.
+            {**case, **dict(_places(case, one["session_info"], target))}
             for one, run in zip(those, runs, strict=True)
             for case in run["testcases"]
         ],
     }
-
-
-def _moved(case: Mapping[str, Any], info: Mapping[str, Any], target: Path) -> dict[str, Any]:
-    """Return a case whose folders are those of the joined session."""
-    return {**case, **dict(_places(case, info, target))}
 
 
 def _places(
@@ -142,13 +139,12 @@ def _own(base: str, part: str) -> str:
 
 
 def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:
-    reports: dict[tuple[str, ...], Path] = {}
-    for folder, session in sessions:
-        reports.setdefault(
-            tuple(record.sentences(session.outputs, session.start, session.end)), folder
-        )
+    reports = grouped(
+        (tuple(record.sentences(session.outputs, session.start, session.end)), folder)
+        for folder, session in sessions
+    )
     if len(reports) > 1:
-        (says, one), (other_says, other), *_ = reports.items()
+        (says, (one, *_)), (other_says, (other, *_)), *_ = reports.items()
         raise InvalidInputError(
             f"{one} and {other} ran with different software, so they cannot be joined: "
             f"{' '.join(says) or 'nothing is recorded'} | "

@@ -44,7 +44,7 @@ def without_report(
     :param paths: its documents; none where only its list of nodes is left.
     :param node: the node that the results folder is of, if any.
     """
-    cases = [case_of(path, results, node) for path in paths]
+    cases = [_case(path.parent, node) for path in paths if _is_of_case(path, results)]
     output = results / "output" / name
     if name:
         known = {path.parent for path in paths}
@@ -60,7 +60,7 @@ def without_report(
         hostname="",
         start=_start(name),
         end=_start(name),
-        cases=tuple(case for case in cases if case is not None),
+        cases=tuple(cases),
         outputs=(output,) if name else (),
         paths=tuple(paths),
     )
@@ -85,12 +85,10 @@ def entries(session: Session) -> list[Entry]:
     return found
 
 
-def case_of(path: Path, results: Path, node: str | None = None) -> Case | None:
-    """Return the case that the folders of a document name; None where they are not a case's."""
+def _is_of_case(path: Path, results: Path) -> bool:
+    """Whether the folders of a document name a case."""
     parts = path.relative_to(results).parts
-    with_session = session_folder(path, results) is not None
-    is_case = parts[0] in _KINDS and len(parts) == 2 + with_session + len(_OF_A_CASE)
-    return _case(path.parent, node) if is_case else None
+    return parts[0] in _KINDS and len(parts) - len(_OF_A_CASE) in (2, 3)
 
 
 def session_folder(path: Path, results: Path) -> str | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.results import table
@@ -85,11 +87,11 @@ class Observed:
     @cached_property
     def _made_of(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
         """By document and series the metrics made of it."""
-        found: dict[tuple[int, int], list[Metric]] = {}
-        for metric in self.metrics:
-            for index in metric.series or ():
-                found.setdefault((id(metric.check_row.document), index), []).append(metric)
-        return found
+        return grouped(
+            ((id(metric.check_row.document), index), metric)
+            for metric in self.metrics
+            for index in metric.series or ()
+        )
 
     def metrics_of(self, point: Series) -> Sequence[Metric]:
         """Return the metrics made of one of its series, as far as they are known."""
@@ -97,10 +99,7 @@ class Observed:
 
     @cached_property
     def _by_experiment(self) -> Mapping[str, Sequence[Series]]:
-        found: dict[str, list[Series]] = {}
-        for point in self.points:
-            found.setdefault(point.experiment, []).append(point)
-        return found
+        return grouped((point.experiment, point) for point in self.points)
 
     def select(self, **fields: Any) -> list[Series]:
         """Return the points whose fields (of `results.table.Series`) have these values."""
@@ -131,11 +130,8 @@ class Observed:
     @property
     def overlay(self) -> str | None:
         """The name of the overlay that changed the simulated node; None for a healthy one."""
-        for document in self.documents:
-            node = document.get("node")
-            if node and node["overlay"]:
-                return node["overlay"]["name"]
-        return None
+        nodes = filter(None, (document.get("node") for document in self.documents))
+        return next((node["overlay"]["name"] for node in nodes if node["overlay"]), None)
 
 
 def observe(checks: Iterable[Check]) -> list[Observed]:
@@ -165,7 +161,7 @@ def distinct_partitions(every: Iterable[tuple[str, Observed]]) -> tuple[Observed
         for number, (session, one) in enumerate(found):
             if names[one.where, one.apart] > 1:
                 own = session if by_session else one.on or "unknown node"
-                apart = ", ".join(filter(None, (own, one.apart)))
+                apart = listed(filter(None, (own, one.apart)))
                 found[number] = session, replace(one, apart=apart)
     return tuple(one for _, one in found)
 
@@ -177,10 +173,9 @@ def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> 
 
     :param several: whether the partition has others.
     """
-    groups: dict[tuple[str | None, ...], list[Check]] = {}
-    for row in rows:
-        if row.document is not None:
-            groups.setdefault(_what_of(row.document, not where), []).append(row)
+    groups = grouped(
+        (_what_of(row.document, not where), row) for row in rows if row.document is not None
+    )
     first = next(iter(groups), ())
     lost = [id(row) for row in rows if row.document is None]
     kept = {id(row) for row in groups.get(first, ())} | {*lost}
@@ -188,11 +183,11 @@ def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> 
     for what, own in groups.items():
         apart = [(on or "unknown node")] if several else []
         if len(groups) > 1:
-            apart.append(", ".join(word for word in what if word))
+            apart.append(listed(word for word in what if word))
         documents = [row.document for row in own if row.document is not None]
         case = next((row.case for row in own), None)
         node = node_of(where, documents, case)
-        yield Observed(where, own, node, ", ".join(apart), on)
+        yield Observed(where, own, node, listed(apart), on)
 
 
 def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:

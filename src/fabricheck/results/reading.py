@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several
 from fabricheck.core.show import listed
 from fabricheck.results import archive, jobs, killed, requested_nodes, session_checks
@@ -101,19 +102,15 @@ class Source:
         """Whether it is a session without a run report: killed, or still running."""
         return self.session.report is None and self.folder is not None
 
-    def read(self) -> list[Entry]:
-        """Read the documents: one or its problem for each case, and those without a case."""
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The documents, read once: one or its problem for each case, and those without a case."""
         if self.folder is not None and not self.killed:
             cases = [case for case in self.session.cases if self._may_take(case)]
             found = self.folder.entries(replace(self.session, cases=tuple(cases)))
         else:
             found = killed.entries(self.session)
-        return [entry for entry in found if self._takes(entry.case, entry)]
-
-    @cached_property
-    def entries(self) -> tuple[Entry, ...]:
-        """The documents, read once."""
-        return tuple(self.read())
+        return tuple(entry for entry in found if self._takes(entry.case, entry))
 
     @cached_property
     def by_case(self) -> Mapping[int, Entry]:
@@ -333,9 +330,7 @@ class Results:
     @property
     def places(self) -> str:
         """Its partitions and their nodes, for a sentence."""
-        on: dict[str, list[str | None]] = {}
-        for where, node in by_place(row for row in self.checks if row.case is not None):
-            on.setdefault(where, []).append(node)
+        on = grouped(by_place(row for row in self.checks if row.case is not None))
         return listed(
             f"{where} on {folded(nodes)}".removesuffix(" on ") for where, nodes in on.items()
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Literal
 
+from fabricheck.core.show import listed
 from fabricheck.core.text import count, ranges
 from fabricheck.core.vocabulary import JUDGED_BY_SUM
 from fabricheck.results.model import Difference, ResultDocument, Series
@@ -203,4 +204,4 @@ def kernel_variant(series: Series) -> str:
     parts = [f"{elements} elements a thread"] if elements > 1 else []
     parts += ["streaming loads"] if series.get("loads") == "streaming" else []
     parts += [count(grid, "block")] if grid is not None else []
-    return ", ".join(parts)
+    return listed(parts)

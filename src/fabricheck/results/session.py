@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXPERIMENTS
@@ -237,7 +239,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
 
 
 def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]:
-    attempts: dict[tuple[str | int, ...], list[Case]] = {}
+    attempts = []
     for run in report.runs:
         # An attempt is a run of ReFrame; the same name twice in one run is two cases.
         in_this_run: Counter[tuple[str, ...]] = Counter()
@@ -246,21 +248,13 @@ def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]
             who = (unique, entry.system, entry.partition, entry.environ)
             in_this_run[who] += 1
             case = case_of(entry, report.session_info, results, node)
-            attempts.setdefault((*who, in_this_run[who]), []).append(case)
-    for tried in attempts.values():
-        for *earlier, last in _by_node(tried):
+            attempts.append(((*who, in_this_run[who]), case))
+    for tried in grouped(attempts).values():
+        # A pass on another node does not excuse a failure. Attempts without a node count with the
+        # last one.
+        by_node = grouped((attempt.node or tried[-1].node, attempt) for attempt in tried)
+        for *earlier, last in by_node.values():
             yield replace(last, earlier=tuple(earlier)) if earlier else last
-
-
-def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
-    """Group attempts by node: a pass on another node does not excuse a failure.
-
-    Attempts without a node count with the last one.
-    """
-    found: dict[str | None, list[Case]] = {}
-    for attempt in attempts:
-        found.setdefault(attempt.node or attempts[-1].node, []).append(attempt)
-    return found.values()
 
 
 def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None = None) -> Case:
@@ -269,6 +263,7 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
     :param results: the results folder, as of `read_report`; so is ``node``.
     """
     name, reason, raised = printable(entry.display_name), entry.fail_reason, entry.fail_info
+    submitted, ended = entry.job_submit_time, entry.job_completion_time_unix
     if raised is not None and reason is not None:
         reason = raised.without_name(reason)
     return Case(
@@ -285,13 +280,9 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
         node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         failure=raised.failure if raised is not None else None,
-        submitted=_moment(entry.job_submit_time),
-        ended=_moment(entry.job_completion_time_unix),
+        submitted=submitted if not isinstance(submitted, str) else None,
+        ended=ended if not isinstance(ended, str) else None,
     )
-
-
-def _moment(stated: float | str | None) -> float | None:
-    return None if isinstance(stated, str) else stated
 
 
 def _node(entry: TestCase, name: str) -> str | None:
@@ -309,10 +300,9 @@ def _node(entry: TestCase, name: str) -> str | None:
 
 def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]:
     # ReFrame keeps the files of a passed check in the output folder, of a failed one in the stage.
-    output = (entry.outputdir, info.prefix_output, results, "output")
-    stage = (entry.stagedir, info.prefix_stage, results, "stage")
-    for places in (output, stage) if entry.result in PASSED else (stage, output):
-        yield from _places(*places)
+    output = _places(entry.outputdir, info.prefix_output, results, "output")
+    stage = _places(entry.stagedir, info.prefix_stage, results, "stage")
+    return chain(output, stage) if entry.result in PASSED else chain(stage, output)
 
 
 def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterator[str]:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel, read_model
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.requested_nodes import Moment
@@ -38,18 +40,15 @@ class PartitionChecks(StrictModel):
     def valueless(self, where: str) -> Iterator[str]:
         """Yield one sentence for each check that passed without a value."""
         for name, metrics in self.without_value.items():
-            yield f"{name} on {where} passed without a value of {', '.join(metrics)}."
+            yield f"{name} on {where} passed without a value of {listed(metrics)}."
 
     def losses(self, where: str) -> Iterator[str]:
         """Yield one sentence for each reason why the partition lost checks.
 
         :param where: ``system:partition``.
         """
-        by_reason: dict[str, list[str]] = {}
-        for name, why in self.lost.items():
-            by_reason.setdefault(why, []).append(name)
-        for why, names in by_reason.items():
-            yield f"{where} lost {count(len(names), 'check')}: {', '.join(names)}, {why}."
+        for why, names in grouped((why, name) for name, why in self.lost.items()).items():
+            yield f"{where} lost {count(len(names), 'check')}: {listed(names)}, {why}."
 
     def of_set(self, name: str | None) -> list[str]:
         """Return the checks of a set; none without a set."""

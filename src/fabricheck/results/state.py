@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed, numbered
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import Throttle
@@ -205,9 +205,9 @@ class BusyHost(Cause):
         return f"others kept {self.busy_cores:.1f}{of} busy {self.when}{self._who()}{steal}"
 
     def _who(self) -> str:
-        alike: dict[tuple[str | None, str | None], list[float]] = defaultdict(list)
-        for process in self.processes:
-            alike[process["command"], process["user"]].append(process["cores"])
+        alike = grouped(
+            ((process["command"], process["user"]), process["cores"]) for process in self.processes
+        )
         if not alike:
             return ""
         (command, user), own = max(alike.items(), key=lambda one: sum(one[1]))

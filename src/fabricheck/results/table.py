@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import (
     BETTER,
     ENGINE_SWITCHES,
@@ -745,7 +746,7 @@ def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | Non
         f"{process['pid']} {process['user'] or '?'} {process['command'] or '?'}"
         for process in found
     )
-    return ", ".join(each) or "none"
+    return listed(each) or "none"
 
 
 #: Columns that sum up members of a device, and of the host: type, meaning, and the value.
@@ -801,7 +802,7 @@ _OF_DEVICE: Mapping[str, tuple[Type, str, Callable[[DeviceState], Any]]] = {
         "versions of its firmware: name version, ...",
         lambda device_state: (
             device_state["firmware"]
-            and ", ".join(
+            and listed(
                 f"{name} {version}" for name, version in sorted(device_state["firmware"].items())
             )
         ),

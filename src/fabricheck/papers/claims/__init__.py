@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import (
     collectives,
@@ -70,7 +71,7 @@ def _left_out(claim: Claim, observed: Observed) -> str:
     if not names:
         return ""
     count = sum(observed.left_out[name] for name in names)
-    return f"Left out for wrong data or an injected fault: {count} series ({', '.join(names)})."
+    return f"Left out for wrong data or an injected fault: {count} series ({listed(names)})."
 
 
 def fitted_keys(claim: Claim, node: NodeModel | None) -> Iterator[str]:

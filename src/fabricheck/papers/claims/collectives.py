@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Collection, Iterable, Sequence
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import listed
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import latencies
 from fabricheck.papers.claims.groups import (
@@ -106,7 +107,7 @@ def _mpi_over_rccl(*, broadcast: bool) -> Group:
         if lacking:
             raise NotTestable(
                 f"the session has no times of both MPI (E10) and RCCL (E11) of "
-                f"{', '.join(lacking)} on the same devices"
+                f"{listed(lacking)} on the same devices"
             )
         return {
             name: combined(
@@ -127,9 +128,7 @@ def _require(
 ) -> None:
     lacking = dict.fromkeys(name for name, count in keys if (name, count) not in times)
     if lacking:
-        raise NotTestable(
-            f"the session has no RCCL with {what} devices of {', '.join(lacking)} (E11)"
-        )
+        raise NotTestable(f"the session has no RCCL with {what} devices of {listed(lacking)} (E11)")
 
 
 def _rccl_of(devices: int) -> Group:
@@ -196,7 +195,7 @@ def _not_below_bound(observed: Observed) -> Finding:
     if not fast and {_passes(point.operation) for point in points} != {1, 2}:
         raise NotTestable(
             f"the session has collectives of {about(_size())} of one pass or of two only, "
-            f"{', '.join(sorted({point.operation for point in points}))} (E10, E11)"
+            f"{listed(sorted({point.operation for point in points}))} (E10, E11)"
         )
     most = max(point.taking_part or 0 for point in points)
     if fast and len(known) < most * (most - 1):
@@ -205,7 +204,7 @@ def _not_below_bound(observed: Observed) -> Finding:
             "(E7), which may not include the least"
         )
     nearest = points[over.index(min(over))]
-    below = ", ".join(
+    below = listed(
         f"{series.operation} {series.value:.1f} us ({series.program})" for series in fast[:3]
     )
     return verdict(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import COMPUTE
 from fabricheck.node import LinkClass, NodeModel
@@ -245,11 +245,12 @@ def _blocks(name: str, *, fewest: bool = False) -> Group:
         needs.devices(observed)
         if observed.simulated:
             raise NotTestable("compute units of devices are not simulated")
-        sweeps: dict[tuple[Any, ...], list[Series]] = {}
-        for series in table.select(observed.variants, experiment="E8", operation={"read", "write"}):
-            if series.grid is not None and series.pair is not None:
-                path = (series.operation, *series.pair, series.bytes, series.block_size)
-                sweeps.setdefault(path, []).append(series)
+        every = table.select(observed.variants, experiment="E8", operation={"read", "write"})
+        sweeps = grouped(
+            ((series.operation, *series.pair, series.bytes, series.block_size), series)
+            for series in every
+            if series.grid is not None and series.pair is not None
+        )
         found = {
             path: sweep
             for path, sweep in sweeps.items()

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fabricheck.core.amounts import about
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import needs
@@ -217,8 +219,8 @@ class Group:
             texts = [" to ".join(dict.fromkeys(map(str, ends)))]
         if len(values) > 1 and self.statistic != "each":
             standing = self.standing(values)[self.statistic]
-            texts = [f"{standing}{unit}, the {self.statistic} of {', '.join(texts)}"]
-        return f"{self.name}: {', '.join(texts)}{unit} ({many}{measured_by(values)})"
+            texts = [f"{standing}{unit}, the {self.statistic} of {listed(texts)}"]
+        return f"{self.name}: {listed(texts)}{unit} ({many}{measured_by(values)})"
 
     def named(self, subject: Any) -> str:
         """Return the name of a subject, of a pair as "0-1", of a size as "64 MiB"."""
@@ -316,9 +318,7 @@ def curves(
     points: Iterable[Series], key: Callable[[Series], int | None] = lambda point: point.device
 ) -> dict[int | None, dict[int, Series]]:
     """Return curves of series by size, one curve for each device or other key."""
-    found: dict[int | None, list[Series]] = {}
-    for point in points:
-        found.setdefault(key(point), []).append(point)
+    found = grouped((key(point), point) for point in points)
     return {name: {one.bytes: one for one in curve(some)} for name, some in found.items()}
 
 

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import replace
 
 from fabricheck.core.amounts import about
-from fabricheck.node import LinkClass
+from fabricheck.core.grouping import grouped
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import (
     DUAL,
@@ -127,10 +127,11 @@ def _indirect(
     :param source: the sending device; None for any.
     """
     node = needs.node(observed)
-    by_class: dict[LinkClass, list[Value]] = {}
-    for pair, one in messages(engine=engine, size=size).choose(observed).items():
-        if source in (None, pair[0]):
-            by_class.setdefault(node.link_class(*pair), []).append(one)
+    by_class = grouped(
+        (node.link_class(*pair), one)
+        for pair, one in messages(engine=engine, size=size).choose(observed).items()
+        if source in (None, pair[0])
+    )
     found = {}
     for direct in (kind for kind in by_class if kind.direct):
         indirect = [

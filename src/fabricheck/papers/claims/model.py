@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from fabricheck.core.grouping import grouped
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -138,11 +139,11 @@ class Claims:
     @cached_property
     def not_testable(self) -> dict[str, list[Verdict]]:
         """The claims that this partition cannot test, by reason."""
-        found: dict[str, list[Verdict]] = {}
-        for one in self.verdicts:
-            if one.outcome == NOT_TESTABLE:
-                found.setdefault(one.finding.because.rstrip("."), []).append(one)
-        return found
+        return grouped(
+            (one.finding.because.rstrip("."), one)
+            for one in self.verdicts
+            if one.outcome == NOT_TESTABLE
+        )
 
     @property
     def by_construction(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fabricheck.core.amounts import about
+from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import OF_HOST, Transport
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import needs
@@ -13,7 +14,6 @@ from fabricheck.papers.claims.groups import (
     STATISTICS,
     Group,
     Peak,
-    Value,
     Values,
     by_subject,
     group,
@@ -119,11 +119,11 @@ def _node_rates(*, host: bool) -> Group:
 @group("latencies between nodes by distance", "distance", "each")
 def _by_distance(observed: Observed) -> Values:
     """Return the median latency of each distance."""
-    found: dict[str, list[Value]] = {}
-    for one in _messages("latency").choose(observed).values():
-        distance = one.series[0].measured.get("distance")
-        if distance is not None:
-            found.setdefault(distance, []).append(one)
+    found = grouped(
+        (distance, one)
+        for one in _messages("latency").choose(observed).values()
+        if (distance := one.series[0].measured.get("distance")) is not None
+    )
     if len(found) < 2:
         has = f"of {next(iter(found))}" if found else "whose distance is known"
         raise NotTestable(f"it needs latencies of two distances, the session has those {has} (E17)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from fabricheck.core.show import listed
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.groups import Group, Values, by_subject, combined, group, pairs
 from fabricheck.papers.claims.host import PAGEABLE as ALONE
@@ -62,7 +63,7 @@ def _totals(observed: Observed, name: str) -> dict[int, Series]:
         devices=members,
         role="single" if len(members) == 1 else "sum",
     )
-    what = f"STREAM copy of host memory by the device(s) {', '.join(map(str, members))} at once"
+    what = f"STREAM copy of host memory by the device(s) {listed(map(str, members))} at once"
     return {point.bytes: point for point in needs.large(found, what, "E5")}
 
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node import NodeModel
@@ -68,7 +69,7 @@ class ProgramRun(StrictModel):
     def _complete(self) -> ProgramRun:
         if self.program not in PROGRAMS:
             raise ValueError(
-                f"there is no program {self.program}; the programs are {', '.join(PROGRAMS)}"
+                f"there is no program {self.program}; the programs are {listed(PROGRAMS)}"
             )
         several = sum(given is not None for given in (self.placement, self.ranks))
         if several != (self.program in RANK_PROGRAMS):
@@ -447,7 +448,7 @@ def _ids(tables: Iterable[Table]) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+    return listed(sorted(names))
 
 
 def _check_fitted(plan: Plan, node: NodeModel) -> None:

@@ -111,7 +111,8 @@ def curves(
     every = [*known, *(label for label in labels if label not in known)]
     places = {label: every.index(label) for label in labels}
     known_x = sorted(row[x] for row in rows if row[x])
-    first, axis = _sizes(known_x, x_title) if x == "bytes" else (known_x[0], _counts(x, x_title))
+    counts = alt.X(f"{x}:O", title=x_title, axis=alt.Axis(labelAngle=0))
+    first, axis = _sizes(known_x, x_title) if x == "bytes" else (known_x[0], counts)
     shown = [{**row, "own": is_own(row), "across": not row[x], x: row[x] or first} for row in rows]
     legend = alt.Legend(
         symbolType="stroke", symbolSize=500, symbolOpacity=1, symbolStrokeWidth=2,
@@ -156,10 +157,6 @@ def curves(
             .properties(padding=2, spacing=8)
         )
     return finished(chart, 235 + _LEGEND_LINE * ((len(labels) + 1) // 2 + 1), right=20)
-
-
-def _counts(column: str, title: str) -> alt.X:
-    return alt.X(f"{column}:O", title=title, axis=alt.Axis(labelAngle=0))
 
 
 def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:

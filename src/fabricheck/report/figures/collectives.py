@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from fabricheck.core.amounts import about
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
@@ -124,11 +125,8 @@ def _of(rows: Sequence[Row], name: str) -> list[Row]:
 
 
 def _in_words(rows: Sequence[Row], name: str) -> str:
-    parts = []
-    for label in _CARRIERS:
-        mine = [row for row in rows if (row["collective"], row["series"]) == (name, label)]
-        if mine:
-            parts.append(f"{label} {_ends(mine)}")
+    carriers = grouped((row["series"], row) for row in _of(rows, name))
+    parts = (f"{label} {_ends(carriers[label])}" for label in _CARRIERS if label in carriers)
     return f"{name}: {'; '.join(parts)}."
 
 

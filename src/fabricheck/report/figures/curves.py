@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fabricheck.core.grouping import grouped
 from fabricheck.node import NodeModel
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import charts, words
@@ -55,9 +56,7 @@ def curve_figure(
     :param intro, between, note: the texts before the curves, after them, and at the end.
     :param look: options of `charts.curves`.
     """
-    lines: dict[str, list[Row]] = {}
-    for row in own(drawn or rows):
-        lines.setdefault(row["series"], []).append(row)
+    lines = grouped((row["series"], row) for row in own(drawn or rows))
     texts = [words.of_curve(line) for line in lines.values()]
     if pairs:
         pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
@@ -112,10 +111,11 @@ def _by_class(
 
     Without a node model the classes are unknown, and each pair is its own class.
     """
-    found: dict[Pair, list[Series]] = {}
-    for point in observed.select(role="single", **fields):
-        if point.pair is not None:
-            found.setdefault(point.pair, []).append(point)
+    found = grouped(
+        (point.pair, point)
+        for point in observed.select(role="single", **fields)
+        if point.pair is not None
+    )
     lines = {pair: line for pair, points in sorted(found.items()) if (line := scan(points))}
     first = min((pair[0] for pair in lines), default=None)
     chosen: dict[str, tuple[Pair, Sequence[Series]]] = {}

@@ -76,7 +76,7 @@ class Mark:
     @property
     def label(self) -> tuple[str, ...]:
         """The lines of its label: the text of the mark, and the part of the place."""
-        words = [word for component in self.components if (word := _short(component))]
+        words = filter(None, map(_short, self.components))
         lines = [line for word in dict.fromkeys(words) for line in textwrap.wrap(word, _WIDE)]
         more = ["..."] if len(lines) > _MOST_LINES else []
         return (self.word, *lines[:_MOST_LINES], *more)

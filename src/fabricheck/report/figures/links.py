@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fabricheck.core.grouping import grouped
 from fabricheck.report.figures import expected
 from fabricheck.report.figures.rows import of_point
 from fabricheck.results.observed import Observed
@@ -103,11 +104,12 @@ def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
     """Return the state of these pairs (a < b), in both directions."""
     node = observed.node
     assert node is not None
-    every: dict[Pair, list[Series]] = {}
-    for experiment, operation, role in _PEERS:
-        for point in observed.select(experiment=experiment, operation=operation, role=role):
-            if point.pair is not None and point.pair[0] != point.pair[1]:
-                every.setdefault((min(point.pair), max(point.pair)), []).append(point)
+    every = grouped(
+        ((min(point.pair), max(point.pair)), point)
+        for experiment, operation, role in _PEERS
+        for point in observed.select(experiment=experiment, operation=operation, role=role)
+        if point.pair is not None and point.pair[0] != point.pair[1]
+    )
     found = {}
     for pair in pairs:
         path = node.widest_path(*pair)

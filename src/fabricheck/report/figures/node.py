@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import cut, enumerated, listed
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.node import NodeModel
@@ -317,9 +318,7 @@ def _split(order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 
 
 def _orders(node: NodeModel) -> Iterator[tuple[int, ...]]:
-    domains: dict[int, list[tuple[int, ...]]] = {}
-    for package in node.packages:
-        domains.setdefault(node.devices[package[0]].domain, []).append(package)
+    domains = grouped((node.devices[package[0]].domain, package) for package in node.packages)
     for order in permutations(domains):
         packages = [permutations(domains[domain]) for domain in order]
         for chosen in product(*packages):

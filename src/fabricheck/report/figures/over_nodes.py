@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.peers import FEWEST
@@ -35,9 +36,7 @@ _NEAR = 1 / 150
 
 def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
     """Yield a figure for each partition, measured and simulated separately."""
-    groups: dict[tuple[str, str], list[Spread]] = {}
-    for spread in spreads:
-        groups.setdefault((spread.where, spread.kind), []).append(spread)
+    groups = grouped(((spread.where, spread.kind), spread) for spread in spreads)
     for (where, kind), every in groups.items():
         shown = first_of_each(every)[:MOST]
         yield Figure(
@@ -52,10 +51,10 @@ def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
 
 def first_of_each(every: Iterable[Spread]) -> list[Spread]:
     """Return the first metric of each pair of worst and median of a check."""
-    found: dict[tuple[str, str, str], Spread] = {}
-    for spread in every:
-        found.setdefault((spread.where, spread.check, REDUCED.sub("", spread.metric)), spread)
-    return list(found.values())
+    both = grouped(
+        ((spread.where, spread.check, REDUCED.sub("", spread.metric)), spread) for spread in every
+    )
+    return [first for first, *_ in both.values()]
 
 
 def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:

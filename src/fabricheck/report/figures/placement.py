@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
 
 from fabricheck.core.amounts import about
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
@@ -169,10 +170,7 @@ def _told(label: str, rows: Sequence[Row]) -> str:
 
 def _of_published(rows: Sequence[Row]) -> str:
     """Return the range of the published ranks of each placement."""
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        if row["kind"] == "published":
-            values.setdefault(row["series"], []).append(row["value"])
+    values = grouped((row["series"], row["value"]) for row in rows if row["kind"] == "published")
     parts = [
         f"{label} {words.amount(min(found), '')} to {words.amount(max(found))}"
         for label, found in values.items()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.grouping import grouped
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record, folder, of_folder
 from fabricheck.results.table import Series, curve
@@ -106,7 +107,4 @@ def scan(points: Iterable[Series]) -> list[Series]:
 
 def by_check(points: Iterable[Series]) -> list[list[Series]]:
     """Return the points of each check, which are from one run."""
-    found: dict[str, list[Series]] = {}
-    for point in points:
-        found.setdefault(point.check, []).append(point)
-    return list(found.values())
+    return list(grouped((point.check, point) for point in points).values())

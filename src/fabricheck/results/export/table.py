@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.core.errors import NotFoundError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.text import printable
 from fabricheck.results import table
 from fabricheck.results.observed import series_of
@@ -48,7 +48,7 @@ class ExportLog:
         yield from first_of(self.problems, MOST, " files cannot be read")
         yield from self.notes
         if self.bare:
-            said = ", ".join(f"{count} {result}" for result, count in sorted(self.bare.items()))
+            said = listed(f"{count} {result}" for result, count in sorted(self.bare.items()))
             yield (
                 f"{self.bare.total()} check(s) have no value ({said}): the row of kind check of "
                 "each states why."
