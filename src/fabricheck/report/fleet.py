@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from markupsafe import Markup, escape
 
 import fabricheck
-from fabricheck.core.amounts import number
-from fabricheck.core.show import listed
+from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.judge.fleet import text
 from fabricheck.judge.fleet.findings import Findings
@@ -30,13 +28,11 @@ MOST = 100
 #: The most metrics whose distribution is drawn.
 MOST_DRAWN = 24
 
-#: A cell of the map, with its gap, and the most cells of a row, in pixels.
-CELL, MOST_IN_A_ROW = 9, 128
-#: Left of the map, for the name of the first node of a row.
-_NAMES = 96
+#: The most cells in a row of the map.
+MOST_IN_A_ROW = 128
 
-#: The drawing of a distribution: bars, their width and height in pixels, and its ends in limits.
-BARS, BAR, HEIGHT, ENDS = 60, 5, 44, 2.0
+#: The drawing of a distribution: bars, their greatest height in pixels, and its ends in limits.
+BARS, HEIGHT, ENDS = 60, 44, 2.0
 
 #: The states of a node on the map, the one that counts first; with the words of the legend.
 STATES: Mapping[str, str] = {
@@ -51,23 +47,41 @@ STATES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Map:
-    """The map of some nodes.
-
-    drawing: SVG. counts: how many nodes have each state.
-    """
+    """The map of some nodes: the state of each, and how many have each state."""
 
     title: str
-    drawing: Markup
+    nodes: Mapping[str, str]
     counts: Mapping[str, int]
+
+    @property
+    def columns(self) -> int:
+        """The number of cells in a row."""
+        return min(MOST_IN_A_ROW, max(16, math.ceil(math.sqrt(2 * len(self.nodes)))))
+
+    @property
+    def rows(self) -> list[tuple[list[str], dict[str, list[tuple[int, str]]]]]:
+        """The nodes of each row, and by state those that have it with their places in the row."""
+        nodes = list(self.nodes)
+        rows = (nodes[at : at + self.columns] for at in range(0, len(nodes), self.columns))
+        return [
+            (row, grouped((self.nodes[node], (at, node)) for at, node in enumerate(row)))
+            for row in rows
+        ]
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The distribution of a metric, with its drawing."""
+    """The distribution of a metric, and its drawing.
+
+    odd: how many nodes stand out in it. bars: by their place the heights of the bars. marks: the
+    lines, by place and what they are. end: the distance from the median at both ends.
+    """
 
     one: Distribution
-    drawing: Markup
     odd: int
+    bars: Sequence[tuple[int, float]]
+    marks: Sequence[tuple[float, str]]
+    end: float
 
 
 def html(found: Findings, path: Path) -> str:
@@ -83,7 +97,6 @@ def html(found: Findings, path: Path) -> str:
         changes=found.changes,
         maps=list(_maps(found)),
         states=STATES,
-        legend=legend,
         odd=worst[:MOST],
         more=max(0, len(worst) - MOST),
         most=MOST,
@@ -126,77 +139,7 @@ def _maps(found: Findings) -> Iterator[Map]:
         if at == 0:
             own |= dict.fromkeys(found.fleet.lost, "lost")
         counts = Counter(own.values())
-        yield Map(part.title, _map(own, at), {one: counts[one] for one in STATES if one in counts})
-
-
-def _map(states: Mapping[str, str], at: int) -> Markup:
-    """Return the map: a row of cells has the name of its first node, and an odd cell a link."""
-    nodes = list(states)
-    columns = min(MOST_IN_A_ROW, max(16, math.ceil(math.sqrt(2 * len(nodes)))))
-    rows = math.ceil(len(nodes) / columns)
-    width, height = _NAMES + columns * CELL, rows * CELL
-    counts = [f"{sum(s == state for s in states.values())} {word}" for state, word in STATES.items()
-            if state in states.values()]  # fmt: skip
-    parts = [
-        f'<svg class="drawing map" viewBox="0 0 {width} {height}" role="group" '
-        f'aria-label="Map of {len(nodes)} nodes: {escape(listed(counts))}">'
-    ]
-    for row in range(rows):
-        own = nodes[row * columns : (row + 1) * columns]
-        y = row * CELL
-        parts.append(f"<g><title>{escape(own[0])} to {escape(own[-1])}</title>")
-        if rows < 24 or row % 4 == 0:
-            parts.append(
-                f'<text x="{_NAMES - 6}" y="{y + CELL - 1}" text-anchor="end" '
-                f'aria-hidden="true">{escape(own[0][-16:])}</text>'
-            )
-        for state in STATES:
-            places = [_NAMES + i * CELL for i, node in enumerate(own) if states[node] == state]
-            if not places:
-                continue
-            if state != "odd":
-                cells = "".join(_cell(state, x, y) for x in places)
-                parts.append(f'<path class="{state}" d="{cells}"/>')
-                continue
-            for node, x in (
-                (n, _NAMES + i * CELL) for i, n in enumerate(own) if states[n] == state
-            ):
-                name = escape(node)
-                parts.append(
-                    f'<a href="#node-{at}-{name}" aria-label="{name} stands out">'
-                    f"<title>{name} stands out</title>"
-                    f'<path class="odd" d="{_cell(state, x, y)}"/></a>'
-                )
-        parts.append("</g>")
-    return Markup("".join([*parts, "</svg>"]))
-
-
-def _cell(state: str, x: int, y: int) -> str:
-    """Return the path of a cell; states have shapes, not only colours."""
-    side = CELL - 2
-    half = side / 2
-    match state:
-        case "odd":  # the whole cell, so that it is larger than its neighbours
-            return f"M{x - 1} {y - 1}h{CELL}v{CELL}h-{CELL}z"
-        case "worse":
-            return f"M{x} {y}h{side}l-{half} {side}z"
-        case "group":
-            return f"M{x + half} {y}l{half} {half}l-{half} {half}l-{half} -{half}z"
-        case "fewer":
-            return f"M{x} {y + side - 2}h{side}v2h-{side}z"
-        case "lost":
-            return f"M{x} {y}l{side} {side}M{x + side} {y}l-{side} {side}"
-        case _:
-            return f"M{x} {y}h{side}v{side}h-{side}z"
-
-
-def legend(state: str) -> Markup:
-    """Return the mark of a state in the legend."""
-    path = _cell(state, 1, 1)
-    return Markup(
-        f'<svg class="key map" viewBox="0 0 {CELL} {CELL}" aria-hidden="true" focusable="false">'
-        f'<path class="{state}" d="{path}"/></svg>'
-    )
+        yield Map(part.title, own, {one: counts[one] for one in STATES if one in counts})
 
 
 def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribution]]:
@@ -215,8 +158,7 @@ def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribut
         )
     )
     drawn = [
-        Drawn(distribution, _histogram(part, distribution), odd[distribution.metric])
-        for distribution in usable[:MOST_DRAWN]
+        _drawn(part, distribution, odd[distribution.metric]) for distribution in usable[:MOST_DRAWN]
     ]
     shown = {one.one.number for one in drawn}
     return drawn, [
@@ -224,7 +166,7 @@ def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribut
     ]
 
 
-def _histogram(part: PartitionOutliers, one: Distribution) -> Markup:
+def _drawn(part: PartitionOutliers, one: Distribution, odd: int) -> Drawn:
     """Return the numbers of nodes by their distance from the median, on a logarithmic axis.
 
     The ends are twice the limit, or twice the distance of the groups; what is beyond is in the
@@ -233,29 +175,16 @@ def _histogram(part: PartitionOutliers, one: Distribution) -> Markup:
     values = part.partition.values.to_series(one.number)
     better = values / one.median - 1
     limit = one.limit if math.isfinite(one.limit) else LEAST
-    spread = max(3 * one.spread, LEAST)
-    wide = max(spread, one.groups.apart if one.groups is not None else 0.0)
+    wide = max(3 * one.spread, LEAST, one.groups.apart if one.groups is not None else 0.0)
     end = ENDS * min(wide, 10.0)
     behind = better if one.metric.lower_is_better else -better
     at = ((behind.clip(-end, end) + end) / (2 * end) * BARS).floor().clip(0, BARS - 1)
     known = at.filter(at.is_finite().fill_null(False)).cast(pl.Int64)
     counts = dict(known.value_counts().iter_rows())
     most = math.log1p(max(counts.values(), default=1))
-    bars = []
-    for place, nodes in sorted(counts.items()):
-        high = max(2.0, HEIGHT * math.log1p(nodes) / most)
-        bars.append(f"M{place * BAR} {HEIGHT:g}v-{high:.0f}h{BAR - 1}v{high:.0f}z")
-    width = BARS * BAR
-    marks = [(BARS / 2 * BAR, "median")]
-    if limit < end:
-        marks.append(((limit + end) / (2 * end) * width, "limit"))
-    lines = "".join(f'<path class="{kind}" d="M{x:.0f} 0v{HEIGHT}"/>' for x, kind in marks)
-    title = escape(f"{one.metric.title}: {one.nodes} nodes, median {number(one.median)}")
-    return Markup(
-        f'<svg class="drawing spread" viewBox="0 0 {width} {HEIGHT + 14}" role="img" '
-        f'aria-label="{title}"><path class="bars" d="{"".join(bars)}"/>{lines}'
-        f'<text x="0" y="{HEIGHT + 12}">{100 * end:.3g} % better</text>'
-        f'<text x="{width / 2}" y="{HEIGHT + 12}" text-anchor="middle">median</text>'
-        f'<text x="{width}" y="{HEIGHT + 12}" text-anchor="end">{100 * end:.3g} % behind</text>'
-        "</svg>"
-    )
+    bars = [
+        (place, max(2.0, HEIGHT * math.log1p(nodes) / most))
+        for place, nodes in sorted(counts.items())
+    ]
+    marks = [(BARS / 2, "median"), *([((limit + end) / (2 * end) * BARS, "limit")] * (limit < end))]
+    return Drawn(one, odd, bars, marks, end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -67,7 +67,17 @@ class Nodes:
             ]
             if rows:
                 what = count(len(rows), f"simulated {noun}" if simulated else noun)
-                yield what, list(_counts(rows))
+                yield (
+                    what,
+                    [
+                        (
+                            label,
+                            len(own),
+                            "" if own[0].status == "PASS" else folded(v.node for v in own),
+                        )
+                        for label, own in by_label(rows).items()
+                    ],
+                )
 
     @property
     def silent(self) -> list[str]:
@@ -78,15 +88,6 @@ class Nodes:
             for reason in row.verdict.reasons
             if reason.rule == "silent"
         ]
-
-
-def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
-    for label, own in by_label(rows).items():
-        yield (
-            label,
-            len(own),
-            "" if own[0].status == "PASS" else folded(verdict.node for verdict in own),
-        )
 
 
 def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:

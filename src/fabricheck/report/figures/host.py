@@ -185,9 +185,7 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
         label, record = _SETS[one]
         peak = _peak_of(observed.node, point.devices)
         percent = None if peak is None else 100 * point.value / peak
-        text = words.amount(point.value, "")
-        if percent is not None:
-            text += f", {percent:.0f} %"
+        text = words.amount(point.value, "") + ("" if percent is None else f", {percent:.0f} %")
         rows.append(of_point(label, point, peak=peak, percent_of_peak=percent, text=text))
         rows += _published_ratio(observed, label, record, found)
     mine = own(rows)

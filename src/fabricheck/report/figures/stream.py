@@ -60,14 +60,11 @@ def figures(observed: Observed) -> Iterator[Figure]:
         points = [point for point in scans if point.operation == name]
         if len({point.block_size for point in points}) > 1 and len({p.bytes for p in points}) > 1:
             yield _heat_map(observed, name, points)
-    devices = max((_by_device(points) for points in by_check(found)), key=len, default={})
+    # Another run may have another size.
+    runs = (largest(run, lambda p: (p.operation, p.device or 0)) for run in by_check(found))
+    devices = max(runs, key=len, default={})
     if len({device for _, device in devices}) > 1:
         yield _devices(observed, list(devices.values()))
-
-
-def _by_device(points: Sequence[Series]) -> Mapping[tuple[str, int], Series]:
-    """Return a run's largest size by kernel and device; another run may have another size."""
-    return largest(points, lambda point: (point.operation, point.device or 0))
 
 
 def _line(points: Sequence[Series], name: str) -> list[Series]:
@@ -86,8 +83,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
             of_value(name, value, threads_per_block=None)
             for value in beside(observed.node, *_KERNELS[name])
         ]
-    blocks = sorted({row["threads_per_block"] for row in own(rows)})
-    with_blocks = enumerated(blocks)
+    with_blocks = enumerated(sorted({row["threads_per_block"] for row in own(rows)}))
     return curve_figure(
         "stream-curves",
         "STREAM in a device's own memory, over size",
@@ -118,8 +114,7 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Series]) -> Figure
     ]
     largest_size = max(best)
     last = [row for row in rows if row["bytes"] == largest_size]
-    top = max(last, key=lambda row: row["value"])
-    bottom = min(last, key=lambda row: row["value"])
+    bottom, top = (end(last, key=lambda row: row["value"]) for end in (min, max))
     return Figure(
         id=f"stream-blocks-{name}",
         title=f"STREAM {name} by threads per block and size",
