@@ -149,7 +149,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
         ),
         unexplained=["p2p_kernel write_links4_worst"], lacking=["2 measurements of 9 are noisy."],
     )  # fmt: skip
-    monkeypatch.setattr(judging, "_node_diagnosis", lambda tried: found)
+    monkeypatch.setattr(judging, "_node_diagnosis", lambda *outcomes: found)
     monkeypatch.setattr(figures, "SECTIONS", {"The node": (node.figures,)})
     shown = Page(page.files(contents.page_contents(reading.read()))["index.html"])
     assert list(faults(shown)) == []

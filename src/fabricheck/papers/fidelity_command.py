@@ -39,5 +39,5 @@ def fidelity(
         write_whole(page, render.page(found))
         typer.echo(f"wrote {page}", err=True)
     if as_json or page is None:
-        text = render.text(found).rstrip("\n")
-        show.result(render.as_json(found), [text], as_json, wrapped=False)
+        text = [render.text(found).rstrip("\n")]
+        show.result(render.as_json(found), text, as_json, wrapped=False)

@@ -26,10 +26,10 @@ from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 #: The most rows of a table on the page; --json has all.
 MOST = 100
 #: The most metrics whose distribution is drawn.
-MOST_DRAWN = 24
+_MOST_DRAWN = 24
 
 #: The most cells in a row of the map.
-MOST_IN_A_ROW = 128
+_MOST_IN_A_ROW = 128
 
 #: The drawing of a distribution: bars, their greatest height in pixels, and its ends in limits.
 BARS, HEIGHT, ENDS = 60, 44, 2.0
@@ -56,7 +56,7 @@ class Map:
     @property
     def columns(self) -> int:
         """The number of cells in a row."""
-        return min(MOST_IN_A_ROW, max(16, math.ceil(math.sqrt(2 * len(self.nodes)))))
+        return min(_MOST_IN_A_ROW, max(16, math.ceil(math.sqrt(2 * len(self.nodes)))))
 
     @property
     def rows(self) -> list[tuple[list[str], dict[str, list[tuple[int, str]]]]]:
@@ -158,7 +158,8 @@ def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribut
         )
     )
     drawn = [
-        _drawn(part, distribution, odd[distribution.metric]) for distribution in usable[:MOST_DRAWN]
+        _drawn(part, distribution, odd[distribution.metric])
+        for distribution in usable[:_MOST_DRAWN]
     ]
     shown = {one.one.number for one in drawn}
     return drawn, [

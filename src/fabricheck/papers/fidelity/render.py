@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
 
 from fabricheck.core import show
+from fabricheck.core.text import capitalized
 from fabricheck.papers.fidelity.plan import Row, Table
 from fabricheck.papers.fidelity.table import AIM, Fidelity, Judged, Share
 
@@ -54,7 +55,6 @@ def text(found: Fidelity) -> str:
 def summary(found: Fidelity) -> list[str]:
     """Return the summary as lines of Markdown."""
     n_fitted = sum(len(table.rows) for table in found.fitted)
-    out = ["## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""]
     columns = ["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]
     rows, notes = [], []
     for aim in found.plan.file.aims or (None,):
@@ -85,7 +85,10 @@ def summary(found: Fidelity) -> list[str]:
         "- The records are not as many independent predictions: places that are alike in the "
         "model, such as pairs of one link class, have one simulated value."
     )
-    return [*out, *show.markdown(columns, rows, right=columns[1:5]), "", *notes, ""]
+    return [
+        *("## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""),
+        *(*show.markdown(columns, rows, right=columns[1:5]), "", *notes, ""),
+    ]
 
 
 def _notes(name: str, share: Share, both: Share) -> list[str]:
@@ -105,44 +108,46 @@ def _notes(name: str, share: Share, both: Share) -> list[str]:
 
 def tables(found: Fidelity) -> list[str]:
     """Return all tables as lines of Markdown."""
-    out = ["## Predicted", ""]
-    for table in found.predicted:
-        out += _section(table, "within", "not explained")
-    out += ["## Fitted", "", "A parameter of the node model was fitted to each of these.", ""]
-    for table in found.fitted:
-        out += _section(table, "reproduced", "not reproduced")
-    if found.beside:
-        out += ["## Shown but not counted", ""]
-    for table in found.beside:
-        out += _section(table, "within", "not explained")
-    return [*out, *_statements(found.statements), *_left_out(found)]
+    fitted = "A parameter of the node model was fitted to each of these."
+    return [
+        *("## Predicted", "", *_sections(found.predicted, "within", "not explained")),
+        *("## Fitted", "", fitted, "", *_sections(found.fitted, "reproduced", "not reproduced")),
+        *(("## Shown but not counted", "") if found.beside else ()),
+        *_sections(found.beside, "within", "not explained"),
+        *_statements(found.statements),
+        *_left_out(found),
+    ]
 
 
-def _section(table: Table, good: str, bad: str) -> list[str]:
-    out = [f"### {table.title[:1].upper()}{table.title[1:]}", ""]
-    out += [f"Published: {place}." for place in _places(table)]
-    if table.remark:
-        out.append(f"Remark: {table.remark}.")
+def _sections(tables: Sequence[Table], good: str, bad: str) -> Iterator[str]:
     columns = ["record", "unit", "published", "simulated", "deviation", "verdict"]
-    rows = []
-    for row in table.rows:
-        verdict = "not run" if row.simulated is None else good if row.within else f"**{bad}**"
-        rows.append(
-            [
+    for table in tables:
+        yield from (f"### {capitalized(table.title)}", "")
+        yield from (f"Published: {place}." for place in _places(table))
+        if table.remark:
+            yield f"Remark: {table.remark}."
+        rows = (
+            (
                 row.record.id,
                 _UNITS[row.record.unit],
                 _qualified(row),
                 "-" if row.simulated is None else f"{row.simulated:.2f}",
                 _deviation(row),
-                verdict,
-            ]
+                "not run" if row.simulated is None else good if row.within else f"**{bad}**",
+            )
+            for row in table.rows
         )
-    return [*out, "", *show.markdown(columns, rows, right=columns[2:5]), ""]
+        yield from ("", *show.markdown(columns, rows, right=columns[2:5]), "")
 
 
 def _places(table: Table) -> list[str]:
     """Return where the rows are published; for many places, their common part."""
-    places = list(dict.fromkeys(_where(row) for row in table.rows))
+    places = list(
+        dict.fromkeys(
+            f"{row.record.system}{' (inferred)' * row.record.inferred}; {row.record.place}"
+            for row in table.rows
+        )
+    )
     if len(places) <= 3:
         return places
     parts = zip(*(place.split(", ") for place in places), strict=False)
@@ -150,15 +155,8 @@ def _places(table: Table) -> list[str]:
     return [f"{common}, {len(places)} places"] if common else places
 
 
-def _where(row: Row) -> str:
-    inferred = " (inferred)" if row.record.inferred else ""
-    return f"{row.record.system}{inferred}; {row.record.place}"
-
-
 def _qualified(row: Row) -> str:
-    qualifier = row.record.qualifier
-    shown = row.record.printed
-    return f"{qualifier.replace('_', ' ')} {shown}" if qualifier else shown
+    return f"{(row.record.qualifier or '').replace('_', ' ')} {row.record.printed}".strip()
 
 
 def _deviation(row: Row) -> str:
@@ -178,19 +176,17 @@ def _statements(statements: Sequence[Judged]) -> list[str]:
     columns = ["statement", "records", "published", "simulated", "n", "fitted", "verdict"]
     rows = []
     for judged in statements:
-        low, high = (f"{round(value, 2) + 0.0:.2f}" for value in (judged.low, judged.high))
+        ends = dict.fromkeys(f"{round(end, 2) + 0.0:.2f}" for end in (judged.low, judged.high))
         unit = "" if judged.unit == "ratio" else f" {_UNITS[judged.unit]}"
-        rows.append(
-            [
-                judged.title,
-                show.listed(dict.fromkeys(judged.records)),
-                f"{judged.published}{unit}",
-                f"{low if low == high else f'{low} to {high}'}{unit}",
-                str(judged.n),
-                str(judged.fitted),
-                "holds" if judged.holds else "**not explained**",
-            ]
-        )
+        rows.append((
+            judged.title,
+            show.listed(dict.fromkeys(judged.records)),
+            f"{judged.published}{unit}",
+            f"{' to '.join(ends)}{unit}",
+            str(judged.n),
+            str(judged.fitted),
+            "holds" if judged.holds else "**not explained**",
+        ))  # fmt: skip
     return [
         "## Statements",
         "",
@@ -203,19 +199,27 @@ def _statements(statements: Sequence[Judged]) -> list[str]:
 
 
 def _left_out(found: Fidelity) -> list[str]:
-    left = found.plan.file.left_out
-    if not left:
-        return []
-    return ["## Left out", "", *(f"- {name}: {reason}." for name, reason in left.items()), ""]
+    left = [f"- {name}: {reason}." for name, reason in found.plan.file.left_out.items()]
+    return ["## Left out", "", *left, ""] if left else []
 
 
 def as_json(found: Fidelity) -> dict[str, Any]:
     """Return the comparison for programs; deviations are fractions, not percent."""
 
     def shares(aim: str | None = None) -> dict[str, Any]:
+        kinds = {"bandwidths": False, "latencies": True}
         return {
-            "bandwidths": _share_json(found.share(latency=False, aim=aim)),
-            "latencies": _share_json(found.share(latency=True, aim=aim)),
+            kind: {
+                "n": share.n,
+                "within": share.within,
+                "part": share.part,
+                "tolerance": share.tolerance,
+                "aim": AIM,
+                "distinct_simulated": share.distinct,
+                "worst": [row.record.id for row in share.worst],
+            }
+            for kind, latency in kinds.items()
+            for share in [found.share(latency=latency, aim=aim)]
         }
 
     kinds = (("predicted", found.predicted), ("fitted", found.fitted), ("beside", found.beside))
@@ -241,16 +245,4 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         ],
         "statements": [asdict(judged) for judged in found.statements],
         "left_out": found.plan.file.left_out,
-    }
-
-
-def _share_json(share: Share) -> dict[str, Any]:
-    return {
-        "n": share.n,
-        "within": share.within,
-        "part": share.part,
-        "tolerance": share.tolerance,
-        "aim": AIM,
-        "distinct_simulated": share.distinct,
-        "worst": [row.record.id for row in share.worst],
     }
