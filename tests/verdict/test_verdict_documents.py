@@ -116,7 +116,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 )
 def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
     changed = two_nodes(tmp_path)["node2"].model_copy(update=change)
-    (verdict,) = evidence.decided([evidence.Judged(changed, [])])
+    (verdict,) = evidence.decided([evidence.Judged(changed, [])], {})
     (line,) = scheduler.drain_lines(documents.session_verdict("x", [verdict]).nodes)
     assert line.startswith(doubt)
 

@@ -447,7 +447,7 @@ def test_no_rule_and_status_prints_a_live_line_otherwise(references, rule, statu
         return Judged(bare(name, status if failing else "PASS", [reason] if failing else []), runs)
 
     def is_live(*nodes):
-        rows = documents.session_verdict("x", evidence.decided(nodes)).nodes
+        rows = documents.session_verdict("x", evidence.decided(nodes, {})).nodes
         return any(line.startswith("scontrol") for line in scheduler.drain_lines(rows))
 
     positive = RULES[rule].evidence == "positive" and status in FAILED

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core import nodelists
+from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
@@ -77,48 +78,50 @@ class Judged:
 
 def runs_of(results: NodeResults) -> list[Run]:
     """Return how the checks of a node went, by check and software, in the order of the sessions."""
-    found: dict[tuple[Key, Software | None], list[Attempt]] = defaultdict(list)
-    for _, attempts in sorted(results.by_source, key=lambda one: min(a.began for a in one[1])):
-        by_partition: dict[str, list[ResultDocument]] = defaultdict(list)
-        for attempt in attempts:
-            if attempt.document is not None:
-                by_partition[key(attempt)[0]].append(attempt.document)
-        for attempt in attempts:
-            if not attempt.skipped:
-                check = key(attempt)
-                found[check, _software(by_partition[check[0]])].append(attempt)
-    return [_run(check, software, own) for (check, software), own in found.items()]
+    in_order = sorted(results.by_source, key=lambda its: its[1][0].began)
+    found = grouped(run for _, attempts in in_order for run in _by_software(attempts))
+    return [_run(check, software, attempts) for (check, software), attempts in found.items()]
+
+
+def _by_software(
+    attempts: Sequence[Attempt],
+) -> Iterator[tuple[tuple[Key, Software | None], Attempt]]:
+    """Yield the attempts of a session that ran, each by its check and the software."""
+    documents = grouped((key(one)[0], one.document) for one in attempts if one.document is not None)
+    software = {where: _software(its) for where, its in documents.items()}
+    for attempt in attempts:
+        if not attempt.skipped:
+            yield (key(attempt), software.get(key(attempt)[0])), attempt
 
 
 def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> Run:
-    passes = [number for number, one in enumerate(attempts) if one.passed]
+    passes = [number for number, attempt in enumerate(attempts) if attempt.passed]
     since = attempts[passes[-1] + 1 if passes else 0 :]
-    isolating = {one.way for attempt in since for one in attempt.findings if one.isolates}
+    isolating = {found.way for attempt in since for found in attempt.findings if found.isolates}
     return Run(check, software, not since, bool(passes), failures(since), frozenset(isolating))
 
 
 def _software(documents: Iterable[ResultDocument]) -> Software | None:
     """Return the software of a session in a partition; None where the driver's is unknown."""
-    programs, kernels, runtimes, drivers, caps = set(), set(), set(), set(), set()
-    for document in documents:
-        if not has_runtime(document) or is_from_tool(document):
-            continue
-        programs.add(f"{document['program']['version']} {document['program']['commit']}")
-        kernels.add(str(document["host"]["kernel"]))
-        runtimes.add(str(document["versions"].get("runtime")))
-        drivers.add(str(document["versions"].get("driver")))
-        caps |= {
-            f"{device_state['power_cap_w']} W" for device_state in state.device_states(document)
-        }
-    unknown = {"None", "None W", UNKNOWN}
-    every = (programs, kernels, runtimes, drivers, caps)
-    found = Software(*(tuple(sorted(one - unknown)) for one in every))
+    ran = [one for one in documents if has_runtime(one) and not is_from_tool(one)]
+    programs = [document["program"] for document in ran]
+    found = Software(
+        programs=_known(f"{program['version']} {program['commit']}" for program in programs),
+        kernels=_known(document["host"]["kernel"] for document in ran),
+        runtimes=_known(document["versions"].get("runtime") for document in ran),
+        drivers=_known(document["versions"].get("driver") for document in ran),
+        caps=_known(
+            one["power_cap_w"] for document in ran for one in state.device_states(document)
+        ),
+    )
     return found if found.drivers else None
 
 
-def decided(
-    judged: Sequence[Judged], in_rounds: Mapping[str, Run] | None = None
-) -> list[model.NodeVerdict]:
+def _known(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(sorted({str(value) for value in values} - {"None", UNKNOWN}))
+
+
+def decided(judged: Sequence[Judged], in_rounds: Mapping[str, Run]) -> list[model.NodeVerdict]:
     """Return the verdicts in their order, each with what all nodes together show.
 
     What only one node does twice becomes `isolated`. A failed node gets its drain, and every node
@@ -126,19 +129,14 @@ def decided(
 
     :param in_rounds: by node, how it went in rounds over several nodes.
     """
-    rounds = in_rounds or {}
-    others = _Cohorts(judged, rounds)
-    every = [
-        Judged(one.verdict, [*one.runs, rounds[one.verdict.node]])
-        if one.verdict.node in rounds
-        else one
-        for one in judged
-    ]
-    return [_decided(one, others) for one in every]
+    others = _Cohorts(judged, in_rounds)
+    return [_decided(node, in_rounds.get(node.verdict.node), others) for node in judged]
 
 
-def _decided(judged: Judged, others: _Cohorts) -> model.NodeVerdict:
+def _decided(judged: Judged, in_rounds: Run | None, others: _Cohorts) -> model.NodeVerdict:
     verdict = judged.verdict
+    if in_rounds is not None:
+        judged = Judged(verdict, [*judged.runs, in_rounds])
     reasons = [_isolated(reason, judged, others) for reason in verdict.reasons]
     if reasons != verdict.reasons:
         reasons.sort(key=lambda reason: STATUSES.index(reason.status))
@@ -156,26 +154,32 @@ def _decided(judged: Judged, others: _Cohorts) -> model.NodeVerdict:
 def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.Reason:
     """Return a reason as `isolated` where only this node does so, and did so twice."""
     way = (reason.rule, reason.metric)
-    own = [run for run in judged.runs if run.check[2] == reason.check and way in run.isolating]
-    for run in own if reason.rule in ISOLATING else ():
+    runs = [run for run in judged.runs if run.check[2] == reason.check and way in run.isolating]
+    for run in runs if reason.rule in ISOLATING else ():
         if not others.doubts(judged.verdict, run, way):
             passed = others.passed_elsewhere(judged.verdict, run)
             where = f"on {count(len(passed), 'other node')}" if passed else "here before"
             rule = RULES["isolated"]
-            said = (
+            sentence = (
                 f"{reason.sentence.rstrip('.')}; it did so {run.failures[way]} times, and passed "
                 f"{where} with the same software."
             )
-            made = {"rule": rule.name, "status": rule.status, "sentence": said}
-            return reason.model_copy(update=made)
+            isolated = {"rule": rule.name, "status": rule.status, "sentence": sentence}
+            return reason.model_copy(update=isolated)
     return reason
 
 
 def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
     """Return what speaks for and against draining a failed node: its best evidence."""
     verdict = judged.verdict
-    of_node = list(_doubts_of_node(verdict))
-    best: model.Drain | None = None
+    known: dict[model.Doubt, bool] = {
+        "simulated": verdict.kind == "simulated",
+        "nothing-measured": verdict.kind == "nothing",
+        "injected-faults": bool(verdict.faults_injected),
+        "not-scheduled": not verdict.scheduled,
+    }
+    of_node = [doubt for doubt, holds in known.items() if holds]
+    found = []
     for reason in verdict.reasons:
         evidence = RULES[reason.rule].evidence
         if reason.status not in FAILED or evidence is None:
@@ -185,31 +189,16 @@ def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
             doubts += _doubts_of_contrast(reason, judged, others)
         elif reason.rule == "lost" and others.lack_alike(judged.runs):
             doubts.append("all-alike")
-        found = model.Drain(
+        drain = model.Drain(
             live=not doubts,
             evidence=evidence if len(doubts) == len(of_node) else None,
             rule=reason.rule,
             check=reason.check,
             doubts=doubts,
         )
-        if best is None or _rank(found) < _rank(best):
-            best = found
-    return best or model.Drain(live=False, doubts=[*of_node, "no-contrast"])
-
-
-def _rank(drain: model.Drain) -> tuple[bool, int]:
-    return not drain.live, len(drain.doubts)
-
-
-def _doubts_of_node(verdict: model.NodeVerdict) -> Iterator[model.Doubt]:
-    if verdict.kind == "simulated":
-        yield "simulated"
-    if verdict.kind == "nothing":
-        yield "nothing-measured"
-    if verdict.faults_injected:
-        yield "injected-faults"
-    if not verdict.scheduled:
-        yield "not-scheduled"
+        found.append(drain)
+    none = model.Drain(live=False, doubts=[*of_node, "no-contrast"])
+    return min(found, key=lambda drain: len(drain.doubts), default=none)
 
 
 def _doubts_of_contrast(
@@ -223,15 +212,13 @@ def _doubts_of_contrast(
         for way in (run.isolating if rule == "isolated" else [(rule, reason.metric)])
         if reason.check in (None, run.check[2]) and way in run.failures
     ]
-    if not every:
-        return ["no-contrast"]
     found = []
     for run, way in every:
         doubts = others.doubts(judged.verdict, run, way)
         if reason.rule == "reference" and not calibrated.has_own(folder(), run.check[0]):
             doubts.insert(0, "provisional")
         found.append(doubts)
-    return min(found, key=len)
+    return min(found, key=len, default=["no-contrast"])
 
 
 class _Cohorts:
@@ -239,11 +226,11 @@ class _Cohorts:
 
     def __init__(self, judged: Iterable[Judged], in_rounds: Mapping[str, Run]) -> None:
         self._nodes: dict[tuple[Key, Software | None], dict[str, Run]] = defaultdict(dict)
-        for one in judged:
+        for verdict, runs in ((its.verdict, its.runs) for its in judged):
             # A simulated node is no machine, and results of several nodes blame none of them.
-            if one.verdict.kind == "measured" and not nodelists.is_several(one.verdict.node):
-                for run in one.runs:
-                    self._nodes[run.check, run.software][one.verdict.node] = run
+            if verdict.kind == "measured" and not nodelists.is_several(verdict.node):
+                for run in runs:
+                    self._nodes[run.check, run.software][verdict.node] = run
         for node, run in in_rounds.items():
             self._nodes[run.check, run.software][node] = run
 

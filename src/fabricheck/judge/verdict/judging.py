@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -326,10 +325,12 @@ class _Node:
 
     def _requested(self) -> RequestedNode | None:
         """Return how the node was requested; of several nodes how the network of their job was."""
-        for name, requested in self.all_results.requested.items():
-            if name == self.subject.node or (self.several and nodelists.is_several(name)):
-                return requested
-        return None
+        found = (
+            requested
+            for name, requested in self.all_results.requested.items()
+            if name == self.subject.node or (self.several and nodelists.is_several(name))
+        )
+        return next(found, None)
 
     def _missing(self) -> Iterator[str]:
         # The record has checks by class, the sessions by check name.
@@ -407,17 +408,17 @@ def began(results: Results) -> list[datetime]:
 
 def _times(results: NodeResults) -> tuple[datetime | None, float | None]:
     """Return when the first program began, and the total seconds of all sessions on the node."""
-    every = [
+    by_source = [
         [
             datetime.fromisoformat(text)
-            for attempt in own
+            for attempt in attempts
             if attempt.document is not None
             for text in (attempt.document["started"], attempt.document["finished"])
             if text is not None
         ]
-        for _, own in results.by_source
+        for _, attempts in results.by_source
     ]
-    spans = [times for times in every if times]
+    spans = [times for times in by_source if times]
     if not spans:
         return None, None
     start = min(map(min, spans)).astimezone(UTC)
@@ -429,51 +430,50 @@ def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 
     Node tools know less of a device than its runtime does, so they add no devices.
     """
-    every = [
-        model.Device(
-            index=one["index"],
-            name=one["name"],
-            arch=one["arch"],
-            pci_address=one["pci_address"],
-            unique_id=one["unique_id"],
-        )
-        for document in documents
-        for one in document["devices"]
-    ]
     found: dict[tuple[int, str | None, str | None], model.Device] = {}
-    for one in sorted(every, key=lambda device: device.unique_id is None):
+    named = (device for document in documents for device in document["devices"])
+    for device in sorted(named, key=lambda device: device["unique_id"] is None):
+        index, address, unique_id = device["index"], device["pci_address"], device["unique_id"]
         known = {(index, address) for index, address, _ in found}
-        if one.unique_id is not None or (one.index, one.pci_address) not in known:
-            found.setdefault((one.index, one.pci_address, one.unique_id), one)
-    return sorted(found.values(), key=lambda one: one.index)
+        if unique_id is not None or (index, address) not in known:
+            found.setdefault(
+                (index, address, unique_id),
+                model.Device(
+                    index=index,
+                    name=device["name"],
+                    arch=device["arch"],
+                    pci_address=address,
+                    unique_id=unique_id,
+                ),
+            )
+    return sorted(found.values(), key=lambda device: device.index)
 
 
 def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
     """Return the versions behind the results, from the programs that ran on the devices."""
-    own = [document for document in documents if document["program"]["commit"] != UNKNOWN]
+    ours = [document for document in documents if document["program"]["commit"] != UNKNOWN]
     versions = [document["versions"] for document in documents if has_runtime(document)]
     states = [
         device_state for document in documents for device_state in state.device_states(document)
     ]
-    firmware: dict[str, set[str]] = defaultdict(set)
-    for device_state in states:
-        for name, version in (device_state["firmware"] or {}).items():
-            firmware[name].add(version)
-    locks: dict[str, str] = {}
-    for source in sources:
-        locks |= _locks_in(source.session.outputs if source.reported else ())
+    firmware = grouped(
+        (name, version)
+        for device_state in states
+        for name, version in (device_state["firmware"] or {}).items()
+    )
+    locks = [_locks_in(source.session.outputs) for source in sources if source.reported]
     return model.Versions(
-        fabricheck=_each(document["program"]["version"] for document in own or documents),
-        commits=_each(document["program"]["commit"] for document in own),
+        fabricheck=_each(document["program"]["version"] for document in ours or documents),
+        commits=_each(document["program"]["commit"] for document in ours),
         kernel=_each(document["host"]["kernel"] for document in documents),
         runtime=_each(one.get("runtime") for one in versions),
         driver=_each(one.get("driver") for one in versions),
         vbios=_each(device_state["vbios"] for device_state in states),
-        firmware={name: _each(own) for name, own in sorted(firmware.items())},
+        firmware={name: _each(versions) for name, versions in sorted(firmware.items())},
         mpi=_each(one.get("mpi") for one in versions),
         rccl=_each(one.get("rccl") for one in versions),
         reframe=_each(one.session.reframe for one in sources if one.reported),
-        spack_locks=locks,
+        spack_locks={name: digest for of_source in locks for name, digest in of_source.items()},
     )
 
 
@@ -485,11 +485,12 @@ def _each(values: Iterable[object]) -> list[str]:
 @functools.cache
 def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
     # Cached, because hundreds of nodes of a session share the same locks.
-    found: dict[str, str] = {}
-    for folder in outputs:
-        for path in sorted((folder / FOLDER).glob("*.spack.lock")):
-            found.setdefault(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
-    return found
+    paths = [
+        path
+        for folder in reversed(outputs)  # of equal names the first folder's counts
+        for path in sorted((folder / FOLDER).glob("*.spack.lock"))
+    ]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
 #: The rules of slow values and of differences from the node model.
@@ -582,18 +583,14 @@ def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> 
     If nothing explains the misses, that is stated after them, unless the data is missing. Without a
     node model, the misses themselves name all that is known.
     """
-    places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
-    lacks = (
-        diagnosis is None
-        or diagnosis.node_model is None
-        or (diagnosis.lacking and not diagnosis.degraded)
-    )
+    places = [place for place, reason in enumerate(reasons) if reason.rule.name in OF_MISSES]
+    if diagnosis is None or diagnosis.node_model is None or not places:
+        return list(reasons)
     # A device that is gone is its own explanation.
     gone = all(reasons[place].rule.name == "lost" for place in places)
-    lacks = lacks or (diagnosis is not None and not diagnosis.degraded and gone)
-    if diagnosis is None or not places or lacks:
+    if not diagnosis.degraded and (diagnosis.lacking or gone):
         return list(reasons)
     place = places[0] if diagnosis.degraded else places[-1] + 1
-    first = reasons[places[0] if diagnosis.degraded else places[-1]]
-    own = replace(finding("diagnosis", diagnosis.sentence), status=first.status)
-    return [*reasons[:place], own, *reasons[place:]]
+    status = reasons[places[0] if diagnosis.degraded else places[-1]].status
+    found = replace(finding("diagnosis", diagnosis.sentence), status=status)
+    return [*reasons[:place], found, *reasons[place:]]
