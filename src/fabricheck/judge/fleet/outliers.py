@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from fabricheck.core import nodelists
+from fabricheck.core.grouping import grouped
 from fabricheck.core.statistics import NORMAL, quantile
 from fabricheck.judge.calibration.rule import (
     FLOORS,
@@ -189,18 +190,18 @@ class Score:
 def judge(partition: Partition) -> PartitionOutliers:
     """Return what stands out in a partition; nothing of fewer than five nodes."""
     tests = len(partition.metrics) + partition.values.width.bit_length()
-    found, limits, behind = [], [], []
-    for number, metric in enumerate(partition.metrics):
-        one, fractions = _measured(partition, metric, number, tests)
-        found.append(one)
-        behind.append(fractions)
-        limits.append((fractions / one.limit).alias(str(number)))
-    in_limits = pl.DataFrame(limits)
+    measured = [
+        _measured(partition, metric, number, tests)
+        for number, metric in enumerate(partition.metrics)
+    ]
+    in_limits = pl.DataFrame(
+        [(behind / one.limit).alias(str(one.number)) for one, behind in measured]
+    )
     scores = _scores(in_limits, tests)
     return PartitionOutliers(
         partition,
-        tuple(found),
-        tuple(_outliers(partition, found, in_limits, behind, scores)),
+        tuple(distribution for distribution, _ in measured),
+        tuple(_outliers(partition, measured, in_limits, scores)),
         {score.count: score.limit for score in scores},
         _missing_metrics(partition),
     )
@@ -337,46 +338,37 @@ def _scores(in_limits: pl.DataFrame, tests: int) -> list[Score]:
 
 def _outliers(
     partition: Partition,
-    distributions: Sequence[Distribution],
+    measured: Sequence[tuple[Distribution, pl.Series]],
     in_limits: pl.DataFrame,
-    behind: Sequence[pl.Series],
     scores: Sequence[Score],
 ) -> list[Outlier]:
     """Return the nodes beyond a limit or with a value that cannot be, the farthest first."""
     candidates = {node for score in scores for node in (score.values > score.limit).arg_true()}
-    wrong: dict[int, list[OutlyingValue]] = {}
-    for distribution in distributions if scores else ():
-        for node in distribution.implausible:
-            value = partition.values[node, distribution.number]
-            wrong.setdefault(node, []).append(
-                OutlyingValue(distribution.metric, value, distribution.median, None, math.inf)
-            )
+    values = partition.values
+    wrong = grouped(
+        (node, OutlyingValue(one.metric, values[node, one.number], one.median, None, math.inf))
+        for one, _ in (measured if scores else ())
+        for node in one.implausible
+    )
     found = []
     for node in candidates | wrong.keys():
-        beyond, count = max((_beyond(score, node), score.count) for score in scores)
-        row = [-math.inf if one is None else one for one in in_limits.row(node)]
+        beyond, count = max(
+            ((score.values[node] or 0.0) / score.limit, score.count) for score in scores
+        )
+        row = [-math.inf if limits is None else limits for limits in in_limits.row(node)]
         order = sorted(range(len(row)), key=lambda at: -row[at])
         averaged = order[: count if beyond > 1 else 0]
-        values = tuple(
-            OutlyingValue(
-                distributions[at].metric,
-                partition.values[node, at],
-                distributions[at].median,
-                behind[at][node] if distributions[at].metric.unit != "count" else None,
-                row[at],
-            )
-            for at in order
-            if row[at] > 1 or (at in averaged and behind[at][node] >= LEAST)
-        )
-        if values or node in wrong:
+        outlying = []
+        for at in order:
+            one, behind = measured[at]
+            if row[at] > 1 or (at in averaged and behind[node] >= LEAST):
+                far = behind[node] if one.metric.unit != "count" else None
+                value = OutlyingValue(one.metric, values[node, at], one.median, far, row[at])
+                outlying.append(value)
+        if outlying or node in wrong:
             implausible = tuple(wrong.get(node, ()))
-            found.append(Outlier(partition.nodes[node], beyond, values, implausible))
-    return sorted(found, key=lambda one: (-len(one.values), -one.score, one.node))
-
-
-def _beyond(score: Score, node: int) -> float:
-    value = score.values[node]
-    return 0.0 if value is None else value / score.limit
+            found.append(Outlier(partition.nodes[node], beyond, tuple(outlying), implausible))
+    return sorted(found, key=lambda outlier: (-len(outlier.values), -outlier.score, outlier.node))
 
 
 def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
@@ -423,12 +415,12 @@ def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str | None
 
 def _missing_metrics(partition: Partition) -> dict[str, tuple[Metric, ...]]:
     """Return by node the metrics that nine in ten nodes have and it has not."""
-    found: dict[str, list[Metric]] = {}
-    for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True):
-        missing = column.null_count()
-        if 0 < missing <= TENTH * len(column):
-            for node in column.is_null().arg_true():
-                found.setdefault(partition.nodes[node], []).append(metric)
+    found = grouped(
+        (partition.nodes[node], metric)
+        for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True)
+        if column.null_count() <= TENTH * len(column)
+        for node in column.is_null().arg_true()
+    )
     return {node: tuple(found[node]) for node in sorted(found, key=nodelists.natural)}
 
 

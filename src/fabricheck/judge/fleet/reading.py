@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ import polars as pl
 
 from fabricheck.core import nodelists, show
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
@@ -168,20 +170,19 @@ class Fleet:
     @cached_property
     def checks(self) -> pl.DataFrame:
         """Node, result and facts of each check; of tables without checks, of the metrics."""
-        own, facts = ["node", "check"], ["result", *OF_CHECKS]
-        checks = self.rows.filter(pl.col("kind") == "check").select(*own, *facts).unique()
+        check, facts = ["node", "check"], ["result", *OF_CHECKS]
+        checks = self.rows.filter(pl.col("kind") == "check").select(*check, *facts).unique()
         found = checks.collect(engine=STREAMING)
         if len(found):
             return found
-        metrics = self.rows.filter(pl.col("kind") == "metric").group_by(own)
+        metrics = self.rows.filter(pl.col("kind") == "metric").group_by(check)
         return metrics.agg(pl.col(facts).first()).collect(engine=STREAMING)
 
     @cached_property
     def lost(self) -> list[str]:
         """The requested nodes without any result."""
         found = set(self._lost["node"]) - set(self.nodes)
-        return sorted((one for one in found if not nodelists.is_several(one)),
-                      key=nodelists.natural)  # fmt: skip
+        return sorted(itertools.filterfalse(nodelists.is_several, found), key=nodelists.natural)
 
     @property
     def lost_networks(self) -> list[str]:
@@ -201,21 +202,20 @@ class Fleet:
     def facts(self) -> pl.DataFrame:
         """Fact, value and node, where a node has it; a fact of devices has no device."""
         states = self.rows.filter(pl.col("kind") == "state").select("node", *OF_STATES)
-        found = states.with_columns(pl.col("firmware").str.split(", "))
-        parts = [
-            _facts(self.checks.lazy(), OF_CHECKS),
-            _facts(found.explode("firmware", empty_as_null=True), OF_STATES),
-        ]
-        return pl.concat(parts).unique().sort("fact", "node", "value").collect()
+        found = states.with_columns(pl.col("firmware").str.split(", ")).explode(
+            "firmware", empty_as_null=True
+        )
+        facts = pl.concat([_facts(self.checks.lazy(), OF_CHECKS), _facts(found, OF_STATES)])
+        return facts.unique().sort("fact", "node", "value").collect()
 
     def sessions(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
         """Return by node its sessions, each with its file or folder."""
         wanted = pl.col("node").is_in(list(nodes)), pl.col("kind") != "node"
         rows = self.rows.filter(*wanted).select("node", "session_id", ORIGIN).unique()
-        found: dict[str, list[tuple[str, str]]] = {}
-        for node, session, origin in sorted(rows.collect(engine=STREAMING).rows(), key=str):
-            found.setdefault(node, []).append((session or "", origin or ""))
-        return found
+        return grouped(
+            (node, (session or "", origin or ""))
+            for node, session, origin in sorted(rows.collect(engine=STREAMING).rows(), key=str)
+        )
 
 
 def _facts(rows: pl.LazyFrame, titles: dict[str, str]) -> pl.LazyFrame:
@@ -352,18 +352,14 @@ def _at_once(paths: Sequence[Path]) -> list[pl.LazyFrame]:
 
     :raises pl.exceptions.PolarsError: now or when they are read, where that is not so.
     """
-    frames = []
-    for suffix in TABLES:
-        own = [path for path in paths if path.suffix.lower() == suffix]
-        if own:
-            frames.append(_needed(_scan(own)))
-    return frames
+    by_suffix = grouped((path.suffix.lower(), path) for path in paths)
+    return [_needed(_scan(alike)) for alike in by_suffix.values()]
 
 
 def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
     """Return the tables of files lazily, and a sentence for each that cannot be read."""
     problems: list[str] = []
-    alike: dict[object, list[Path]] = {}
+    readable: list[tuple[object, Path]] = []
     for path in paths:
         try:
             columns = tuple(_scan([path]).collect_schema().items())
@@ -376,8 +372,8 @@ def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
         except InvalidInputError as error:
             problems.append(f"{path}: {error}")
             continue
-        alike.setdefault((path.suffix.lower(), columns), []).append(path)
-    return [_needed(_scan(own)) for own in alike.values()], problems
+        readable.append(((path.suffix.lower(), columns), path))
+    return [_needed(_scan(alike)) for alike in grouped(readable).values()], problems
 
 
 def _scan(paths: list[Path]) -> pl.LazyFrame:
@@ -483,46 +479,23 @@ def _partition(grouped: pl.DataFrame) -> Partition:
 
     :param grouped: a row for each metric, with the lists of its nodes and values.
     """
-    texts = grouped["node"].explode(empty_as_null=True).unique().cast(pl.String)
-    nodes = sorted(texts.to_list(), key=nodelists.natural)
-    at = pl.DataFrame({"node": nodes, "at": range(len(nodes))}).with_columns(
-        pl.col("node").cast(_WORD), pl.col("at").cast(pl.UInt32)
-    )
-    wide: list[pl.Series] = []
+    codes = grouped["node"].explode(empty_as_null=True).unique()
+    names = codes.cast(pl.String)
+    order = sorted(range(len(names)), key=lambda at: nodelists.natural(names[at]))
+    rows = pl.DataFrame({"node": codes[order]})
+    columns: list[pl.Series] = []
     metrics: list[Metric] = []
-    first = grouped.row(0, named=True)
-    places = _places(at)
-    for row, node, value in zip(
-        grouped.select(*KEY, "noise").iter_rows(named=True),
-        grouped["node"],
-        grouped["value"],
-        strict=True,
-    ):
+    for number, row in enumerate(grouped.select(*KEY, "noise").iter_rows(named=True)):
         check, unit = row["check"] or "", row["unit"] or ""
         unstated: Noise = "latency" if unit == "us" else "devices"
         noise = row["noise"] if row["noise"] in get_args(Noise) else unstated
         of = (row["environment"], row["experiment"], check, row["metric"], unit)
         metrics.append(Metric(*of, noise))
-        wide.append(_column(places.gather(node.to_physical()), value, len(nodes)))
-    frame = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(wide)])
-    where = ":".join(one for one in (first["system"], first["partition"]) if one) or "(none)"
+        values = pl.DataFrame({name: grouped[name][number] for name in ("node", "value")})
+        medians = values.group_by("node").agg(pl.col("value").fill_null(math.nan).median())
+        columns.append(rows.join(medians, "node", how="left", maintain_order="left")["value"])
+    frame = pl.DataFrame([column.alias(str(number)) for number, column in enumerate(columns)])
+    nodes = rows["node"].cast(pl.String).to_list()
+    first = grouped.row(0, named=True)
+    where = ":".join(word for word in (first["system"], first["partition"]) if word) or "(none)"
     return Partition(where, first["clock"] or "measured", nodes, metrics, frame, first["networks"])
-
-
-def _places(at: pl.DataFrame) -> pl.Series:
-    """Return by the code of a node its row."""
-    codes = at["node"].to_physical()
-    most = codes.max()
-    assert isinstance(most, int)
-    empty = pl.Series([0], dtype=pl.UInt32).new_from_index(0, most + 1)
-    return empty.scatter(codes, at["at"])
-
-
-def _column(rows: pl.Series, values: pl.Series, count: int) -> pl.Series:
-    """Return a value for each node: the median where it has several."""
-    if rows.n_unique() < len(rows):
-        several = pl.DataFrame({"row": rows, "value": values.fill_null(float("nan"))})
-        alone = several.group_by("row").agg(pl.col("value").median())
-        rows, values = alone["row"], alone["value"]
-    empty = pl.Series([None], dtype=pl.Float64).new_from_index(0, count)
-    return empty.scatter(rows, values.fill_null(float("nan")))
