@@ -232,7 +232,7 @@ OTHERS = (
     Mutant("the smaller floor of both sides counts", "judge/comparison/judging.py",
            "least = max(a.floor, b.floor)", "least = min(a.floor, b.floor)", _COMPARE),
     Mutant("a repetition that failed hides behind one that passed", "judge/comparison/compare.py",
-           "(_good(found[name]) and not _good(row))", "(_good(row) and not _good(found[name]))",
+           "(row for row in rows if not _good(row))", "(row for row in rows if _good(row))",
            _COMPARE),
     Mutant("an impossible value hides among repetitions", "judge/calibration/gathering.py",
            "next((one for one in values if one.impossible), None)",

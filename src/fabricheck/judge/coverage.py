@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
@@ -187,9 +188,7 @@ def not_judged(node: NodeModel | None) -> Iterator[str]:
 
 def _alike(ran: Iterable[Ran]) -> Iterator[str]:
     """Yield one sentence for all nodes of a partition with the same amount of results."""
-    on: dict[tuple[str, str], list[str | None]] = {}
-    for one in ran:
-        on.setdefault((one.where, one.sentence), []).append(one.node)
+    on = grouped(((one.where, one.sentence), one.node) for one in ran)
     for (where, sentence), nodes in on.items():
         names = folded(nodes)
         place = f"{where} on {names}" if names else where
@@ -242,16 +241,14 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
         ran = [_ran(experiment, *place, own) for place, own in places.items()]
         have = None if able is None else able.get(experiment.id, ())
         has_check = have != () or bool(ran)
-        why_not = None
-        if not ran:
-            why_not = _why_not(experiment, has_check, results, rows, have)
-        reasons: dict[str, tuple[str, ...]] = {}
-        for where in dict.fromkeys(row.where for row in rows):
-            own = [row for (there, _), each in places.items() if there == where for row in each]
-            untestable = tuple(_not_testable(experiment, features.get(where), own))
-            if untestable:
-                reasons[where] = untestable
-        found.append(Coverage(experiment, has_check, ran, why_not, have, reasons))
+        why_not = None if ran else _why_not(experiment, has_check, results, rows, have)
+        its = grouped((where, row) for (where, _), each in places.items() for row in each)
+        reasons = {
+            where: tuple(_not_testable(experiment, features.get(where), its.get(where, ())))
+            for where in dict.fromkeys(row.where for row in rows)
+        }
+        not_testable = {where: why for where, why in reasons.items() if why}
+        found.append(Coverage(experiment, has_check, ran, why_not, have, not_testable))
     return found
 
 

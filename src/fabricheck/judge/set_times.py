@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from fabricheck.core.grouping import grouped
 from fabricheck.results.document import read_head
 from fabricheck.results.session import PASSED, SKIPPED, Case, Session
 from fabricheck.site import sets
@@ -64,29 +65,22 @@ class SetTimes:
 
 def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
     """Return the sets of each partition, from the attributes of the checks."""
-    by_partition: dict[str, list[CheckMetrics]] = {}
-    for metrics in asked:
-        by_partition.setdefault(metrics.partition, []).append(metrics)
     latest = sorted(took, key=lambda one: one.date, reverse=True)
-    return [
-        _times(partition, name, [check for check in checks if name in check.tags], latest)
-        for partition, checks in by_partition.items()
-        for name, about in sets.known().items()
-        if not about.several_nodes or any(name in check.tags for check in checks)
-    ]
-
-
-def _times(
-    partition: str, name: str, checks: Sequence[CheckMetrics], latest: Iterable[Took]
-) -> SetTimes:
-    return SetTimes(
-        partition,
-        name,
-        tuple(sorted({check.check for check in checks})),
-        sum(check.limit_s for check in checks),
-        sets.known()[name].limit_s,
-        tuple(one for one in latest if (one.where, one.name) == (partition, name)),
-    )
+    found = []
+    for partition, of_partition in grouped((check.partition, check) for check in asked).items():
+        for name, about in sets.known().items():
+            checks = [check for check in of_partition if name in check.tags]
+            if checks or not about.several_nodes:
+                times = SetTimes(
+                    partition,
+                    name,
+                    tuple(sorted({check.check for check in checks})),
+                    sum(check.limit_s for check in checks),
+                    about.limit_s,
+                    tuple(one for one in latest if (one.where, one.name) == (partition, name)),
+                )
+                found.append(times)
+    return found
 
 
 def took(session: Session) -> list[Took]:
@@ -98,12 +92,10 @@ def took(session: Session) -> list[Took]:
     name = session.choice.set
     if name is None:
         return []
-    partitions: dict[str, list[Case]] = {}
-    for case in session.cases:
-        partitions.setdefault(case.where, []).append(case)
+    by_partition = grouped((case.where, case) for case in session.cases)
     return [
         one
-        for where, cases in partitions.items()
+        for where, cases in by_partition.items()
         for one in _of_partition(session, name, where, cases)
     ]
 
@@ -136,9 +128,7 @@ def _of_partition(session: Session, name: str, where: str, cases: Sequence[Case]
 
 
 def _simulated(cases: Iterable[Case]) -> float | None:
-    paths = [case.document_path for case in cases]
-    heads = [read_head(path) for path in paths if path is not None]
-    found = [
-        head.simulated_s for head in heads if head is not None and head.simulated_s is not None
-    ]
-    return sum(found) if found else None
+    heads = [read_head(case.document_path) for case in cases if case.document_path is not None]
+    found = [head.simulated_s for head in heads if head is not None]
+    known = [seconds for seconds in found if seconds is not None]
+    return sum(known) if known else None

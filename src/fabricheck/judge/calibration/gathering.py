@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import rule
@@ -371,49 +372,49 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
     :param simulated: whether the partition is simulated.
     """
     session = source.session
-    runs: dict[tuple[str, str | None], Run] = {}
-    environments: dict[str, str] = {}
-    repeated: dict[tuple[str, str | None], dict[tuple[str, str], list[Value]]] = {}
-    nowhere: list[Unused] = []
-    for row in source.checks:
-        case = row.case
-        if case is None or case.where != partition or not (case.experiments or case.values):
-            continue
-        check = case.name.split()[0]
-        other = environments.setdefault(check, case.environ)
-        if other != case.environ:
+    by_node = grouped(
+        ((case.node if row.document is None else row.node, row.overlay), (row, case))
+        for row in source.checks
+        if (case := row.case) is not None and case.where == partition
+        if case.experiments or case.values
+    )
+    cases = [case for rows in by_node.values() for _, case in rows]
+    for check, environs in grouped((case.name.split()[0], case.environ) for case in cases).items():
+        if len(set(environs)) > 1:
             raise UsageError(
-                f"{session.report}: {check} ran in environments {other} and {case.environ} of "
-                f"{partition}, but a reference needs one: calibrate sessions of one environment."
+                f"{session.report}: {check} ran in environments "
+                f"{' and '.join(dict.fromkeys(environs))} of {partition}, but a reference needs "
+                "one: calibrate sessions of one environment."
             )
-        node = case.node if row.document is None else row.node
-        unused = _why_not(session.id, case, row.entry, partition, simulated)
+    runs: list[Run] = []
+    nowhere: list[Unused] = []
+    for (node, overlay), rows in by_node.items():
+        judged = [
+            (row, _why_not(session.id, case, row.entry, partition, simulated)) for row, case in rows
+        ]
+        unused = [why for _, why in judged if why is not None]
         if node is None:
-            assert unused is not None
-            nowhere.append(unused)
+            nowhere += unused
             continue
-        key = (node, row.overlay)
-        run = runs.setdefault(key, Run(session, *key))
-        if unused is not None:
-            run.unused.append(unused)
-            continue
-        document: Mapping[str, Any] | None = row.document
-        assert document is not None
-        run.documents.append({name: document[name] for name in KEPT})
-        for metric, value in _values(row):
-            repeated.setdefault(key, {}).setdefault((check, metric), []).append(value)
-    if not runs:
-        runs[session.hostname, None] = Run(session, session.hostname)
-    next(iter(runs.values())).unused[:0] = nowhere
-    for key, run in runs.items():
-        run.devices = frozenset(
-            device["unique_id"]
-            for document in run.documents
-            for device in document["devices"]
-            if device["unique_id"] is not None
+        used = [row for row, why in judged if why is None]
+        documents: list[Mapping[str, Any]] = [
+            row.document for row in used if row.document is not None
+        ]
+        values = grouped(value for row in used for value in _values(row))
+        ids = (device["unique_id"] for document in documents for device in document["devices"])
+        run = Run(
+            session,
+            node,
+            overlay,
+            devices=frozenset(unique_id for unique_id in ids if unique_id is not None),
+            values={metric: middle(several) for metric, several in values.items()},
+            unused=unused,
+            documents=[{name: document[name] for name in KEPT} for document in documents],
         )
-        run.values = {each: middle(values) for each, values in repeated.get(key, {}).items()}
-    return list(runs.values())
+        runs.append(run)
+    runs = runs or [Run(session, session.hostname)]
+    runs[0].unused[:0] = nowhere
+    return runs
 
 
 def _why_not(
@@ -453,14 +454,16 @@ def _why_not(
     return None
 
 
-def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
+def _values(row: table.Check) -> Iterator[tuple[tuple[str, str], Value]]:
+    """Yield the values of a check, each by check and metric."""
     document, case = row.document, row.case
     assert document is not None and case is not None
     model = node_of(case.where, [document], case)
     for metric in table.metrics(row):
         # A metric that compares a node with itself is limited by a rule, whatever its value.
         if metric.value is not None and not RELATIVE.search(metric.metric):
-            yield metric.metric, value_of(metric, metric.value, document, model)
+            value = value_of(metric, metric.value, document, model)
+            yield (case.name.split()[0], metric.metric), value
 
 
 def _check_units(runs: Sequence[Run]) -> None:

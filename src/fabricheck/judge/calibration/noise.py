@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.statistics import NORMAL
 from fabricheck.references.calibrated import MetricRecord, Record
@@ -37,12 +38,12 @@ class Noise:
 
 def noises(record: Record) -> Iterator[Noise]:
     """Yield the noise of each check of a record, and of each kind of memory that it measures."""
-    rows: dict[tuple[str, str], list[MetricRecord]] = {}
-    for check, metrics in record.checks.items():
-        for name, one in metrics.items():
-            kinds = [kind for kind in KINDS if kind in name.split("_")]
-            if one.unit != "count":
-                rows.setdefault((listed([check, *kinds]), one.unit), []).append(one)
+    rows = grouped(
+        ((listed([check, *(kind for kind in KINDS if kind in name.split("_"))]), one.unit), one)
+        for check, metrics in record.checks.items()
+        for name, one in metrics.items()
+        if one.unit != "count"
+    )
     for (check, unit), found in sorted(rows.items()):
         yield Noise(
             check,

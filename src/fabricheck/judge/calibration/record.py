@@ -11,6 +11,7 @@ import yaml
 
 from fabricheck.core import statistics
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.grouping import grouped
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.calibration.gathering import Run, Value
 from fabricheck.references.calibrated import (
@@ -45,15 +46,15 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
 
     :param expected: returns the published values of the partition's node model.
     """
-    sets: dict[str, frozenset[str]] = {}
-    for run in runs:
-        sets[run.group] = sets.get(run.group, frozenset()) | run.devices
+    by_group = grouped((run.group, run.devices) for run in runs)
+    sets = {group: frozenset().union(*devices) for group, devices in by_group.items()}
     nodes = {run.number: run.group for run in runs}
     documents = [document for run in runs for document in run.documents]
-    values: dict[str, dict[str, dict[int, Value]]] = {}
-    for run in runs:
-        for (check, metric), value in run.values.items():
-            values.setdefault(check, {}).setdefault(metric, {})[run.number] = value
+    values = grouped(
+        (check, (metric, (run.number, value)))
+        for run in runs
+        for (check, metric), value in run.values.items()
+    )
     campaigns = {run.number: run.campaign for run in runs}
     return Record(
         partition=partition,
@@ -83,17 +84,13 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         checks={
             check: {
                 metric: _metric(
-                    found, campaigns, nodes, expected(check, metric, _first(found).unit)
+                    dict(found), campaigns, nodes, expected(check, metric, found[0][1].unit)
                 )
-                for metric, found in metrics.items()
+                for metric, found in grouped(of_check).items()
             }
-            for check, metrics in sorted(values.items())
+            for check, of_check in sorted(values.items())
         },
     )
-
-
-def _first(found: Mapping[int, Value]) -> Value:
-    return next(iter(found.values()))
 
 
 def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
@@ -107,8 +104,8 @@ def _metric(
     nodes: Mapping[int, str],
     published: PublishedRecord | None,
 ) -> MetricRecord:
-    values = {number: one.value for number, one in found.items()}
-    unit = _first(found).unit
+    values = {number: value.value for number, value in found.items()}
+    unit = next(iter(found.values())).unit
     when = [campaigns[number] for number in values]
     of = [nodes[number] for number in values]
     floor = max(value.floor for value in found.values())
@@ -150,12 +147,10 @@ def _only(words: set[str | None]) -> str | None:
 
 
 def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group]:
-    members: dict[_K, list[float]] = {}
-    for number, value in values.items():
-        members.setdefault(of[number], []).append(value)
+    members = grouped((of[number], value) for number, value in values.items())
     return {
-        name: Group(n=len(own), median=statistics.median(own), mad=statistics.mad(own))
-        for name, own in members.items()
+        name: Group(n=len(its), median=statistics.median(its), mad=statistics.mad(its))
+        for name, its in members.items()
     }
 
 

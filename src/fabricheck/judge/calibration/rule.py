@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core import statistics
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.references.calibrated import Tolerance
@@ -181,9 +182,7 @@ def judge(
     if unit == "count":
         return Outcome(COUNT_ENTRY, None, "count: none is allowed, whatever was measured")
     of = nodes or ["A"] * len(values)
-    by_node: dict[str, list[float]] = {}
-    for node, value in zip(of, values, strict=True):
-        by_node.setdefault(node, []).append(value)
+    by_node = grouped(zip(of, values, strict=True))
     tolerance = tolerance_of(by_node, unit, floor)
     said = few(of, campaigns)
     if said is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
@@ -55,22 +56,25 @@ def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> lis
     Options come last; devices that differ in the same way are one difference.
     """
     ours, theirs = _facts(a), _facts(b)
-    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
-    every = dict.fromkeys([*ours, *theirs]) if a and b else {}
-    for fact in sorted(every, key=lambda one: one.option):
-        mine, others = ours.get(fact, set()), theirs.get(fact, set())
-        if mine != others:
-            key = fact.what, tuple(sorted(mine)), tuple(sorted(others))
-            alike.setdefault(key, []).extend([fact.device] if fact.device is not None else [])
+    facts = dict.fromkeys([*ours, *theirs]) if a and b else {}
+    sides = {
+        fact: tuple(tuple(sorted(side.get(fact, ()))) for side in (ours, theirs))
+        for fact in sorted(facts, key=lambda fact: fact.option)
+    }
+    alike = grouped(
+        ((fact.what, mine, others), fact.device)
+        for fact, (mine, others) in sides.items()
+        if mine != others
+    )
     return [
-        Difference(f"{what}{_of_devices(devices)}", *sides)
-        for (what, *sides), devices in alike.items()
+        Difference(f"{what}{_of_devices(devices)}", mine, others)
+        for (what, mine, others), devices in alike.items()
     ]
 
 
-def _of_devices(devices: Sequence[int]) -> str:
-    named = ", ".join(map(str, devices))
-    return f" of {'device' if len(devices) == 1 else 'devices'} {named}" if devices else ""
+def _of_devices(devices: Sequence[int | None]) -> str:
+    named = [str(device) for device in devices if device is not None]
+    return f" of {'device' if len(named) == 1 else 'devices'} {', '.join(named)}" if named else ""
 
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
@@ -80,11 +84,8 @@ def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
 
 
 def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:
-    found: dict[Fact, set[str]] = {}
-    for document in documents:
-        for fact, value in of_document(document):
-            found.setdefault(fact, set()).add(value)
-    return found
+    found = grouped(fact for document in documents for fact in of_document(document))
+    return {fact: set(values) for fact, values in found.items()}
 
 
 def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:

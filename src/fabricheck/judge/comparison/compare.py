@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, causes, differences
 from fabricheck.judge.comparison.judging import Decision, Estimate, judge
@@ -218,9 +219,7 @@ def _of_both(a: NodeChecks, b: NodeChecks) -> tuple[list[ResultDocument], list[R
 
 
 def _other_terms(only_a: list[Key], only_b: list[Key]) -> Iterator[NotComparable]:
-    rests: dict[Hashable, list[Key]] = {}
-    for key in only_b:
-        rests.setdefault(key.without_terms, []).append(key)
+    rests = grouped((key.without_terms, key) for key in only_b)
     for key in only_a:
         others = rests.get(key.without_terms)
         if others:
@@ -230,12 +229,11 @@ def _other_terms(only_a: list[Key], only_b: list[Key]) -> Iterator[NotComparable
 
 def _states(side: NodeChecks) -> dict[str, Check]:
     """Return the check that counts by name: of repetitions, the first that did not pass."""
-    found: dict[str, Check] = {}
-    for row in side.checks:
-        name = row.check or ""
-        if name not in found or (_good(found[name]) and not _good(row)):
-            found[name] = row
-    return found
+    by_name = grouped((row.check or "", row) for row in side.checks)
+    return {
+        name: next((row for row in rows if not _good(row)), rows[0])
+        for name, rows in by_name.items()
+    }
 
 
 def _is_told(row: Check) -> bool:

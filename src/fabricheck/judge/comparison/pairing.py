@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.results.reading import Problem, Results, Source, read
 from fabricheck.results.table import Check, by_place
@@ -141,15 +142,13 @@ def _named(results: Results) -> Iterator[Check]:
     sources = _compared(results)
     folders = Counter(row.check for source in sources for row in source.checks)
     for source in sources:
-        environs: dict[str, set[str]] = {}
-        for one in source.session.cases:
-            environs.setdefault(one.where, set()).add(one.environ)
+        environs = grouped((case.where, case.environ) for case in source.session.cases)
         for row in source.checks:
             entry, case = row.entry, row.case
             name = row.check
             if case is None and entry is not None and entry.path and folders[name] > 1:
                 name = str(entry.path.parent.relative_to(source.results))
-            elif case is not None and len(environs[case.where]) > 1:
+            elif case is not None and len(set(environs[case.where])) > 1:
                 name = f"{name} +{case.environ}"
             yield replace(row, check=name)
 

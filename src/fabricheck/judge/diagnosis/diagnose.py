@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis import evidence as gathered
 from fabricheck.judge.diagnosis.changes import changes
@@ -81,14 +82,11 @@ class _Diagnosed:
         """Yield the components that limit transfers to be explained, and all they touch."""
         every = list(self.transfers.values())
         self._bytes = [transfer.series["bytes"] for transfer in every]
-        passing: dict[Resource, list[int]] = {}
-        for number, one in enumerate(every):
-            for name in one.slack:
-                passing.setdefault(name, []).append(number)
+        passing = grouped(
+            (name, number) for number, transfer in enumerate(every) for name in transfer.slack
+        )
         concerned = {name for number in self.explains.concerned for name in every[number].slack}
-        by_kind: dict[ResourceKind, list[Resource]] = {}
-        for name in passing:
-            by_kind.setdefault(name.kind, []).append(name)
+        by_kind = grouped((name.kind, name) for name in passing)
         for candidate in candidates(self.node, every):
             own = [
                 name

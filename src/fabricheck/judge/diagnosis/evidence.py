@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.judge.diagnosis.components import Candidate, Change
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
@@ -159,9 +160,10 @@ class Explanations:
         """
         self._numbers = {key: number for number, key in enumerate(transfers)}
         self._devices_of = [transfer.series["device"] for transfer in transfers.values()]
-        self._shares: dict[tuple[str, Hashable], list[int]] = {}
-        for key, one in transfers.items():
-            self._shares.setdefault((key[0], at_once(one.series)), []).append(self._numbers[key])
+        self._shares = grouped(
+            ((key[0], at_once(transfer.series)), number)
+            for number, (key, transfer) in enumerate(transfers.items())
+        )
         self.misses = session.misses
         self.decided = [self._decided(miss, session) for miss in session.misses]
         self._devices = [named_devices(miss, session) for miss in session.misses]
@@ -237,10 +239,8 @@ def _low(
     known: Mapping[Hashable, Level],
 ) -> dict[int, float]:
     """Return the low evidence, with the logarithm of the fraction that it reaches."""
-    groups: dict[Hashable, list[float]] = {}
-    for one in measured:
-        groups.setdefault(one.group, []).append(one.log)
-    peers = {name: statistics.median(own) for name, own in groups.items()}
+    groups = grouped((one.group, one.log) for one in measured)
+    peers = {name: statistics.median(logs) for name, logs in groups.items()}
     about = {
         name: max(middle, known[name].log) if name in known else middle
         for name, middle in peers.items()

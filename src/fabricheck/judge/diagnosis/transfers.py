@@ -9,11 +9,12 @@ slack).
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import End, Resource, ResourceKind, routes
@@ -313,12 +314,11 @@ def _at_once(
     chosen: Mapping[Key, Series], document: ResultDocument, routes: Routes
 ) -> Iterable[_AtOnce]:
     """Return the flows of series, grouped by simultaneous ones."""
-    sets: dict[Hashable, list[tuple[Key, tuple[Flow, ...]]]] = defaultdict(list)
-    for key, series in chosen.items():
-        flows = routes.flows(series, document)
-        if flows:
-            when = at_once(series) if series["role"] == "share" else key
-            sets[when].append((key, flows))
+    sets = grouped(
+        (at_once(series) if series["role"] == "share" else key, (key, flows))
+        for key, series in chosen.items()
+        if (flows := routes.flows(series, document))
+    )
     for members in sets.values():
         every: list[Flow] = []
         own: dict[Key, tuple[int, ...]] = {}

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, quantile
 from fabricheck.core.text import count
@@ -324,13 +326,12 @@ class _Rule:
 def _switches(
     measured: Measured, low: Mapping[End, _Low], confirmed: set[End]
 ) -> tuple[list[NamedSwitch], set[End]]:
-    of_switch: dict[tuple[str, str], list[End]] = {}
-    for node, its in enumerate(measured.nodes):
-        for position, nic in enumerate(its.nics):
-            if nic.place is not None:
-                of_switch.setdefault((nic.place.group, nic.place.switch), []).append(
-                    (node, position)
-                )
+    of_switch = grouped(
+        ((nic.place.group, nic.place.switch), (node, position))
+        for node, its in enumerate(measured.nodes)
+        for position, nic in enumerate(its.nics)
+        if nic.place is not None
+    )
     found: list[NamedSwitch] = []
     taken: set[End] = set()
     for (group, switch), ends in sorted(of_switch.items()):
@@ -465,7 +466,7 @@ def _with_pairs(
 ) -> Attribution:
     """Add the pairs of nodes, and of groups, that are low beyond what their ends explain."""
     meetings = [
-        (number, min(pair.one, pair.other), max(pair.one, pair.other))
+        (number, (min(pair.one, pair.other), max(pair.one, pair.other)))
         for number, round_ in enumerate(measured.rounds)
         for pair in round_.pairs
     ]
@@ -473,30 +474,28 @@ def _with_pairs(
         -math.log(_LOW_PAIR),
         quantile(len(fitted.rests), len(fitted.rests), FALSE) * fitted.noise,
     )
-    times: dict[tuple[int, int], int] = {}
-    for _, one, other in meetings:
-        times[one, other] = times.get((one, other), 0) + 1
-    low: dict[tuple[int, int], dict[int, list[tuple[int, float]]]] = {}
-    for sender, meeting, rest in zip(samples.senders, samples.meetings, fitted.rests, strict=True):
-        if rest < -limit:
-            number, one, other = meetings[meeting]
-            of_round = low.setdefault((one, other), {}).setdefault(number, [])
-            of_round.append((samples.ends[sender][1], rest))
-    groups = _groups(measured, fitted, samples, meetings)
+    times = Counter(pair for _, pair in meetings)
+    met = (meetings[meeting] for meeting in samples.meetings)
+    low = grouped(
+        (pair, (number, samples.ends[sender][1], rest))
+        for sender, (number, pair), rest in zip(samples.senders, met, fitted.rests, strict=True)
+        if rest < -limit
+    )
+    groups = _groups(measured, fitted, samples, [pair for _, pair in meetings])
     found: list[LowPair] = []
     once = not_again = 0
     nodes_at_fault = {node for node, _ in at_fault}
-    for pair, rounds in sorted(low.items()):
-        if _group_pair(measured, *pair) in groups:
-            continue
-        if nodes_at_fault.intersection(pair) and len(rounds) < FEWEST_TIMES:
+    for pair, rests in sorted(low.items()):
+        rounds = len({number for number, _, _ in rests})
+        explained = nodes_at_fault.intersection(pair) and rounds < FEWEST_TIMES
+        if explained or _group_pair(measured, *pair) in groups:
             continue
         if times[pair] < FEWEST_TIMES:
             not_again += 1
-        elif len(rounds) < times[pair]:
+        elif rounds < times[pair]:
             once += 1
         else:
-            found.append(_low_pair(measured, pair, rounds))
+            found.append(_low_pair(measured, pair, rounds, rests))
     found.sort(key=lambda low_pair: -low_pair.loss)
     said = first_of([low_pair.sentence for low_pair in found], what=" pairs like them")
     notes = []
@@ -514,17 +513,20 @@ def _with_pairs(
 
 
 def _low_pair(
-    measured: Measured, pair: tuple[int, int], rounds: dict[int, list[tuple[int, float]]]
+    measured: Measured, pair: tuple[int, int], rounds: int, rests: list[tuple[int, int, float]]
 ) -> LowPair:
+    """Return a pair of nodes that is low in each of its rounds.
+
+    :param rests: by round and NIC position what their rates lack.
+    """
     one, other = (measured.nodes[node].name for node in pair)
-    rests = [rest for its in rounds.values() for _, rest in its]
-    which = sorted({position for its in rounds.values() for position, _ in its})
+    which = sorted({position for _, position, _ in rests})
     nics = tuple(measured.nodes[pair[0]].nics[position].name for position in which)
-    loss = 1 - math.exp(median(rests))
+    loss = 1 - math.exp(median([rest for _, _, rest in rests]))
     return LowPair(
-        (one, other), nics, loss, len(rounds),
+        (one, other), nics, loss, rounds,
         f"{one} and {other} are {100 * loss:.1f} % lower with each other than with others, by "
-        f"{listed(nics, 4)}, in each of {count(len(rounds), 'round')}: what is between them "
+        f"{listed(nics, 4)}, in each of {count(rounds, 'round')}: what is between them "
         "is slow, and neither node is named for it.",
     )  # fmt: skip
 
@@ -539,19 +541,21 @@ def _group_pair(measured: Measured, one: int, other: int) -> tuple[str, str] | N
 
 
 def _groups(
-    measured: Measured, fitted: Fit, samples: Samples, meetings: list[tuple[int, int, int]]
+    measured: Measured, fitted: Fit, samples: Samples, met: Sequence[tuple[int, int]]
 ) -> dict[tuple[str, str], str]:
-    """Return a sentence for each two groups between which most pairs are low."""
-    rests: dict[tuple[str, str], dict[int, list[float]]] = {}
-    between = [_group_pair(measured, one, other) for _, one, other in meetings]
-    for meeting, rest in zip(samples.meetings, fitted.rests, strict=True):
-        groups = between[meeting]
-        if groups is not None:
-            rests.setdefault(groups, {}).setdefault(meeting, []).append(rest)
+    """Return a sentence for each two groups between which most pairs are low.
+
+    :param met: the nodes of each meeting.
+    """
+    of_meeting = grouped(zip(samples.meetings, fitted.rests, strict=True))
+    by_groups = grouped(
+        (_group_pair(measured, *met[meeting]), median(rests))
+        for meeting, rests in of_meeting.items()
+    )
     middles = {
-        groups: [median(list(its)) for its in of_meeting.values()]
-        for groups, of_meeting in rests.items()
-        if len(of_meeting) >= _FEWEST_OF_GROUPS
+        groups: its
+        for groups, its in by_groups.items()
+        if groups is not None and len(its) >= _FEWEST_OF_GROUPS
     }
     far = quantile(len(middles), len(fitted.rests), FALSE)
     found = {}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import compress
 from statistics import NormalDist
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.statistics import MAD_EFFICIENCY, MEDIAN_WIDER, NORMAL
 from fabricheck.judge.fabric.samples import Samples, median
 
@@ -175,11 +176,12 @@ def _of_classes(
 ) -> dict[int, float]:
     """Return the median of the rests of each class."""
     sending, receiving = scores
-    of_group: dict[int, list[float]] = {}
-    for group, sender, receiver, y in zip(
-        samples.groups, samples.senders, samples.receivers, ys, strict=True
-    ):
-        of_group.setdefault(group, []).append(y - sending[sender] - receiving[receiver])
+    of_group = grouped(
+        (group, y - sending[sender] - receiving[receiver])
+        for group, sender, receiver, y in zip(
+            samples.groups, samples.senders, samples.receivers, ys, strict=True
+        )
+    )
     return {group: median(rests) for group, rests in of_group.items()}
 
 
@@ -220,10 +222,11 @@ def _of_rounds(
 
 def _centre(scores: list[float], values: Sequence[list[float]], positions: Sequence[int]) -> None:
     """Subtract from the scores the median of their position."""
-    of_position: dict[int, list[float]] = {}
-    for score, its, position in zip(scores, values, positions, strict=True):
-        if its:
-            of_position.setdefault(position, []).append(score)
+    of_position = grouped(
+        (position, score)
+        for score, its, position in zip(scores, values, positions, strict=True)
+        if its
+    )
     middle = {position: median(its) for position, its in of_position.items()}
     for end, position in enumerate(positions):
         if values[end]:
@@ -237,13 +240,17 @@ def _again(
     used: tuple[list[bool], list[bool]],
 ) -> Again:
     """Return the partners and the values less their effects of phase 2, by end and direction."""
-    found: Again = ({}, {})
-    for way, own, other in _ways(samples):
-        others, columns = scores[1 - way], zip(own, other, samples.phases, ys, strict=True)
-        for end, partner, phase, y in compress(columns, used[way]):
-            if phase == 2:
-                found[way].setdefault(end, []).append((partner, y - others[partner]))
-    return found
+    sent, received = (
+        grouped(
+            (end, (partner, y - scores[1 - way][partner]))
+            for end, partner, phase, y in compress(
+                zip(ends, partners, samples.phases, ys, strict=True), used[way]
+            )
+            if phase == 2
+        )
+        for way, ends, partners in _ways(samples)
+    )
+    return sent, received
 
 
 def _effect(
