@@ -1,7 +1,8 @@
 """What docs/ has of the code: commands.md, the tables of pages.
 
 A hook of mkdocs.yml makes them when the site is built; nothing of them is committed. A table stands
-in its page as one line, such as `<!-- checks of E1 -->` or `<!-- published values: one way -->`.
+in its page as one line, such as `<!-- checks of E1 -->` or `<!-- published values: one way -->`,
+and NOTE below the title says so.
 
 docs_pages.py FOLDER    write docs/ with all of them to a new folder, for reading without the site
 """
@@ -460,12 +461,16 @@ TABLES = {
 LINE = re.compile(rf"^<!-- ({'|'.join(TABLES)}) (.+) -->$", re.MULTILINE)
 
 
+#: Says in a page that is read without the site where its tables are.
+NOTE = "*Tables come from the code: `python ci/docs_pages.py /tmp/docs` writes pages with them.*"
+
+
 def filled(text: str) -> str:
-    """Return the text of a page with its tables.
+    """Return the text of a page with its tables, and without the note that says where they are.
 
     :raises KeyError: for a group of published values that there is not.
     """
-    return LINE.sub(lambda line: TABLES[line[1]](line[2]), text)
+    return LINE.sub(lambda line: TABLES[line[1]](line[2]), text.replace(f"{NOTE}\n\n", ""))
 
 
 def commands_page() -> str:

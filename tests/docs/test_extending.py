@@ -14,6 +14,7 @@ import pytest
 import reframe
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.rfm.pairs import one_each
 
 #: What the examples change, or stand beside.
 COPIED = (
@@ -157,6 +158,22 @@ def test_claim_and_figure(tree):
         "not testable here",
         "Copies of 1024 B to each device [0.5] True",
     ]
+
+
+def test_the_limits_have_their_sources(tree):
+    """Of the site and of a published record; `limits check` follows both."""
+    said = run(tree, "from fabricheck.cli import app; app()", "limits", "check")
+    assert said.endswith("each has a source that gives it.\n")
+    values = tree / "reference_values" / "published_values.yaml"
+    text = values.read_text()
+    values.write_text(text.replace("  value: 6.1\n", "  value: 61\n", 1))
+    done = python(tree, "from fabricheck.cli import app; app()", "limits", "check")
+    values.write_text(text)
+    assert done.returncode == 4 and "its source gives 61 GB/s" in done.stdout
+
+
+def test_a_pair_is_a_tuple_or_a_list():
+    assert one_each([(0, 1), [1, 0]]) == one_each([[0, 1], (1, 0)]) == (([0, 1],), ([1, 0],))
 
 
 @pytest.mark.slow

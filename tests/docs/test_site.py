@@ -58,9 +58,14 @@ def written(tmp_path_factory):
 
 
 def test_no_line_of_a_page_is_left_without_its_table(written):
-    names = "|".join(runpy.run_path(str(ROOT / "ci" / "docs_pages.py"))["TABLES"])
+    made = runpy.run_path(str(ROOT / "ci" / "docs_pages.py"))
+    line, note = (re.compile(f"^<!-- ({'|'.join(made['TABLES'])}) ", re.M), made["NOTE"])
     for page in written.rglob("*.md"):
-        assert not re.search(f"^<!-- ({names}) ", page.read_text(), re.M), page
+        assert not line.search(page.read_text()) and note not in page.read_text(), page
+    # Who reads a page in the repository is told where its tables are.
+    pages = {page: page.read_text() for page in (ROOT / "docs").rglob("*.md")}
+    without = [page for page, text in pages.items() if bool(line.search(text)) != (note in text)]
+    assert without == []
 
 
 @pytest.mark.parametrize(
