@@ -17,7 +17,6 @@ from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
 from fabricheck.judge.comparison import pairing
 from fabricheck.judge.comparison.compare import Compared, Comparison
 from fabricheck.judge.comparison.compare import compare as compare_nodes
-from fabricheck.judge.comparison.pairing import Side
 
 
 @commands.command("compare")
@@ -64,7 +63,12 @@ def compare(
               for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
     text = blocks(one, other, found, show_all)
-    show.result(_compared(one, other, found, code), text, as_json, as_markdown)
+    sides = {
+        letter: {"name": side.name, "title": side.title, "software": side.says}
+        for letter, side in (("a", one), ("b", other))
+    }
+    result = {**sides, "exit_code": code, "partitions": list(map(_comparison, found))}
+    show.result(result, text, as_json, as_markdown)
     elsewhere = pairing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
@@ -93,15 +97,6 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     if any(comparison.missing for comparison in judging):
         return EXIT_MISSING
     return EXIT_GOOD
-
-
-def _compared(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[str, Any]:
-    return {
-        "a": {"name": a.name, "title": a.title, "software": a.says},
-        "b": {"name": b.name, "title": b.title, "software": b.says},
-        "exit_code": code,
-        "partitions": [_comparison(comparison) for comparison in found],
-    }
 
 
 def _comparison(one: Comparison) -> dict[str, Any]:

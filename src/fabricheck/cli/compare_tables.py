@@ -154,11 +154,11 @@ def _ratio(one: Compared) -> str:
     decision = one.decision
     if decision.ratio is None:
         return f"{one.a.median:g} to {one.b.median:g}"
-    if decision.low is None or decision.high is None:
-        return f"{decision.ratio:.3f}"
-    if decision.low == decision.high:
-        return f"{decision.ratio:.3f} (exact)"
-    return f"{decision.ratio:.3f} ({decision.low:.3f}-{decision.high:.3f})"
+    interval = ""
+    if decision.low is not None and decision.high is not None:
+        exact = decision.low == decision.high
+        interval = " (exact)" if exact else f" ({decision.low:.3f}-{decision.high:.3f})"
+    return f"{decision.ratio:.3f}{interval}"
 
 
 def _place(key: Key) -> str:

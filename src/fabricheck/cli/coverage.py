@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Name
@@ -28,7 +27,22 @@ def coverage(
     unknown = dict.fromkeys(said for node in nodes for said in rules.not_judged(node))
     found = {
         "session": name,
-        "experiments": [_experiment(row) for row in rows],
+        "experiments": [
+            {
+                "experiment": row.experiment.id,
+                "sentence": row.sentence,
+                "title": row.experiment.title,
+                "has_check": row.has_check,
+                "needs": row.experiment.needs,
+                "get": row.experiment.get,
+                "missing_tool": row.missing_tool and row.missing_tool.name,
+                "why_not": row.why_not,
+                "not_testable": row.not_testable,
+                "partitions": row.partitions,
+                "ran": row.ran,
+            }
+            for row in rows
+        ],
         "not_judged": [*unknown],
     }
     show.result(found, [*_text(name, rows, sites is not None), *unknown], as_json)
@@ -61,19 +75,3 @@ def _read(name: str) -> Results | None:
     if found.merged is None:
         raise NotFoundError(f"{found.title} has no run report, so it is unknown which checks ran.")
     return found
-
-
-def _experiment(row: rules.Coverage) -> dict[str, Any]:
-    return {
-        "experiment": row.experiment.id,
-        "sentence": row.sentence,
-        "title": row.experiment.title,
-        "has_check": row.has_check,
-        "needs": row.experiment.needs,
-        "get": row.experiment.get,
-        "missing_tool": row.missing_tool.name if row.missing_tool else None,
-        "why_not": row.why_not,
-        "not_testable": row.not_testable,
-        "partitions": row.partitions,
-        "ran": row.ran,
-    }

@@ -57,9 +57,17 @@ def diagnose(
         if before == _sessions(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")
     problems = [problem.sentence for problem in results.problems]
-    show.result(
-        [_node(verdict) for verdict in verdicts], _text(problems, verdicts), as_json, wrapped=False
-    )
+    found = [
+        {
+            "node": verdict.node,
+            "simulated": verdict.simulated,
+            "status": verdict.status,
+            "sentence": verdict.diagnosis and verdict.diagnosis.sentence,
+            "diagnosis": verdict.diagnosis,
+        }
+        for verdict in verdicts
+    ]
+    show.result(found, _text(problems, verdicts), as_json, wrapped=False)
 
 
 def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[str | show.Table]:
@@ -80,16 +88,6 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
                 if "PERF-FAIL" in label
                 else "  No limit was missed: there is nothing to explain."
             )
-
-
-def _node(one: NodeVerdict) -> dict[str, object]:
-    return {
-        "node": one.node,
-        "simulated": one.simulated,
-        "status": one.status,
-        "sentence": one.diagnosis and one.diagnosis.sentence,
-        "diagnosis": one.diagnosis,
-    }
 
 
 def _explained(one: NodeVerdict, found: Diagnosis) -> Iterator[str | show.Table]:

@@ -7,7 +7,6 @@ import platform
 import re
 import shlex
 import shutil
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +52,7 @@ def first_hour(
     """
     # These read ReFrame, which other commands do without.
     from fabricheck.run.first_hour import running, steps
+    from fabricheck.tools.topology.host import scheduler_node
 
     place = steps.place(system)
     if dry_run:
@@ -67,7 +67,8 @@ def first_hour(
         return
     if place.has_devices:
         _require_node()
-    target = archive_target(output, _name())
+    node = re.sub(r"[^\w.-]", "-", scheduler_node() or platform.node())
+    target = archive_target(output, "first-hour", node)
     folder = target.with_name(archive.stem(target))
     for path in (target, folder):
         if path.exists():
@@ -106,10 +107,3 @@ def _require_node() -> None:
             f"This shell is not on {node}, the node of the allocation: run srun --overlap "
             f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck site first-hour ..."
         )
-
-
-def _name() -> str:
-    from fabricheck.tools.topology.host import scheduler_node
-
-    node = re.sub(r"[^\w.-]", "-", scheduler_node() or platform.node())
-    return f"first-hour-{node}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"

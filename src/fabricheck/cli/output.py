@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,11 +55,12 @@ def load_part(node: str, overlay: Path | None, devices: int | None) -> NodeModel
     return model if devices is None else model.part(devices)
 
 
-def archive_target(named: Path | None, name: str) -> Path:
-    """Return the archive to write: the named one, by default one of some name here.
+def archive_target(named: Path | None, what: str, node: str) -> Path:
+    """Return the archive to write: the named one, by default WHAT-NODE-TIME.tar.gz here.
 
     :raises UsageError: when the name is not that of an archive.
     """
+    name = f"{what}-{node}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
     target = (named or Path(name)).absolute()
     if not is_archive(target):
         raise UsageError(f"{target} must end with .tar.gz: it is the name of an archive.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +34,6 @@ def pack(
     folder = ResultsFolder.default()
     if not folder.sessions and not any(jobs.under(folder.path)):
         raise folder.no_session()
-    name = f"results-{platform.node()}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
-    target = archive_target(output, name)
+    target = archive_target(output, "results", platform.node())
     packing.results(folder.path, target)
     typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")

@@ -106,13 +106,15 @@ def end(
     say(*proposal.notes)
     if isinstance(proposal.record, Record):
         _say_slow_nodes(proposal.record)
-    for change in proposal.changes:
-        if (
-            change.why != "rule"
+    say(
+        *(
+            f"report only: {change.check} {change.metric}: {change.why}."
+            for change in proposal.changes
+            if change.why != "rule"
             and change.entry[3] != "count"
             and change.entry[1:3] == (None, None)
-        ):
-            say(f"report only: {change.check} {change.metric}: {change.why}.")
+        )
+    )
     # All of them, accepted or not, so that a user who accepts one sees the others too.
     if not write or accept_looser:
         say(*(f"looser: {sentence}" for sentence in changes.looser(proposal)))
@@ -126,14 +128,16 @@ def end(
 
 def _say_slow_nodes(found: Record) -> None:
     """Name nodes that are slow in a metric and therefore excluded from its reference."""
-    for check, metrics in found.checks.items():
-        for metric, one in metrics.items():
-            for node in one.excluded:
-                own = (one.by_devices or {})[node].median
-                say(
-                    f"{check} {metric}: node {node} is excluded: its {own:.5g} {one.unit} "
-                    f"differs from the others ({one.min:.5g} to {one.max:.5g} of all)."
-                )
+    say(
+        *(
+            f"{check} {metric}: node {node} is excluded: its "
+            f"{(one.by_devices or {})[node].median:.5g} {one.unit} differs from the others "
+            f"({one.min:.5g} to {one.max:.5g} of all)."
+            for check, metrics in found.checks.items()
+            for metric, one in metrics.items()
+            for node in one.excluded
+        )
+    )
 
 
 def _text(proposal: changes.Proposal) -> Iterator[str | show.Table]:
@@ -156,10 +160,13 @@ def _text(proposal: changes.Proposal) -> Iterator[str | show.Table]:
 def _devices(found: Record) -> Iterator[str | show.Table]:
     names = list(found.device_sets)
     yield "\nMedians by node (devices):"
-    rows = []
-    for check, metrics in found.checks.items():
-        for metric, one in metrics.items():
-            groups = one.by_devices or {}
-            medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
-            rows.append((check, metric, one.unit, *medians))
+    rows = [
+        (
+            check, metric, one.unit,
+            *(f"{groups[name].median:.5g}" if name in groups else "-" for name in names),
+        )
+        for check, metrics in found.checks.items()
+        for metric, one in metrics.items()
+        for groups in [one.by_devices or {}]
+    ]  # fmt: skip
     yield show.Table(("Check", "Metric", "Unit", *names), rows, names)

@@ -112,10 +112,6 @@ def show_results(
     result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
     nothing = f"There is no result document in {found.title}."
-    if found.session is not None:
-        cases = found.session.cases
-        ran = listed(f"{case.name} @{case.place} ({case.outcome})" for case in cases)
-        nothing = f"Session {found.session.id} has no result document: it ran {ran or 'no check'}."
     return end(found, entries, None if entries else nothing)
 
 

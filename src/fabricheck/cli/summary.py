@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fabricheck.cli import commands
@@ -16,7 +17,6 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -123,15 +123,16 @@ def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
     """Yield of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
     if observed.simulated or observed.runtimes <= {"host"}:
         return
+    size = attrgetter("bytes")
     own = {
         name: {
-            series.device: series.value for series in sorted(observed.select(**fields), key=_size)
+            series.device: series.value for series in sorted(observed.select(**fields), key=size)
         }
         for name, fields in OF_A_DEVICE.items()
     }
     pairs = {
         series.pair: series.value
-        for series in sorted(observed.select(**OF_PAIRS), key=_size)
+        for series in sorted(observed.select(**OF_PAIRS), key=size)
         if series.pair is not None
     }
     found = {device for values in own.values() for device in values if device is not None}
@@ -154,7 +155,3 @@ def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
         cells = ("" if value is None else short(value) for value in values)
         rows.append([f"device {one['device']}", *cells])
     yield Table(columns, rows, columns[1:])
-
-
-def _size(series: Series) -> int:
-    return series.bytes

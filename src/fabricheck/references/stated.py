@@ -211,7 +211,13 @@ class References:
         """
         given = self.calibrated(check, partition, named).get(metric)
         if given is not None:
-            return _of_a_record(given[1], partition)
+            _, record = given
+            return Origin.model_validate({
+                "kind": "calibration",
+                "record": f"{FOLDER}/{file_of(Path(), record.partition).name}",
+                "measured_on": None if record.partition == partition else record.partition,
+                "clock": "simulated" if record.clock == "simulated" else None,
+            })  # fmt: skip
         key = self.key(check, partition, named)
         return None if key is None else self.stated_origin(check, key, metric)
 
@@ -311,13 +317,3 @@ def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:
     if plain is None or plain[3] == entry[3] == "count":
         return False
     return own or requires(entry) or not requires(plain)
-
-
-def _of_a_record(record: Record, partition: str) -> Origin:
-    said = {
-        "kind": "calibration",
-        "record": f"{FOLDER}/{file_of(Path(), record.partition).name}",
-        "measured_on": None if record.partition == partition else record.partition,
-        "clock": "simulated" if record.clock == "simulated" else None,
-    }
-    return Origin.model_validate(said)

@@ -105,15 +105,11 @@ def experiment_rows(
     )
     tags = {case.name: case.experiments for case in observed.cases}
     for one in rests_on.references_of(observed) if references is None else references:
-        series = made_of.get((one.metric.check_row.title, one.metric.metric), [])
-        names = {point.experiment for point in series} or tags.get(
-            one.metric.check_row.title, frozenset()
-        )
+        check = one.metric.check_row.title
+        series = made_of.get((check, one.metric.metric), [])
+        names = {point.experiment for point in series} or tags.get(check, frozenset())
         # E14 chooses sets of devices from the measurements of E8.
-        own = names & tags.get(one.metric.check_row.title, names) or tags.get(
-            one.metric.check_row.title, names
-        )
-        for name in own:
+        for name in names & tags.get(check, names) or tags.get(check, names):
             by_experiment.setdefault(name, []).append((one, series))
     ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
     return tuple(

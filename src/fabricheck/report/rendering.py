@@ -49,7 +49,9 @@ def templates() -> jinja2.Environment:
         ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_printable,
+        finalize=lambda value: (
+            printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -58,7 +60,7 @@ def templates() -> jinja2.Environment:
         "number": cell,
         "size": size,
         "cell": cell,
-        "percent": _percent,
+        "percent": lambda value: "" if value is None else f"{value:.1f} %",
         "short": short,
     }
     return made
@@ -73,11 +75,3 @@ def cell(value: Any) -> str:
     if isinstance(value, (int, float)) and math.isfinite(value):
         return number(value) if isinstance(value, float) else str(value)
     return str(value)
-
-
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f} %"
-
-
-def _printable(value: Any) -> Any:
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -79,7 +79,10 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
     _renew(value)
     if not _validator().is_valid(value):
         first = min(_validator().iter_errors(value), key=_place_in_document)
-        raise InvalidFile(path, _json_path(first), _reason(first))
+        steps = (
+            f"[{step}]" if isinstance(step, int) else f".{step}" for step in first.instance_path
+        )
+        raise InvalidFile(path, "".join(("$", *steps)), _reason(first))
     document = cast(ResultDocument, value)
     for place, reason in contradictions(document):
         raise InvalidFile(path, place, reason)
@@ -137,23 +140,9 @@ def _place_in_document(error: jsonschema_rs.ValidationError) -> list[tuple[bool,
     ]
 
 
-def _json_path(error: jsonschema_rs.ValidationError) -> str:
-    """Return the place as `$.series[1].median`."""
-    steps = (f"[{one}]" if isinstance(one, int) else f".{one}" for one in error.instance_path)
-    return "".join(("$", *steps))
-
-
 def _reason(error: jsonschema_rs.ValidationError) -> str:
+    said, kinds = error.message, ""
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Type):
-        kinds = " or ".join(error.kind.types)
-        return f"{_excerpt(error.instance)} is not of type {kinds}"
-    return _shorten(error.message)
-
-
-def _excerpt(value: Any) -> str:
-    return _shorten(json.dumps(value, ensure_ascii=False))
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text.split())
-    return cut(text, _LONGEST_EXCERPT)
+        said = json.dumps(error.instance, ensure_ascii=False)
+        kinds = f" is not of type {' or '.join(error.kind.types)}"
+    return cut(" ".join(said.split()), _LONGEST_EXCERPT) + kinds

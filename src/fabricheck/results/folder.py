@@ -160,7 +160,6 @@ class ResultsFolder:
         Jobs over many nodes have reports of their own and are left out.
         """
         jobs = f"{self.path / requested_nodes.FOLDER}/"
-        found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
         claimed = {
             path
             for session in self.sessions
@@ -169,7 +168,11 @@ class ResultsFolder:
             for folder in attempt.folders
             for path in (f"{folder}/{DOCUMENT_NAME}", f"{folder}/{PARTIAL_NAME}")
         }
-        return [path for path in found if str(path) not in claimed]
+        return [
+            path
+            for path in find_documents(self.path)
+            if not str(path).startswith(jobs) and str(path) not in claimed
+        ]
 
     def unreported(self) -> tuple[list[Session], list[Path]]:
         """Return the sessions without a report, the last one by name first, and the documents
@@ -182,12 +185,11 @@ class ResultsFolder:
         )
         outside = found.pop(None, [])
         reported = {path.name for session in self.sessions for path in session.outputs}
-        for requested in self.path.glob(f"output/*/{requested_nodes.NAME}"):
-            if requested.parent.name not in reported:
-                found.setdefault(requested.parent.name, [])
+        listed = {path.parent.name for path in self.path.glob(f"output/*/{requested_nodes.NAME}")}
+        names = {name for name in found if name} | (listed - reported)
         sessions = [
-            killed.without_report(name, self.path, found[name], self.node)
-            for name in sorted(filter(None, found), reverse=True)
+            killed.without_report(name, self.path, found.get(name, []), self.node)
+            for name in sorted(names, reverse=True)
         ]
         return sessions, outside
 
@@ -197,21 +199,21 @@ def _node_of(path: Path) -> str | None:
     beside = path.resolve().parent / requested_nodes.NAME
     if not beside.is_file():
         return None
-    for node, requested in requested_nodes.read(beside).every.items():
-        if requested.results is not None and Path(requested.results) == Path(path.resolve().name):
-            return node
-    return None
+    here = Path(path.resolve().name)
+    every = requested_nodes.read(beside).every.items()
+    return next((node for node, one in every if one.results and Path(one.results) == here), None)
 
 
 def find_documents(folder: Path) -> list[Path]:
     """Return the documents under a folder, partial ones where there is no other, sorted."""
-    found = []
-    for root, _, files in os.walk(folder):
-        for name in (DOCUMENT_NAME, PARTIAL_NAME):
-            if name in files:
-                found.append(Path(root, name))
-                break
-    return sorted(found)
+    # Of both names the first that is there.
+    names = (DOCUMENT_NAME, PARTIAL_NAME)
+    there = (
+        Path(root, next(name for name in names if name in files))
+        for root, _, files in os.walk(folder)
+        if not {*names}.isdisjoint(files)
+    )
+    return sorted(there)
 
 
 def _within(session: Session, started: str, hostname: str) -> bool:

@@ -177,9 +177,8 @@ def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> 
         (_what_of(row.document, not where), row) for row in rows if row.document is not None
     )
     first = next(iter(groups), ())
-    lost = [id(row) for row in rows if row.document is None]
-    kept = {id(row) for row in groups.get(first, ())} | {*lost}
-    groups[first] = [row for row in rows if id(row) in kept]
+    kept = {id(row) for row in groups.get(first, ())}
+    groups[first] = [row for row in rows if row.document is None or id(row) in kept]
     for what, own in groups.items():
         apart = [(on or "unknown node")] if several else []
         if len(groups) > 1:

@@ -135,14 +135,14 @@ class Source:
             *((one, self.by_case.get(id(one))) for one in self.cases),
             *((None, one) for one in loose),
         ]
-        hosts: dict[str, set[str]] = {}
-        for case, entry in every:
-            if entry is not None and entry.document is not None:
-                # A simulated node has its own host name, valid in its partition only.
-                places = [case.where] if case is not None else []
-                places += [_MACHINE] if entry.document["clock"] == "measured" else []
-                for place in places:
-                    hosts.setdefault(place, set()).add(entry.document["host"]["hostname"])
+        # A simulated node has its own host name, valid in its partition only.
+        hosts = grouped(
+            (place, entry.document["host"]["hostname"])
+            for case, entry in every
+            if entry is not None and entry.document is not None
+            for place in (*([case.where] if case is not None else []), _MACHINE)
+            if place != _MACHINE or entry.document["clock"] == "measured"
+        )
         return tuple(
             check_row(self.reported, case, entry, self._node(case, entry, hosts))
             for case, entry in every
@@ -155,7 +155,7 @@ class Source:
         return frozenset(one for one in every if one is not None)
 
     def _node(
-        self, case: Case | None, entry: Entry | None, hosts: Mapping[str, set[str]]
+        self, case: Case | None, entry: Entry | None, hosts: Mapping[str, Sequence[str]]
     ) -> str | None:
         """Return the node of a check without a scheduler's name and without a document, if it is
         known.
@@ -172,8 +172,8 @@ class Source:
         if self.named or case is None or (entry is not None and entry.document is not None):
             return None
         # Where everything ran on one machine, a check that left nothing ran there too.
-        own = hosts.get(case.where) or hosts.get(_MACHINE, set())
-        return next(iter(own)) if len(own) == 1 else None
+        own = {*(hosts.get(case.where) or hosts.get(_MACHINE, ()))}
+        return own.pop() if len(own) == 1 else None
 
     @property
     def nodes(self) -> Iterator[Node]:

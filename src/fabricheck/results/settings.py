@@ -74,11 +74,14 @@ def _concerned(
         return True
     if not any(device["arch"].startswith("gfx") for device in document["devices"]):
         return False
-    return any(_by_engine(one, setting["concerns"]) for one in requested)
-
-
-def _by_engine(fields: Mapping[str, Any], concerns: str) -> bool:
-    memories = (fields.get("source.memory"), fields.get("destination.memory"))
-    return fields.get("engine") == "mpi" or (
-        fields.get("engine") == "copy-engine" and (concerns == "engines" or "peer" in memories)
+    return any(
+        fields.get("engine") == "mpi"
+        or (
+            fields.get("engine") == "copy-engine"
+            and (
+                setting["concerns"] == "engines"
+                or "peer" in (fields.get("source.memory"), fields.get("destination.memory"))
+            )
+        )
+        for fields in requested
     )

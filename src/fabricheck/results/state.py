@@ -433,8 +433,6 @@ def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, floa
     out.
     """
     first, last = before["throttled_s"] or {}, after["throttled_s"] or {}
-    if first == last:
-        return {}
     rises = {why: _rise(first.get(why), seconds) for why, seconds in last.items()}
     return {why: rise for why, rise in rises.items() if rise}
 
@@ -524,12 +522,11 @@ def link_errors(document: ResultDocument, devices: Devices = None) -> list[Error
 
 def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
     """Return the links that were up before the run and down after it."""
-    found = []
-    for index, before, after in _changed(document, devices, "links"):
-        down = tuple(link for link in after["down"] if link not in before["down"])
-        if down:
-            found.append(LinksDown(_named(document, index), down))
-    return found
+    return [
+        LinksDown(_named(document, index), down)
+        for index, before, after in _changed(document, devices, "links")
+        if (down := tuple(link for link in after["down"] if link not in before["down"]))
+    ]
 
 
 def lost_functions(document: ResultDocument) -> list[PciFunction]:

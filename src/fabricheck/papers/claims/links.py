@@ -102,10 +102,6 @@ def _table(observed: Observed) -> Finding:
     )
 
 
-def _text(devices: tuple[int, ...]) -> str:
-    return ",".join(map(str, devices))
-
-
 def _predicted(observed: Observed) -> Finding:
     node = needs.node(observed)
     as_modelled(observed)
@@ -114,7 +110,7 @@ def _predicted(observed: Observed) -> Finding:
         size = len(named[0])
         best = node.best_subsets(size)
         holds &= set(named) == set(best) if complete else set(named) <= set(best)
-        texts.append(f"of {size}: {' '.join(_text(one) for one in best)}")
+        texts.append(f"of {size}: {' '.join(','.join(map(str, chosen)) for chosen in best)}")
         numbers.append(counted(f"best sets of {size}", len(best), "sets"))
     return verdict(
         holds, f"By its links {node.name} has as best sets {'; '.join(texts)}.", *numbers

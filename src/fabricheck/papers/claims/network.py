@@ -50,10 +50,6 @@ def _transport(point: Series) -> Transport | None:
     return None
 
 
-def _on_host(point: Series) -> bool:
-    return point.source_memory in OF_HOST
-
-
 def _messages(operation: str, role: str = "single", *, host: bool = False) -> Group:
     """Return the largest messages between nodes by ranks, of program mpi where it has them.
 
@@ -68,7 +64,7 @@ def _messages(operation: str, role: str = "single", *, host: bool = False) -> Gr
         found = [
             series
             for series in observed.select(experiment="E17", operation=operation, role=role)
-            if _on_host(series) == host and _transport(series) in ("nic", None)
+            if (series.source_memory in OF_HOST) == host and _transport(series) in ("nic", None)
         ]
         needs.some(found, what, "E17")
         if operation != "latency":

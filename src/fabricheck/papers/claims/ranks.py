@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from fabricheck.core.show import listed
 from fabricheck.papers.claims import needs
@@ -128,10 +128,6 @@ def _small_drop() -> float:
     """Return the largest loss that EPICURE calls a small drop, in percent."""
     pairs = zip(HALF, HALF_WRONG, strict=True)
     return 100 * (1 - min(value(bad) / value(good) for good, bad in pairs))
-
-
-def _over(records: Sequence[str], others: Sequence[str]) -> Callable[[], float]:
-    return lambda: mean_of(records)() / mean_of(others)()
 
 
 def _share_loses(placement: str, name: str) -> Judge:
@@ -346,7 +342,7 @@ CLAIMS = (
         judge=ratio(
             _ranks("spread", "spread over both domains"),
             RANKS,
-            Limits(_over(SPREAD, NEAR), part=TENTH),
+            Limits(lambda: mean_of(SPREAD)() / mean_of(NEAR)(), part=TENTH),
         ),
         experiments=("E6",),
         records=(*NEAR, *SPREAD),

@@ -47,10 +47,6 @@ class Judged:
     holds: bool
 
 
-def _worst_first(row: Row) -> tuple[float, str]:
-    return (-math.inf if row.deviation is None else -abs(row.deviation), row.record.id)
-
-
 @dataclass(frozen=True)
 class Share:
     """The number of rows within their tolerance; ``distinct`` counts different simulated values."""
@@ -94,7 +90,13 @@ class Fidelity:
             if row.record.is_latency == latency and row.record.experiment in experiments
         ]
         tolerance = self.plan.file.tolerance
-        ordered = sorted(rows, key=_worst_first)
+        ordered = sorted(
+            rows,
+            key=lambda row: (
+                -math.inf if row.deviation is None else -abs(row.deviation),
+                row.record.id,
+            ),
+        )
         return Share(
             n=len(rows),
             within=sum(row.within for row in rows),

@@ -17,7 +17,7 @@ from fabricheck.core.text import printable
 from fabricheck.results import table
 from fabricheck.results.observed import series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
-from fabricheck.results.table import Check, Row, Series, metrics, values
+from fabricheck.results.table import Row, Series, metrics, values
 
 Cells = dict[str, Any]
 
@@ -98,7 +98,8 @@ def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Ite
         if entry is not None and entry.path is not None:
             log.problems += map(str, entry.problems)
         if case is not None:
-            if source.reported is not None and not (case.values or _has_series(check)):
+            measured = case.values or (check.document and check.document["series"])
+            if source.reported is not None and not measured:
                 log.bare[case.result] += 1
             yield of_row(check)
         yield from map(of_row, metrics(check))
@@ -108,10 +109,6 @@ def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Ite
                 yield from _samples(series)
         yield from map(of_row, table.states(check))
     yield from map(of_row, source.nodes)
-
-
-def _has_series(check: Check) -> bool:
-    return check.document is not None and bool(check.document["series"])
 
 
 def _samples(series: Series) -> Iterator[Cells]:
