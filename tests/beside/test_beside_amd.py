@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 import amd_tool_texts as composed
 from fabricheck.beside import launches, manifest, table
-from fabricheck.beside.beside_amd import BESIDE_AMD
-from fabricheck.beside.cases import HOST
+from fabricheck.beside.cases import BESIDE_AMD, HOST
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb
 from fabricheck.cli import app

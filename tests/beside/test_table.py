@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.beside import manifest, table
-from fabricheck.beside.beside_nvidia import BESIDE_NVIDIA
-from fabricheck.beside.cases import Cell, Comparison, Ours
+from fabricheck.beside.cases import BESIDE_NVIDIA, Cell, Comparison, Ours
 from fabricheck.beside.launches import TESTCASES
 from fabricheck.beside.table import OurOutput, Row, Values
 from fabricheck.cli import app

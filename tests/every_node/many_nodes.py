@@ -24,7 +24,7 @@ from pathlib import Path
 
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.run.every_node import driver, srun_limits
+from fabricheck.run.every_node import driver, session
 from fabricheck.run.every_node.allocation import Allocation
 
 #: Seconds from the start of a session to its first check, and from there to its end.
@@ -62,7 +62,7 @@ def main() -> int:
 
     requested_nodes.write = counted
     # What a stand-in takes: the shell and its sleep.
-    srun_limits.TASKS, srun_limits.BYTES = 2, 1_000_000
+    session.TASKS, session.BYTES = 2, 1_000_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "bin").mkdir()

@@ -225,7 +225,7 @@ def test_the_file_of_nodes_is_not_written_for_each_of_them(a_run, monkeypatch):
 
 def test_where_there_is_room_for_one_srun_nodes_take_turns(a_run, monkeypatch):
     monkeypatch.setattr(
-        driver.srun_limits, "number_of_sruns", lambda wanted: (1, f"Room for 1 of {wanted}.")
+        driver.session, "number_of_sruns", lambda wanted: (1, f"Room for 1 of {wanted}.")
     )
     slowly = f'{BEGINS}sleep 0.2\ndate +%s.%N > "$folder/$node.ended"\nreport\n'
     run = a_run.driver({"node1": slowly, "node2": slowly})

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from fabricheck.run.every_node import srun_limits
+from fabricheck.run.every_node import session
 
 
 @pytest.fixture
@@ -29,16 +29,16 @@ def system(tmp_path, monkeypatch):
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    monkeypatch.setattr(srun_limits, "_PROC", proc)
-    monkeypatch.setattr(srun_limits, "_GROUPS", groups)
+    monkeypatch.setattr(session, "_PROC", proc)
+    monkeypatch.setattr(session, "_GROUPS", groups)
     monkeypatch.setattr(
-        srun_limits.resource, "getrlimit", lambda _: (srun_limits.resource.RLIM_INFINITY,) * 2
+        session.resource, "getrlimit", lambda _: (session.resource.RLIM_INFINITY,) * 2
     )
     return tmp_path
 
 
 def test_where_there_is_enough_nothing_is_said(system):
-    assert srun_limits.number_of_sruns(100) == (100, None)
+    assert session.number_of_sruns(100) == (100, None)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_where_there_is_enough_nothing_is_said(system):
 )
 def test_the_smallest_limit_is_named(system, file, text, most, why):
     (system / file).write_text(text)
-    found, said = srun_limits.number_of_sruns(1000)
+    found, said = session.number_of_sruns(1000)
     assert found == most
     assert re.search(why, said), said
     assert said.startswith(f"Here is room for {most} sruns at a time (")
@@ -62,9 +62,9 @@ def test_the_smallest_limit_is_named(system, file, text, most, why):
 
 
 def test_a_limit_of_processes_counts_for_users_alone(system, monkeypatch):
-    monkeypatch.setattr(srun_limits.resource, "getrlimit", lambda _: (700, 700))
+    monkeypatch.setattr(session.resource, "getrlimit", lambda _: (700, 700))
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert srun_limits.number_of_sruns(1000)[0] == 819
+    assert session.number_of_sruns(1000)[0] == 819
     monkeypatch.setattr(os, "getuid", lambda: 1)
-    monkeypatch.setattr(srun_limits, "_tasks", lambda _: (100, 200))
-    assert srun_limits.number_of_sruns(1000)[0] == 100
+    monkeypatch.setattr(session, "_tasks", lambda _: (100, 200))
+    assert session.number_of_sruns(1000)[0] == 100

@@ -20,7 +20,7 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import packing
-from fabricheck.run.first_hour import facts, running, steps
+from fabricheck.run.first_hour import running, steps
 from fabricheck.run.site_check import Machine as NodeSeen
 from fabricheck.site.partitions import Target
 from fabricheck.tools.runner import start
@@ -206,7 +206,7 @@ def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine,
 
 
 def test_one_that_hangs_is_ended(machine, monkeypatch):
-    monkeypatch.setattr(facts, "_LIMIT_S", 0.3)
+    monkeypatch.setattr(running, "_LIMIT_S", 0.3)
     machine.tool("managed", "sleep 60")
     hour = machine.collect(limit_s=0.3)
     ran = {one.step: one for one in hour.ran}

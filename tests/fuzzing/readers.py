@@ -65,7 +65,7 @@ from fabricheck.run.every_node import session as node_session
 from fabricheck.site import sites
 from fabricheck.site.software import lock, record
 from fabricheck.tools import benchmarks
-from fabricheck.tools.outputs import loopbacks as vendors
+from fabricheck.tools.nics import loopback as vendors
 from fabricheck.tools.outputs import osu
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import host, inventory

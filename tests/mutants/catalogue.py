@@ -89,7 +89,7 @@ BELIEF = (
 )  # fmt: skip
 
 SESSIONS = (
-    Mutant("a pair has its share of the least used link", "node/sharing.py",
+    Mutant("a pair has its share of the least used link", "node/paths.py",
            "return max(uses[hop]", "return min(uses[hop]", ("rfm/test_relative.py",)),
     Mutant("of single messages the median of the pairs counts", "rfm/nodes.py",
            "return Figure(self, max(times), chosen, decisive)",

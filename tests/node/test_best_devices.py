@@ -7,8 +7,7 @@ from itertools import combinations, permutations
 import pytest
 
 from fabricheck.node import load
-from fabricheck.node.best_devices import judge
-from fabricheck.node.subsets import mean_between
+from fabricheck.node.subsets import judge, mean_between
 
 NODE = load("mi250x")
 PEAKS = {pair: NODE.peer_peak_gbs(*pair) for pair in permutations(range(8), 2)}

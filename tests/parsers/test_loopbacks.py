@@ -9,7 +9,7 @@ import pytest
 import loopback_texts as texts
 from damage import cells, cuts, rearranged, replaced, rows_of
 from fabricheck.core.errors import GarbledOutput, InvalidInputError, OtherRunError
-from fabricheck.tools.outputs.loopbacks import Loopback, parse_cxi, parse_ib
+from fabricheck.tools.nics.loopback import Loopback, parse_cxi, parse_ib
 
 CXI, IB = texts.cxi_loopback(), texts.ib_write_bw()
 

@@ -11,7 +11,7 @@ from reframe.core.exceptions import SanityError
 
 import factories
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.rfm import bounds, exceptions, guard, host
+from fabricheck.rfm import bounds, guard, host, on_partition
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, where_measured
 from fabricheck.site import sites
 
@@ -193,8 +193,8 @@ def ended(code=0, state=None, nodes=(), awaited=()):
     ],
 )  # fmt: skip
 def test_how_a_job_ended_is_said(job, sentence):
-    assert not exceptions.ended_well(job)
-    error = exceptions.of_end(job, "stream", None)
+    assert not on_partition.ended_well(job)
+    error = on_partition.of_end(job, "stream", None)
     assert str(error) == f"stream {sentence}"
     names = {"CANCELLED": "EndedBySchedulerError", "TIMEOUT": "TimeOverError"}
     assert type(error).__name__ == names.get(job.state, "SanityError")
@@ -202,8 +202,8 @@ def test_how_a_job_ended_is_said(job, sentence):
 
 
 def test_the_document_says_why_a_program_ended():
-    assert exceptions.ended_well(ended(0, "COMPLETED"))
-    error = exceptions.of_end(ended(3), "stream", document(outcome={"message": "no device 9"}))
+    assert on_partition.ended_well(ended(0, "COMPLETED"))
+    error = on_partition.of_end(ended(3), "stream", document(outcome={"message": "no device 9"}))
     sentence = "stream ended with exit code 3 (no such device, or not supported): no device 9"
     assert str(error) == sentence
 

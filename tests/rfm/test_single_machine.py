@@ -20,7 +20,7 @@ from fabricheck.node import load, node_directory
 from fabricheck.references import calibrated, stated
 from fabricheck.results import reading
 from fabricheck.rfm import bounds
-from fabricheck.rfm.floors import any_node
+from fabricheck.rfm.bounds import any_node
 from fabricheck.rfm.metrics import Metric
 from fabricheck.site import clusters, this_machine
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from fabricheck.beside.beside_amd import BESIDE_AMD
-from fabricheck.beside.beside_nvidia import BESIDE_NVIDIA
 from fabricheck.beside.cases import (
     ARRAY_BYTES,
     BABELSTREAM_BYTES,
+    BESIDE_AMD,
+    BESIDE_NVIDIA,
     CHASE_BYTES,
     HOST,
     Comparison,

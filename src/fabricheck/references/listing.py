@@ -19,7 +19,7 @@ from fabricheck.references.origin import REPORT_ONLY, Origin, peak_fact, peak_gb
 from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, Record
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site import this_machine
-from fabricheck.site.software import spack_yaml
+from fabricheck.site.software import lock
 from fabricheck.site.software.lock import Lock
 
 RULE = "rule"
@@ -285,7 +285,7 @@ def version_at_hand(
     folder, found = _located(environment, folders) or (None, None)
     if found is None or package is None:
         return None
-    described = spack_yaml.versions(folder).get(package, {}) if folder else {}
+    described = lock.versions(folder).get(package, {}) if folder else {}
     if len(described) == 1:
         return next(iter(described))
     return next(
@@ -301,7 +301,7 @@ def disagreement(
     :raises InvalidInputError: as `version_at_hand`.
     """
     folder, found = _located(environment, folders) or (None, None)
-    return spack_yaml.disagreement(folder, found) if folder and found else None
+    return lock.disagreement(folder, found) if folder and found else None
 
 
 def _located(

@@ -37,8 +37,6 @@ from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.results.run_report import Failure, MetricResult
 from fabricheck.rfm import (
     bounds,
-    exceptions,
-    floors,
     host,
     launchers,
     relative,
@@ -47,7 +45,7 @@ from fabricheck.rfm import (
     steps,
 )
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
-from fabricheck.rfm.on_partition import OnPartition
+from fabricheck.rfm.on_partition import OnPartition, failed
 from fabricheck.site import this_machine
 
 #: The result document in the stage folder, and in the output folder of a passed check.
@@ -228,7 +226,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         known = partition.fullname != this_machine.NAME
         free = {} if known else {one.name: entries.report_only(one.unit) for one in metrics}
         of_rules = {
-            one.name: one.rule if known else floors.any_node(one, self.node) for one in metrics
+            one.name: one.rule if known else bounds.any_node(one, self.node) for one in metrics
         }
         self.rules_used = {
             name: rule
@@ -446,12 +444,12 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         disturbed = state.disturbances(document) if faults and only_doubts else ()
         said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
         if hidden:
-            raise exceptions.failed("setting", hidden)
+            raise failed("setting", hidden)
         if other_devices:
-            raise exceptions.failed("other-devices", said)
+            raise failed("other-devices", said)
         if said:
             doubted: Failure | None = "doubted-value" if only_doubts else None
-            raise exceptions.failed("setting" if found else doubted, said)
+            raise failed("setting" if found else doubted, said)
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""

@@ -11,8 +11,8 @@ from itertools import permutations
 from typing import Any
 
 from fabricheck.node import NodeModel
-from fabricheck.node.best_devices import judge
 from fabricheck.node.paths import Pair
+from fabricheck.node.subsets import judge
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, Population, series_of

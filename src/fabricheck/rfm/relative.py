@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.node import NodeModel
-from fabricheck.node.paths import Pair
-from fabricheck.node.sharing import busiest, left_to_the_slowest
+from fabricheck.node.paths import Pair, busiest, left_to_the_slowest
 from fabricheck.references import rules
 from fabricheck.references.rules import Rule
 from fabricheck.results.model import ResultDocument, Series

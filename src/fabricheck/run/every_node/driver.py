@@ -18,7 +18,7 @@ from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
-from fabricheck.run.every_node import session, srun_limits, staging
+from fabricheck.run.every_node import session, staging
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
@@ -154,7 +154,7 @@ class Driver:
                 self._say(node.said)
         if self._request.network_only:
             return None
-        self._most, said = srun_limits.number_of_sruns(self._most)
+        self._most, said = session.number_of_sruns(self._most)
         if said is not None:
             self._say(said)
         before = {step.id for step in session.steps(self._allocation.job)}
@@ -321,12 +321,12 @@ class Driver:
     def _wait_for_room(self, node: str) -> bool:
         """Put a node back for which there was no process; return whether others may be started."""
         if not self._running:
-            self._note({node: f"{node}: the session cannot be started: {srun_limits.NO_PROCESS}."})
+            self._note({node: f"{node}: the session cannot be started: {session.NO_PROCESS}."})
             return True
         self._waiting.appendleft(node)
         self._most = len(self._running)
         self._say(
-            f"With {self._most} sessions {srun_limits.NO_PROCESS}: as many run at a time from now "
+            f"With {self._most} sessions {session.NO_PROCESS}: as many run at a time from now "
             f"on, and {len(self._waiting)} nodes wait."
         )
         return False

@@ -13,7 +13,8 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.models import read_model
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.partitions import Section
-from fabricheck.site.software import record, spack_yaml
+from fabricheck.site.software import lock as locks
+from fabricheck.site.software import record
 from fabricheck.site.software.lock import Lock
 from fabricheck.tools.runner import last_words
 
@@ -105,16 +106,16 @@ def _of_the_site(machine: Machine, path: Path, found: Lock, installed: bool) -> 
     """
     committed = checkout.ROOT / "spack-env" / path.parent.name
     folder = committed if (committed / "spack.yaml").is_file() else path.parent
-    checker, root = runpy.run_path(str(spack_yaml.CHECKER)), str(machine.root).rstrip("/")
+    checker, root = runpy.run_path(str(locks.CHECKER)), str(machine.root).rstrip("/")
     try:
         lock: dict[str, Any] = checker["read"](str(path))
         lacks = list(checker["absent_folders"](lock, root))
         if not installed:
-            described = spack_yaml.packages(path.parent)
+            described = locks.packages(path.parent)
             lacks += checker["absent_programs"](lock, described, root)
             if not list(checker["compiler_paths"](described, checker["compilers"](lock))):
                 lacks.append(f"No compiler of the lock is in {path.with_name('spack.yaml')}")
-        differs = spack_yaml.disagreement(folder, found)
+        differs = locks.disagreement(folder, found)
         if differs:
             yield missing(differs)
     except (checker["BrokenLock"], InvalidInputError) as error:

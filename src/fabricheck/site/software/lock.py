@@ -1,15 +1,23 @@
 """Spack's lock (``spack.lock``): the concrete specs of an environment, read without Spack.
 
+The site's software that its ``spack.yaml`` names is compared with them.
+
 The formats 5 (Spack 0.21 to 0.23), 6 (1.0, 1.1) and 7 (1.2) share what is read here.
 """
 
 from __future__ import annotations
 
+import re
+import runpy
 from collections.abc import Mapping
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+import yaml
 from pydantic import Field, model_validator
 
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.models import StrictModel
 
 #: The supported formats.
@@ -95,3 +103,68 @@ class Lock(_Section):
         return sorted(
             f"{spec.name}@{spec.version}/{hash_[:SHORT]}" for hash_, spec in found.items()
         )
+
+
+#: The script with which `spack-env/install` checks locks; a separate program, as Spack's Python
+#: runs it.
+CHECKER = ROOT / "spack-env" / "check.py"
+
+_VERSION = re.compile(r"@=?([\w.-]+)")
+
+
+def packages(folder: Path) -> dict[str, Any]:
+    """Return the section ``packages`` of an environment and its includes.
+
+    :param folder: with ``spack.yaml``.
+    :raises InvalidInputError: when a file cannot be read.
+    """
+    try:
+        found: dict[str, Any] = runpy.run_path(str(CHECKER))["packages"](
+            str(folder), yaml.safe_load
+        )
+        _ = [external["spec"] for one in found.values() for external in one.get("externals", [])]
+    except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidInputError(f"{folder / 'spack.yaml'}: {reason}.") from None
+    return found
+
+
+def versions(folder: Path) -> dict[str, dict[str, str | None]]:
+    """Return by package the version of each external, and its prefix.
+
+    :raises InvalidInputError: as `packages`.
+    """
+    found: dict[str, dict[str, str | None]] = {}
+    for name, about in packages(folder).items():
+        for external in about.get("externals", []):
+            for version in _VERSION.findall(external["spec"])[:1]:
+                found.setdefault(name, {})[version] = external.get("prefix")
+    return found
+
+
+def disagreement(folder: Path, locked: Lock) -> str | None:
+    """Return a sentence about externals of a lock that ``spack.yaml`` has in another version or
+    folder; None without any.
+
+    :raises InvalidInputError: as `packages`.
+    """
+    described = versions(folder)
+    differ = []
+    for external in locked.externals:
+        known = described.get(external.name, {})
+        if known and known.get(external.version, "") not in (None, external.prefix):
+            stated = " or ".join(map(_at, known.items()))
+            differ.append(
+                f"{external.name} {stated}, locked {_at((external.version, external.prefix))}"
+            )
+    if not differ:
+        return None
+    return (
+        f"{folder / 'spack.yaml'} and its lock differ ({'; '.join(differ)}): make the lock anew, "
+        f"spack-env/install --new-lock {folder.name}."
+    )
+
+
+def _at(external: tuple[str, str | None]) -> str:
+    version, prefix = external
+    return f"{version} ({prefix})" if prefix else version

@@ -13,8 +13,8 @@ from fabricheck.core.vocabulary import NIC_FAILURES
 from fabricheck.node import Nic, NodeModel
 from fabricheck.node.fabric import Fabric, Place
 from fabricheck.results.model import NodeNic
+from fabricheck.tools.nics.loopback import Loopback
 from fabricheck.tools.nics.reading import LAST_RESTART, SeenNic
-from fabricheck.tools.outputs.loopbacks import Loopback
 from fabricheck.tools.topology.reported import Difference
 
 #: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).

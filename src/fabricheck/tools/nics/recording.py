@@ -20,9 +20,8 @@ from fabricheck.tools.nics.comparison import (
     require_nics,
 )
 from fabricheck.tools.nics.libraries import libraries
-from fabricheck.tools.nics.loopback import loopback, require_installed
+from fabricheck.tools.nics.loopback import Loopback, loopback, require_installed
 from fabricheck.tools.nics.reading import counters, read_nics
-from fabricheck.tools.outputs.loopbacks import Loopback
 from fabricheck.tools.topology.recording import empty, fail, finish
 from fabricheck.tools.topology.reported import Difference
 
