@@ -262,6 +262,13 @@ def test_every_partition_requires_that_its_node_is_as_its_model_states():
             assert requires(entry), key
 
 
+@pytest.mark.parametrize("check", ["affinity", "affinity_site", "node_topology"])
+def test_a_count_of_faults_has_its_limit_on_any_site(check):
+    """It rests on no machine; a site that binds ranks may take the values of any."""
+    (entry,) = stated().entries(check, "own:gpu", "amd-mi300a").values()
+    assert entry == [0, 0, 0, "count"]
+
+
 def test_a_peak_is_followed_to_the_node_model():
     origin = Origin.model_validate(
         {"kind": "derived", "peak": "memory", "map": "h200", "efficiency": 0.5, "why": "a half"}
