@@ -50,7 +50,7 @@ def check_command(
     nics = read_nics(SYSTEM)
     found = compare(node, expected, nics, network)
     own = [nic for nic in nics if nic.name in {one.name for one in expected.nics}]
-    there = libraries(node, own, None if network is None else network.file.provider, SYSTEM)
+    there = libraries(node, own, None if network is None else network.provider, SYSTEM)
     differences = [difference.sentence for difference in found.differences]
     result = {
         "node": node,

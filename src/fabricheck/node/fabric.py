@@ -47,8 +47,17 @@ class PlaceSection(Provenance):
         return self
 
 
-class FabricFile(StrictModel):
-    """A whole fabric file.
+@dataclass(frozen=True)
+class Place:
+    """Where a NIC is in the network; ``port`` is ``None`` where only its switch is known."""
+
+    group: str
+    switch: str
+    port: str | None = None
+
+
+class Fabric(StrictModel):
+    """A fabric: the content of its file.
 
     ``provider`` is the driver that messages must go by: cxi, verbs or tcp. ``transport`` is ``nic``
     unless the network is the kernel's.
@@ -62,27 +71,10 @@ class FabricFile(StrictModel):
     transport: Literal["nic", "kernel"] = "nic"
     places: PlaceSection
 
-
-@dataclass(frozen=True)
-class Place:
-    """Where a NIC is in the network; ``port`` is ``None`` where only its switch is known."""
-
-    group: str
-    switch: str
-    port: str | None = None
-
-
-@dataclass(frozen=True)
-class Fabric:
-    """A fabric; ``file`` is its content as read."""
-
-    name: str
-    file: FabricFile
-
     @property
     def distances(self) -> tuple[Distance, ...]:
         """The distances that two NICs may have; none where places are unknown."""
-        if self.file.places.rule == "none":
+        if self.places.rule == "none":
             return ()
         return ("same-switch", "same-group", "other-group")
 
@@ -92,7 +84,7 @@ class Fabric:
         :param node: the scheduler's name of its node.
         :param address: its MAC address; for places by address.
         """
-        if self.file.places.rule == "address":
+        if self.places.rule == "address":
             return None if address is None else slingshot_place(address)
         return self._by_node.get(node)
 
@@ -100,7 +92,7 @@ class Fabric:
     def _by_node(self) -> Mapping[str, Place]:
         return {
             node: Place(switch.group, switch.name)
-            for switch in self.file.places.switches
+            for switch in self.places.switches
             for node in nodelists.unfolded(switch.nodes)
         }
 
@@ -150,14 +142,14 @@ def load_fabric(name: str) -> Fabric:
     """
     path = config_file("fabrics", name, "fabric")
     content, _ = read_mapping(path)
-    file = validated(FabricFile, content, path)
-    if path.stem != file.name:
-        raise InvalidFile(path, "name", f"'{file.name}' differs from the file's name")
-    source = file.places.source
-    if source is not None and source not in file.sources:
+    fabric = validated(Fabric, content, path)
+    if path.stem != fabric.name:
+        raise InvalidFile(path, "name", f"'{fabric.name}' differs from the file's name")
+    source = fabric.places.source
+    if source is not None and source not in fabric.sources:
         raise InvalidFile(path, "places.source", f"'{source}' is not among the sources")
     seen: dict[str, str] = {}
-    for number, switch in enumerate(file.places.switches):
+    for number, switch in enumerate(fabric.places.switches):
         try:
             nodes = nodelists.unfolded(switch.nodes)
         except UsageError as error:
@@ -167,4 +159,4 @@ def load_fabric(name: str) -> Fabric:
                 reason = f"{node} is at two switches ({seen[node]} and {switch.name})"
                 raise InvalidFile(path, f"places.switches[{number}].nodes", reason)
             seen[node] = switch.name
-    return Fabric(file.name, file)
+    return fabric

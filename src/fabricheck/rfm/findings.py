@@ -179,7 +179,7 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
         from fabricheck.node.fabric import load_fabric
 
         fabric = self.current_partition.extras.get("fabric")
-        return load_fabric(str(fabric)).file.provider if fabric else None
+        return load_fabric(str(fabric)).provider if fabric else None
 
     def _keep_to_its_nodes(self) -> None:
         super()._keep_to_its_nodes()

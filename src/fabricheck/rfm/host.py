@@ -12,6 +12,7 @@ from pathlib import Path
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results.model import ResultDocument
+from fabricheck.tools.runner import text_of
 
 #: Variables with a system's name: Lmod's (OLCF and others), that of Swedish centres, and JSC's.
 NAMED_BY = ("LMOD_SYSTEM_NAME", "SNIC_RESOURCE", "SYSTEMNAME")
@@ -95,13 +96,10 @@ def last_level_cache_bytes(cpus: Path = CPUS) -> int:
     """Return the size of all last-level caches together in bytes; 0 if the system hides it."""
     found: dict[tuple[int, str], int] = {}
     for index in cpus.glob("cpu[0-9]*/cache/index[0-9]*"):
-        try:
-            level = int((index / "level").read_text())
-            shared = (index / "shared_cpu_list").read_text().strip()
-            size = (index / "size").read_text().strip()
-            found[level, shared] = int(size.removesuffix("K")) * 1024
-        except (OSError, ValueError):
-            continue
+        names = ("level", "shared_cpu_list", "size")
+        level, shared, size = (text_of(index / name).strip() for name in names)
+        if level.isdecimal() and shared and size.removesuffix("K").isdecimal():
+            found[int(level), shared] = int(size.removesuffix("K")) * 1024
     last = max((level for level, _ in found), default=0)
     return sum(size for (level, _), size in found.items() if level == last)
 
@@ -174,10 +172,6 @@ def latency_bound(cpus: Path = CPUS) -> dict[str, object]:
 
 def maximum_hertz(cpus: Path = CPUS) -> float | None:
     """Return the highest maximum frequency of any core in Hz; None if it is not reported."""
-    rates = []
-    for file in cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq"):
-        try:
-            rates.append(int(file.read_text()) * 1e3)
-        except (OSError, ValueError):
-            continue
+    files = cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq")
+    rates = [int(text) * 1e3 for text in map(text_of, files) if text.strip().isdecimal()]
     return max(rates, default=None)

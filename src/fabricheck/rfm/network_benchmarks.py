@@ -174,7 +174,7 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return the versions that the environment requires, and the network of the fabric."""
         found = super().conditions(launches)
-        provider = self.fabric.file.provider
+        provider = self.fabric.provider
         network = self.current_environ.extras.get("rccl_network") or NETWORKS[provider]
         return {**found, "network": network, "provider": provider}
 

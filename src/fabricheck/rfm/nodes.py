@@ -110,7 +110,7 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     @property
     def places(self) -> str:
         """Where places of NICs come from, as an option of the programs; a list is written."""
-        places = self.fabric.file.places
+        places = self.fabric.places
         lines = [
             f"{node} {switch.group} {switch.name}\n"
             for switch in places.switches
@@ -219,7 +219,7 @@ def unproven(
 def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
     """Return what is wrong with the way of a rank's messages, as the rest of a sentence."""
     used = rank.get("network")
-    required = f"{fabric.file.provider} of fabric {fabric.name}"
+    required = f"{fabric.provider} of fabric {fabric.name}"
     if used is None:
         return "were not sent to another node before the measurement, so nothing proves their way"
     named = " and ".join(nic["name"] for nic in used["nics"])
@@ -230,11 +230,11 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
         )
     if used["transport"] is None:
         return "left it unseen: no counter of its NICs can be read, so nothing proves their way"
-    if used["transport"] != fabric.file.transport:
+    if used["transport"] != fabric.transport:
         kernel = used["transport"] == "kernel"
         how = "by the kernel's network stack" if kernel else "past the kernel"
         return f"left it {how}{by} instead of by the provider {required}: choose that for MPI"
-    if used["provider"] != fabric.file.provider:
+    if used["provider"] != fabric.provider:
         provider = used["provider"]
         driver = f"by the provider {provider}" if provider else "by a provider that cannot be told"
         return f"left it {driver}{by} instead of {required}: choose that for MPI"
@@ -255,7 +255,7 @@ class MpiBesideNics(rfm.RegressionTestPlugin):  # type: ignore[misc]
     @property
     def nic_policy(self) -> dict[str, str]:
         """The variable by which MPI gives a rank the nearest NIC, with its value."""
-        return NIC_POLICY.get(self.fabric.file.provider, {}) if self.beside_nics else {}
+        return NIC_POLICY.get(self.fabric.provider, {}) if self.beside_nics else {}
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _choose_nearest_nics(self) -> None:

@@ -130,28 +130,21 @@ def _matches(system: Mapping[str, Any], machine: str) -> bool:
     return _ANY_HOST not in patterns and any(re.match(pattern, machine) for pattern in patterns)
 
 
-def _run(file: Path) -> dict[str, Any]:
-    try:
-        return runpy.run_path(str(file))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"Site file {file}: {error}") from None
-    except Exception as error:
-        # Without its cause, which ReFrame would repeat.
-        raise InvalidInputError(
-            f"Site file {file} cannot be read: {type(error).__name__}: {_excerpt(error)}."
-        ) from None
-
-
-def _excerpt(error: Exception) -> str:
-    return " ".join(str(error).split())[:_LONGEST]
-
-
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the content of a site file.
 
     :raises InvalidInputError: as `gather` does for a file.
     """
-    site = _run(file).get("site_configuration")
+    try:
+        site = runpy.run_path(str(file)).get("site_configuration")
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Site file {file}: {error}") from None
+    except Exception as error:
+        excerpt = " ".join(str(error).split())[:_LONGEST]
+        # Without its cause, which ReFrame would repeat.
+        raise InvalidInputError(
+            f"Site file {file} cannot be read: {type(error).__name__}: {excerpt}."
+        ) from None
     if not isinstance(site, dict) or not all(isinstance(part, list) for part in site.values()):
         raise InvalidInputError(
             f"Site file {file} must assign site_configuration, a mapping of lists."

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -266,7 +266,11 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
                 series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
     versions |= {} if result.library is None else {"rccl": result.library}
-    return Found(tuple(series), versions | dict(result.stack), tuple(_remarks(result)))
+    headers, library = result.headers, result.library
+    others = headers and library and not re.match(rf"{re.escape(headers)}(?![.\d])", library)
+    said = f"{result.tests} was built with headers of {headers}, and the library is {library}"
+    notes = (said,) if others else ()
+    return Found(tuple(series), versions | dict(result.stack), notes)
 
 
 def _without_network(plan: Plan, result: NcclResult) -> list[str]:
@@ -276,12 +280,6 @@ def _without_network(plan: Plan, result: NcclResult) -> list[str]:
     if plan.network is None or named.isdisjoint(ranks):
         return []
     return [rank for rank in ranks if rank not in named]
-
-
-def _remarks(result: NcclResult) -> Iterator[str]:
-    headers, library = result.headers, result.library
-    if headers and library and not re.match(rf"{re.escape(headers)}(?![.\d])", library):
-        yield f"{result.tests} was built with headers of {headers}, and the library is {library}"
 
 
 def too_slow(plan: Plan, launch: Launch, text: str) -> FabricheckError | None:
@@ -405,7 +403,7 @@ def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> d
         "ranks": _ranks(launch.ranks, several),
         "source": source,
         "destination": destination,
-        "direction": _DIRECTIONS[ways] if pair or several else "collective",
+        "direction": ("one-way", "both-ways")[ways - 1] if pair or several else "collective",
         "bytes": size,
         "bytes_moved": size * ways * (launch.ranks // 2 if several else 1),
         "bytes_counted": "once",
@@ -418,10 +416,6 @@ def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> d
             "by": "tool",
         },
     }
-
-
-#: The direction of a message between two ranks by the number of ways that count.
-_DIRECTIONS = {1: "one-way", 2: "both-ways"}
 
 
 def _ranks(number: int, several: bool) -> list[int]:
@@ -454,8 +448,7 @@ def series_of(fields: Mapping[str, Any], value: float, unit: SeriesUnit) -> Seri
         "host_clock": None,
         "noisy": False,
     }
-    whole: Series = {**fields, **numbers}  # type: ignore[typeddict-item]
-    return whole
+    return cast(Series, {**fields, **numbers})
 
 
 OSU = Benchmark(

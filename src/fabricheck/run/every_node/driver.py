@@ -254,7 +254,8 @@ class Driver:
             late = itertools.takewhile(
                 lambda node_session: node_session.began < until, self._running.values()
             )
-            self._stop(late, f"did not end within {_minutes(limit)} and was stopped")
+            noun = "minute" if limit == 1 else "minutes"
+            self._stop(late, f"did not end within {limit:g} {noun} and was stopped")
         if self._calling.is_due or len(self._signals) > 1:
             self._go_on_stopping(spared)
         if self._is_changed and self._writing.is_due:
@@ -384,7 +385,3 @@ def _monotonic(ends: datetime | None, kept_s: float) -> float | None:
         return None
     left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=kept_s)
     return time.monotonic() + left.total_seconds()
-
-
-def _minutes(number: float) -> str:
-    return f"{number:g} minute{'' if number == 1 else 's'}"

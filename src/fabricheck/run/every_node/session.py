@@ -102,7 +102,6 @@ class NodeSession:
         self.node, self.folder = node, folder
         self.stopped: str | None = None
         self.began = time.monotonic()
-        self._begun = False
         self.srun = start(folder, command(node, arguments))
 
     @property
@@ -113,8 +112,7 @@ class NodeSession:
 
     def has_begun(self) -> bool:
         """Whether it has read its files, so that the next one may load the file system."""
-        self._begun = self._begun or _BEGINS in (self.folder / LOG).read_bytes()
-        return self._begun
+        return _BEGINS in (self.folder / LOG).read_bytes()
 
 
 def has_report(folder: Path) -> bool:

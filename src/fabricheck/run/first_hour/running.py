@@ -253,19 +253,15 @@ class FirstHour:
             with signals():
                 self._about()
                 packing.first_hour(self.folder, archive)
+            return
         except Interrupted as end:
             self.signal = end.number
             why = f"{archive} was not written because of {signal.Signals(end.number).name}."
-            raise NotFoundError(f"{why} {self._kept}") from None
         except NotFoundError as error:
-            raise NotFoundError(f"{error} {self._kept}") from None
+            why = str(error)
         except OSError as error:
             why = f"{self.folder} cannot be written ({error.strerror})."
-            raise NotFoundError(f"{why} {self._kept}") from None
-
-    @property
-    def _kept(self) -> str:
-        return f"The collected files stay in {self.folder}."
+        raise NotFoundError(f"{why} The collected files stay in {self.folder}.")
 
     def _run(self) -> None:
         with self._going_on():

@@ -81,14 +81,14 @@ def compare(
     notes = [*_extra(node, model, nics), *_firmware(node, chosen)]
     if fabric is None:
         notes.append("no fabric is named, so places and provider were not examined")
-    elif fabric.file.places.rule == "address":
+    elif fabric.places.rule == "address":
         differences += _of_the_places(node, chosen, fabric)
         notes += [
             f"the place of {node}:{nic.name} is unknown ({nic.absent['address']})"
             for nic in chosen
             if nic.address is None and "address" in nic.absent
         ]
-    elif fabric.file.places.rule == "switches" and fabric.place(node) is None:
+    elif fabric.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
     found = [*(Difference(lack, lost=gone) for lack in lacks), *map(Difference, differences)]
     return Comparison(tuple(found), tuple(unread), tuple(notes))

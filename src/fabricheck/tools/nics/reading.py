@@ -187,7 +187,6 @@ def _cxi(folder: Path, root: Path) -> SeenNic:
     speed = _Reading().number(properties / "speed", "speed", least=1)
     if speed is None:
         speed = reading.number(net / "speed" if interface else properties / "speed", "speed", 1)
-    revision = _Reading().text(properties / "driver_rev", "driver")
     restarts, _ = _restarts(device)
     return SeenNic(
         name=folder.name,
@@ -198,7 +197,7 @@ def _cxi(folder: Path, root: Path) -> SeenNic:
         gbit_per_s=None if speed is None else speed / 1000,
         mtu_bytes=reading.number(properties / "hpc_mtu", "mtu", least=1),
         firmware=reading.text(device / "uc/version", "firmware"),
-        driver=_driver(device, reading, revision),
+        driver=_driver(device, reading, properties / "driver_rev"),
         pcie=_pcie(device, reading, properties / "current_esm_link_speed"),
         device_file=Path("dev", folder.name),
         restarts=restarts,
@@ -219,7 +218,6 @@ def _infiniband(folder: Path, root: Path) -> SeenNic:
     ethernet = _Reading().text(port / "link_layer", "link_layer") == "Ethernet"
     on_ethernet = ethernet and interface is not None
     verbs = [path.name for path in _listed(device / "infiniband_verbs")]
-    module = _Reading().text(root / "sys/module" / _driver_name(device) / "version", "driver")
     return SeenNic(
         name=folder.name,
         kind="infiniband",
@@ -229,7 +227,7 @@ def _infiniband(folder: Path, root: Path) -> SeenNic:
         gbit_per_s=reading.decimal(port / "rate", "speed", _RATE),
         mtu_bytes=reading.number(net / "mtu", "mtu", 1) if interface else None,
         firmware=reading.text(folder / "fw_ver", "firmware"),
-        driver=_driver(device, reading, module),
+        driver=_driver(device, reading, _module(device, root) / "version"),
         pcie=_pcie(device, reading),
         device_file=Path("dev/infiniband", verbs[0]) if verbs else None,
         pci_address=_pci_address(device, reading),
@@ -244,7 +242,6 @@ def _ethernet(folder: Path, root: Path) -> SeenNic:
     device = folder / "device"
     state = reading.text(folder / "operstate", "state")
     speed = reading.number(folder / "speed", "speed", least=1)
-    module = _Reading().text(root / "sys/module" / _driver_name(device) / "version", "driver")
     return SeenNic(
         name=folder.name,
         kind="net",
@@ -253,7 +250,7 @@ def _ethernet(folder: Path, root: Path) -> SeenNic:
         state="up" if state == "up" else "down" if state not in _NOT_DOWN else None,
         gbit_per_s=None if speed is None else speed / 1000,
         mtu_bytes=reading.number(folder / "mtu", "mtu", least=1),
-        driver=_driver(device, reading, module),
+        driver=_driver(device, reading, _module(device, root) / "version"),
         pcie=_pcie(device, reading),
         pci_address=_pci_address(device, reading),
         numa_domain=reading.number(device / "numa_node", "numa_domain"),
@@ -336,17 +333,18 @@ def _with_interface(state: State | None, net: Path, interface: str | None) -> St
     return "down" if state == "up" and shown not in _NOT_DOWN else state
 
 
-def _driver(device: Path, reading: _Reading, version: str | None) -> str | None:
-    name = _driver_name(device)
-    if name == "none":
+def _driver(device: Path, reading: _Reading, revision: Path) -> str | None:
+    """Return the driver of a device, and its version where a file has it."""
+    if not (device / "driver").exists():
         reading.absent["driver"] = f"{device / 'driver'} is not there"
         return None
+    name, version = _module(device).name, _Reading().text(revision, "driver")
     return f"{name} {version}" if version else name
 
 
-def _driver_name(device: Path) -> str:
-    driver = device / "driver"
-    return Path(os.path.realpath(driver)).name if driver.exists() else "none"
+def _module(device: Path, root: Path = Path("/")) -> Path:
+    """Return the folder of the module of a device's driver."""
+    return root / "sys/module" / Path(os.path.realpath(device / "driver")).name
 
 
 def _listed(folder: Path) -> list[Path]:

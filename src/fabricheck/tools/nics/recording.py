@@ -101,7 +101,7 @@ def _examine(
     began = time.monotonic()
     names = {one.name for one in model.nics}
     own = [nic for nic in nics if nic.name in names]
-    found = libraries(node, own, None if fabric is None else fabric.file.provider, root)
+    found = libraries(node, own, None if fabric is None else fabric.provider, root)
     content["versions"] |= found.versions
     reached: dict[str, Loopback] = {}
     failure: FabricheckError | None = None
