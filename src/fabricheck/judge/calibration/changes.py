@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.core.whole_files import write_whole
@@ -154,12 +155,9 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
     after = present.with_record(record)
     changes: list[Change] = []
     notes: list[str] = []
-    slow: list[str] = []
-    for check, metrics in record.checks.items():
+    for check in record.checks:
         if check not in present.file_of:
             raise NotFoundError(f"No file in {folder} has references of check {check}.")
-        for metric, one in metrics.items():
-            slow += _far_from_published(check, metric, one)
         old, new = (references.entries(check, partition, named) for references in (present, after))
         counts = after.calibrated(check, partition, named)
         for metric, (_, why) in record.entries(check).items():
@@ -180,6 +178,12 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
         f"{one.partition} uses entries of this record, and changes with it."
         for one in present.transfers.values()
         if one.measured_on == partition
+    ]
+    slow = [
+        sentence
+        for check, metrics in record.checks.items()
+        for metric, measured in metrics.items()
+        for sentence in _far_from_published(check, metric, measured)
     ]
     return Proposal(folder, record, changes, sorted(notes), slow)
 
@@ -287,7 +291,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
         asked.check: {name for name, about in asked.metrics.items() if about["independent"]}
         for asked in dry_run.ask(like, checks_folders(), folder)
     }
-    taken: dict[str, list[str]] = {}
+    taken: list[tuple[str, str]] = []
     changes: list[Change] = []
     notes: list[str] = []
     for check in references.file_of:
@@ -300,7 +304,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
                 notes.append(f"{check} {metric}: {raw} is not a plain reference and stays.")
             elif metric in given and metric in independent.get(check, ()):
                 entry, why = given[metric]
-                taken.setdefault(check, []).append(metric)
+                taken.append((check, metric))
                 why = why if why != "rule" else f"measured on {like}"
                 changes.append(Change(check, metric, before, entry_of(entry) or before, why))
             elif before[3] != "count":
@@ -313,7 +317,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             f"The reference files in {folder} list no metric of {partition} that {like} has: "
             "enter its checks first, with each metric as report only."
         )
-    made = Transfer(partition=partition, measured_on=like, checks=taken)
+    made = Transfer(partition=partition, measured_on=like, checks=grouped(taken))
     return Proposal(folder, made, changes, sorted(notes))
 
 

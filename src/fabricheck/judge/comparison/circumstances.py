@@ -10,7 +10,7 @@ from typing import Any
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import state
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import DeviceState, ResultDocument
 
 #: Variables that name or count a run's files; they differ in every session.
 OF_THE_RUN = frozenset(
@@ -90,70 +90,65 @@ def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:
 
 def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
     """Yield what was measured, where, with what, and how."""
-    program, host = document["program"], document["host"]
-    yield Fact("clock"), document["clock"]
-    yield Fact("host"), host["hostname"]
-    if host.get("scheduler_node"):
-        yield Fact("node"), str(host.get("scheduler_node"))
-    yield Fact("kernel"), host["kernel"]
-    yield Fact("processor"), host["cpu_model"]
+    program, host, node = document["program"], document["host"], document.get("node")
+    yield from _known({
+        "clock": document["clock"],
+        "host": host["hostname"],
+        "node": host.get("scheduler_node") or None,
+        "kernel": host["kernel"],
+        "processor": host["cpu_model"],
+    })  # fmt: skip
     for device in document["devices"]:
-        yield Fact("devices"), device["name"]
-        if device["numa_domain"] is not None:
-            yield Fact("NUMA domain", device["index"]), str(device["numa_domain"])
-        if device["unique_id"] is not None:
-            yield Fact("unique ids"), device["unique_id"]
-    yield from _of_state(document)
+        yield from _known({"devices": device["name"]})
+        yield from _known({"NUMA domain": device["numa_domain"]}, device["index"])
+        yield from _known({"unique ids": device["unique_id"]})
+    both = document.get("state")
+    # The state after the run or, if it was killed, before it.
+    if both is not None and (snapshot := both["after"] or both["before"]) is not None:
+        of_host = snapshot["host"]
+        yield from _known({
+            "frequency governor": of_host["governor"],
+            "huge pages reserved": of_host["huge_pages_reserved"],
+        })  # fmt: skip
+        for device_state in snapshot["devices"]:
+            yield from _known(_set_up(device_state), device_state["index"])
     name = program["name"]
-    for what, version in document["versions"].items():
+    yield from _known({
+        f"version of {what}": str(version)
+        for what, version in document["versions"].items()
         # Documents of topology from before `inventory` have no runtime, and nics have none.
-        if name != "topology" and (name != "nics" or what not in ("runtime", "driver")):
-            yield Fact(f"version of {what}"), str(version)
-    commit = f"{program['version']} {program['commit']} ({program['compiler']})"
-    yield Fact(f"program {name}"), commit
-    yield Fact("runtime of the programs"), program["runtime"]
-    node = document.get("node")
-    if node is not None:
-        yield Fact("node model"), f"{node['name']} {node['digest'][:12]}"
-        if node["overlay"]:
-            yield Fact("overlay"), node["overlay"]["name"]
-    for variable, value in document["environment"].items():
-        if variable not in OF_THE_RUN:
-            yield Fact(f"environment {variable}"), value
-    for fault in document["faults_injected"]:
-        yield Fact("injected faults"), fault
+        if name != "topology" and (name != "nics" or what not in ("runtime", "driver"))
+    })  # fmt: skip
+    yield from _known({
+        f"program {name}": f"{program['version']} {program['commit']} ({program['compiler']})",
+        "runtime of the programs": program["runtime"],
+        "node model": node and f"{node['name']} {node['digest'][:12]}",
+        "overlay": node and node["overlay"] and node["overlay"]["name"],
+    })  # fmt: skip
+    variables = document["environment"].items()
+    yield from _known({f"environment {k}": value for k, value in variables if k not in OF_THE_RUN})
+    yield from ((Fact("injected faults"), fault) for fault in document["faults_injected"])
     for option, value in document["options"].items():
         if option not in _NO_OPTIONS:
             yield Fact(f"option {option} of {name}", option=True), str(value)
 
 
-def _of_state(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
-    """Yield facts of the set-up, from the state after the run or, if it was killed, before it."""
-    both = document.get("state")
-    if both is None:
-        return
-    snapshot = both["after"] or both["before"]
-    host = snapshot["host"]
-    for what, value in (
-        ("frequency governor", host["governor"]),
-        ("huge pages reserved", host["huge_pages_reserved"]),
-    ):
+def _set_up(device: DeviceState) -> dict[str, object]:
+    """Return what a device's state has of its set-up."""
+    items: Mapping[str, Any] = device
+    pcie, links = device["pcie"], device["links"]
+    firmware = (device["firmware"] or {}).items()
+    return {
+        **{what: items[name] for name, what in FIXED.items()},
+        **{f"firmware {name}": version for name, version in firmware},
+        "PCIe lanes": pcie and pcie["width"],
+        "links that are up": links
+        and f"{links['number'] - len(links['down'])} of {links['number']}",
+    }
+
+
+def _known(values: Mapping[str, object], device: int | None = None) -> Iterator[tuple[Fact, str]]:
+    """Yield the facts that are known: of a device, or of the whole."""
+    for what, value in values.items():
         if value is not None:
-            yield Fact(what), str(value)
-    for device in snapshot["devices"]:
-        index = device["index"]
-        items: Mapping[str, Any] = device
-        for name, what in FIXED.items():
-            if items[name] is not None:
-                yield Fact(what, index), _text(items[name])
-        for name, version in (device["firmware"] or {}).items():
-            yield Fact(f"firmware {name}", index), version
-        if device["pcie"] is not None and device["pcie"]["width"] is not None:
-            yield Fact("PCIe lanes", index), str(device["pcie"]["width"])
-        if device["links"] is not None:
-            number, down = device["links"]["number"], device["links"]["down"]
-            yield Fact("links that are up", index), f"{number - len(down)} of {number}"
-
-
-def _text(value: str | float | bool) -> str:
-    return str(value) if isinstance(value, (str, bool)) else f"{value:g}"
+            yield Fact(what, device), f"{value:g}" if isinstance(value, float) else str(value)

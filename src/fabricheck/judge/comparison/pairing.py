@@ -195,14 +195,14 @@ def _matches(a: Side, b: Side) -> Iterator[tuple[NodeChecks, NodeChecks]]:
 
 def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
     """Return the checks of a partition that both sides ran, but on no node of the same name."""
-    ran: dict[str, tuple[set[str], set[str], set[str]]] = {}
-    for a, b in pairs:
-        in_a, in_b = ({row.check or "" for row in side.checks} for side in (a, b))
-        every_a, every_b, both = ran.setdefault(a.where, (set(), set(), set()))
-        every_a |= in_a
-        every_b |= in_b
-        both |= in_a & in_b
-    return sorted({name for a, b, both in ran.values() for name in (a & b) - both})
+    ran = (
+        (a.where, [{row.check or "" for row in side.checks} for side in (a, b)]) for a, b in pairs
+    )
+    found: set[str] = set()
+    for of_pairs in grouped(ran).values():
+        in_a, in_b = (set().union(*side) for side in zip(*of_pairs, strict=True))
+        found |= in_a & in_b - {name for a, b in of_pairs for name in a & b}
+    return sorted(found)
 
 
 def _unclear(a: Side, b: Side) -> str:

@@ -43,17 +43,19 @@ def changes(
     healthy = rates_of(documents, Routes(node))
     places = {key: number for number, key in enumerate(transfers)}
     for component, devices, content in _contents(node, documents, concerned):
+        name = component.label
+        parts = OverlayFile.model_validate({"name": name, "description": name, **content})
+        overlay = Overlay(name, name, "", MappingProxyType({}), parts)
         try:
-            other = apply_overlay(replace(node, overlay=None), _overlay(component.label, content))
+            other = apply_overlay(replace(node, overlay=None), overlay)
         except FabricheckError:
             continue  # the node could not run so
-        logs = {}
-        for key, rate in rates_of(documents, Routes(other)).items():
-            before = healthy.get(key, 0.0)
-            if key in places and before > 0 and rate > 0 and math.isfinite(rate):
-                log = math.log(rate / before)
-                if abs(log) > _SAME:
-                    logs[places[key]] = log
+        logs = {
+            places[key]: math.log(rate / healthy[key])
+            for key, rate in rates_of(documents, Routes(other)).items()
+            if key in places and healthy.get(key, 0.0) > 0 and 0 < rate < math.inf
+        }
+        logs = {number: log for number, log in logs.items() if abs(log) > _SAME}
         changed = _changed(node, other)
         yield Change(component, devices, logs, changed, _told(changed, documents))
 
@@ -90,11 +92,6 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
 def _of_topology(document: ResultDocument) -> list[Difference] | None:
     """Return the differences of a node's topology; those of its NICs tell of no link or device."""
     return None if document["program"]["name"] == "nics" else document.get("differences")
-
-
-def _overlay(name: str, content: Mapping[str, object]) -> Overlay:
-    parts = OverlayFile.model_validate({"name": name, "description": name, **content})
-    return Overlay(name, name, "", MappingProxyType({}), parts)
 
 
 def _contents(

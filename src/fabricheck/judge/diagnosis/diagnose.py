@@ -191,22 +191,24 @@ class _Diagnosed:
         """Return the measurements that support a component, and those that contradict it."""
         keys = list(self.transfers)
         ordered = sorted(alone.shifts.items(), key=lambda one: one[1])
-        supporting: list[str] = []
-        contradicting: list[str] = []
         numbers = [number for number, _ in ordered]
-        for number, above in zip(numbers, self.search.residuals(best, numbers), strict=True):
-            into = contradicting if above > CONTRADICTS else supporting
-            into.append(_named(keys[number], self.transfers[keys[number]]))
-        return list(dict.fromkeys(supporting)), list(dict.fromkeys(contradicting))
+        by_side = grouped(
+            (above > CONTRADICTS, _named(keys[number], self.transfers[keys[number]]))
+            for number, above in zip(numbers, self.search.residuals(best, numbers), strict=True)
+        )
+        supporting, contradicting = (
+            list(dict.fromkeys(by_side.get(side, ()))) for side in (False, True)
+        )
+        return supporting, contradicting
 
     def _further(self, equals: Sequence[Component]) -> list[str]:
         """Return the checks, not in the session, that tell some components from the others."""
-        found = []
-        for check, kinds in _LIMITS.items() if self.node is not None else ():
-            limited = sum(equal.kind in kinds for equal in equals)
-            if check not in self.session.documents and 0 < limited < len(equals):
-                found.append(check)
-        return found
+        limited = {
+            check: sum(equal.kind in kinds for equal in equals)
+            for check, kinds in _LIMITS.items()
+            if self.node is not None and check not in self.session.documents
+        }
+        return [check for check, number in limited.items() if 0 < number < len(equals)]
 
     def _lacking(self) -> Iterator[str]:
         if self.node is None:

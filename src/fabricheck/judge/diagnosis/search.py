@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from fabricheck.core.grouping import grouped
 from fabricheck.judge.diagnosis.components import Candidate, Change
 from fabricheck.judge.diagnosis.model import Component
 
@@ -146,10 +147,8 @@ class Search:
         self, evidence: Sequence[Evidence], known: Sequence[Level | None]
     ) -> list[float]:
         """Return the origin of the distances of each group: its level, else its first member."""
-        first: dict[int, float] = {}
-        for one, group in zip(evidence, self._group, strict=True):
-            first.setdefault(group, one.log)
-        return [level.log if level is not None else first[g] for g, level in enumerate(known)]
+        logs = grouped(zip(self._group, (transfer.log for transfer in evidence), strict=True))
+        return [level.log if level is not None else logs[g][0] for g, level in enumerate(known)]
 
     def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return the best set, and all sets of the same size that were tried, the likeliest first.
@@ -191,12 +190,7 @@ class Search:
             for hypothesis in found
             if max(self.residuals(hypothesis, hypothesis.shifts), default=0.0) <= CONTRADICTS
         )
-        return list(
-            {
-                id(hypothesis): hypothesis
-                for hypothesis in (*found[:most], *islice(agreeing, most))
-            }.values()
-        )
+        return _without_doubles((*found[:most], *islice(agreeing, most)))
 
     def _without_needless(
         self, best: Hypothesis, tried: list[Hypothesis]
@@ -279,9 +273,8 @@ class Search:
             sums, own = self._sums(others), touched[one.what]
             log, _ = _least(lambda log, o=others, s=sums, t=own: self._with(o, s, t, log))  # type: ignore[misc]
             losses[number] = Loss(one.what, log)
-        shifts = self.shifts_of(losses)
-        cost = self._cost(losses, shifts)
-        return Hypothesis(tuple(losses), cost, shifts) if cost < found.cost else found
+        refined = self.with_losses(losses)
+        return refined if refined.cost < found.cost else found
 
     def shifts_of(self, losses: Sequence[Loss]) -> dict[int, float]:
         """Return the logarithm of the remaining rates under some components, by evidence."""
@@ -335,11 +328,11 @@ class Search:
         changed = {self._group[number] for number in shifts}
         healthy, other = self._sums({}), self._sums(shifts)
         cost = sum(other[g].cost(self._known[g]) - healthy[g].cost(self._known[g]) for g in changed)
-        return cost + sum(self._doubt(number, shift) for number, shift in shifts.items())
-
-    def _doubt(self, number: int, shift: float) -> float:
-        """Return the cost of a prediction that is less certain than the evidence."""
-        return math.log(self._variance(number, shift) / self._healthy[number])
+        # A prediction that is less certain than the evidence costs, too.
+        return cost + sum(
+            math.log(self._variance(number, shift) / self._healthy[number])
+            for number, shift in shifts.items()
+        )
 
     def _with(
         self,

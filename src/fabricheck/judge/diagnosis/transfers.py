@@ -72,12 +72,8 @@ class Transfer:
     loose: Mapping[Resource, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _AtOnce:
-    """Simultaneous flows, and the flows that each series consists of."""
-
-    flows: tuple[Flow, ...]
-    own: Mapping[Key, tuple[int, ...]]
+#: Simultaneous flows, and by series the numbers of those that it consists of.
+_AtOnce = tuple[Sequence[Flow], Mapping[Key, Sequence[int]]]
 
 
 class Routes:
@@ -205,8 +201,8 @@ def transfers(
     for check, document in documents.items():
         chosen = _largest(check, document)
         if routes is not None:
-            for simultaneous in _at_once(chosen, document, routes):
-                found |= {flow.key: flow for flow in _of_flows(simultaneous, chosen, routes)}
+            for flows, numbers in _at_once(chosen, document, routes):
+                found |= {one.key: one for one in _of_flows(flows, numbers, chosen, routes)}
         for key, series in chosen.items():
             if key not in found:
                 passes = _passed(series, routes)
@@ -222,9 +218,9 @@ def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Ke
     found: dict[Key, float] = {}
     for check, document in documents.items():
         chosen = _largest(check, document)
-        for simultaneous in _at_once(chosen, document, routes):
-            rates = routes.rates(simultaneous.flows)
-            found |= {key: min(rates[one] for one in own) for key, own in simultaneous.own.items()}
+        for flows, numbers in _at_once(chosen, document, routes):
+            rates = routes.rates(flows)
+            found |= {key: min(rates[flow] for flow in its) for key, its in numbers.items()}
         for key, series in chosen.items():
             start_us = routes.start_us(series)
             if start_us is not None:
@@ -320,34 +316,33 @@ def _at_once(
         if (flows := routes.flows(series, document))
     )
     for members in sets.values():
-        every: list[Flow] = []
-        own: dict[Key, tuple[int, ...]] = {}
-        for key, flows in members:
-            own[key] = tuple(range(len(every), len(every) + len(flows)))
-            every += flows
-        yield _AtOnce(tuple(every), own)
+        simultaneous = [(key, flow) for key, flows in members for flow in flows]
+        numbers = grouped((key, number) for number, (key, _) in enumerate(simultaneous))
+        yield [flow for _, flow in simultaneous], numbers
 
 
 def _of_flows(
-    simultaneous: _AtOnce, chosen: Mapping[Key, Series], routes: Routes
+    flows: Sequence[Flow],
+    numbers: Mapping[Key, Sequence[int]],
+    chosen: Mapping[Key, Series],
+    routes: Routes,
 ) -> Iterable[Transfer]:
     """Yield the transfers of simultaneous flows."""
-    flows = simultaneous.flows
     healthy = routes.rates(flows)
     slowed: dict[Resource, list[float]] = {}
-    for key, own in simultaneous.own.items():
+    for key, its in numbers.items():
         series = chosen[key]
         # A transfer in both directions ends with the slower one.
-        gbs = min(healthy[one] for one in own)
+        gbs = min(healthy[flow] for flow in its)
         passes: dict[Resource, float] = {}
-        for name in {name for one in own for name in flows[one]}:
+        for name in {name for flow in its for name in flows[flow]}:
             if math.isinf(routes.gbs[name]):
                 passes[name] = 0.0
             elif len(flows) == 1:
                 passes[name] = math.log(routes.gbs[name] / flows[0][name] / gbs)
             else:
                 rates = slowed.setdefault(name, routes.rates(flows, name))
-                slower = min(rates[one] for one in own)
+                slower = min(rates[flow] for flow in its)
                 if slower < 0.999 * gbs:
                     passes[name] = max(0.0, math.log(slower / gbs) - math.log(_SLOWED))
         if series["experiment"] == "E6":

@@ -96,9 +96,7 @@ def measured_of(document: ResultDocument) -> Measured:
         Node(node_of_rounds["node"], _nics(node_of_rounds)) for node_of_rounds in rounds["nodes"]
     ]
     elsewhere = _elsewhere(rounds, document)
-    measured = Measured(
-        nodes, [_round(measured_round, elsewhere) for measured_round in rounds["rounds"]]
-    )
+    measured = Measured(nodes, [_round(its, elsewhere) for its in rounds["rounds"]])
     missing = [*elsewhere.values(), *_missing(rounds, document, measured, elsewhere)]
     return replace(
         measured,
@@ -198,25 +196,21 @@ def _missing(
 
 def _without_rate(measured: Measured, elsewhere: Container[End]) -> Iterator[str]:
     """Yield what met others and has no rate of a direction, or none of all NICs at once."""
-    met: set[int] = set()
-    sent: set[End] = set()
-    received: set[End] = set()
-    at_once: set[int] = set()
-    any_at_once = False
-    for round_ in measured.rounds:
-        for pair in round_.pairs:
-            met |= {pair.one, pair.other}
-            for sender, receiver, rates, together in (
-                (pair.one, pair.other, pair.out, pair.together_out),
-                (pair.other, pair.one, pair.back, pair.together_back),
-            ):
-                for position, rate in enumerate(rates):
-                    if rate:
-                        sent.add((sender, position))
-                        received.add((receiver, position))
-                any_at_once = any_at_once or bool(together)
-                if together and all(together):
-                    at_once |= {sender, receiver}
+    ways = [
+        way
+        for round_ in measured.rounds
+        for pair in round_.pairs
+        for way in (
+            (pair.one, pair.other, pair.out, pair.together_out),
+            (pair.other, pair.one, pair.back, pair.together_back),
+        )
+    ]
+    met = {node for node, *_ in ways}
+    sent = {(node, k) for node, _, rates, _ in ways for k, rate in enumerate(rates) if rate}
+    received = {(node, k) for _, node, rates, _ in ways for k, rate in enumerate(rates) if rate}
+    any_at_once = any(together for *_, together in ways)
+    at_once = {node for one, other, _, together in ways if together and all(together)
+               for node in (one, other)}  # fmt: skip
     for index in sorted(met):
         node = measured.nodes[index]
         ends = [
