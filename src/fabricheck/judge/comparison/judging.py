@@ -117,8 +117,6 @@ def estimate_of(row: Series) -> Estimate:
 def joined(values: Sequence[Estimate]) -> Estimate:
     """Return the value of a repeated check: the median of its repetitions."""
     first = values[0]
-    if len(values) == 1:
-        return first
     return Estimate(
         statistics.median([value.median for value in values]),
         first.unit,
@@ -179,9 +177,8 @@ def _within(floor: float, unclear: bool) -> str:
 
 
 def _counted(a: Estimate, b: Estimate) -> Decision:
-    kind: Judgement = "unchanged"
-    if a.median != b.median:
-        kind = "worse" if b.median > a.median else "better"
+    changed: Judgement = "worse" if b.median > a.median else "better"
+    kind = changed if a.median != b.median else "unchanged"
     return Decision(kind, None, None, None, 0.0, "a count of faults is exact")
 
 

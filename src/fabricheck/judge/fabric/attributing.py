@@ -207,17 +207,13 @@ def attribute(measured: Measured) -> Attribution:
     found = replace(found, open=(), spread=of_nics.spread, suspects=suspects)
     found, at_fault = _with_names(found, measured, of_nics, of_nodes)
     found = _with_pairs(found, measured, of_nics, apart, at_fault)
-    others = (*_low_positions(measured, of_nics), *_too_noisy(found.least or 0.0))
-    return replace(found, open=(*found.open, *others, *measured.incomplete))
-
-
-def _too_noisy(least: float) -> tuple[str, ...]:
-    if least <= WANTED_LOSS:
-        return ()
-    return (
+    least = found.least or 0.0
+    noisy = (
         f"Rates, or healthy NICs, differ so much that a NIC is named only from {100 * least:.1f} % "
-        f"below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: measure more rounds.",
+        f"below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: measure more rounds."
     )
+    sentences = [*found.open, *_low_positions(measured, of_nics), *[noisy] * (least > WANTED_LOSS)]
+    return replace(found, open=(*sentences, *measured.incomplete))
 
 
 def _low_positions(measured: Measured, fitted: Fit) -> Iterator[str]:
@@ -243,8 +239,7 @@ def _with_names(
         for node, its in enumerate(measured.nodes)
         for position in range(len(its.nics))
     ]
-    tests = sum(effect is not None for way in apart.effects for effect in way)
-    rule = _Rule(apart, tests)
+    rule = _Rule(apart)
     passed, low = rule.judged(ends)
     confirmed = {end for end, one in passed.items() if one.confirmed}
     switches, of_switch = _switches(measured, low, confirmed)
@@ -259,23 +254,28 @@ def _with_names(
     }
     said = [*_unconfirmed(measured, passed, at_fault), *_unsteady(measured, ends, apart, at_fault)]
     known = {node for node, _ in at_fault}
-    of_nodes = _Rule(together, sum(one is not None for way in together.effects for one in way))
-    more, _ = of_nodes.judged([(node, ALL) for node in range(len(measured.nodes))])
+    more, _ = _Rule(together).judged([(node, ALL) for node in range(len(measured.nodes))])
     more = {end: one for end, one in more.items() if end[0] not in known}
     named += [_named(measured, end, one) for end, one in more.items() if one.confirmed]
     at_fault |= {end for end, one in more.items() if one.confirmed}
     said += _unconfirmed(measured, more, at_fault)
     named.sort(key=lambda endpoint: -endpoint.loss)
-    least = 1 - math.exp(-rule.limit(apart.typical_error))
-    names = replace(found, named=tuple(named), switches=tuple(switches), open=tuple(said))
-    return replace(names, least=least), at_fault
+    names = replace(
+        found,
+        named=tuple(named),
+        switches=tuple(switches),
+        open=tuple(said),
+        least=1 - math.exp(-rule.limit(apart.typical_error)),
+    )
+    return names, at_fault
 
 
 class _Rule:
     """How far below the others an end of a fit is named."""
 
-    def __init__(self, fitted: Fit, tests: int) -> None:
+    def __init__(self, fitted: Fit) -> None:
         self._fit = fitted
+        tests = sum(effect is not None for way in fitted.effects for effect in way)
         self._deviations = quantile(tests, tests // 2, FALSE)
 
     def limit(self, error: float) -> float:
@@ -287,15 +287,11 @@ class _Rule:
         passed: dict[End, _Low] = {}
         low: dict[End, _Low] = {}
         for index, end in enumerate(ends):
-            effects = {
+            below = {
                 way: effect
                 for way in (SENDING, RECEIVING)
                 if (effect := self._fit.effects[way][index]) is not None
-            }
-            below = {
-                way: effect
-                for way, effect in effects.items()
-                if -effect.score >= self._low(effect.error)
+                and -effect.score >= self._low(effect.error)
             }
             if not below:
                 continue
@@ -444,13 +440,12 @@ def _unsteady(
             and effect.own_noise is not None
             and effect.partners >= _FEWEST_UNSTEADY
         ]
-        own = max(noises, default=0.0)
-        if end in at_fault or own < max(_UNSTEADY_LEAST, _UNSTEADY_TIMES * fitted.noise):
-            continue
-        yield (
-            f"{_end_name(measured, *end)} is unsteady: its rates vary by {_percent(own)} from "
-            f"partner to partner, those of other NICs by {_percent(fitted.noise)}."
-        )
+        noise = max(noises, default=0.0)
+        if end not in at_fault and noise >= max(_UNSTEADY_LEAST, _UNSTEADY_TIMES * fitted.noise):
+            yield (
+                f"{_end_name(measured, *end)} is unsteady: its rates vary by {_percent(noise)} "
+                f"from partner to partner, those of other NICs by {_percent(fitted.noise)}."
+            )
 
 
 def _percent(part: float) -> str:

@@ -411,10 +411,8 @@ def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
             cells.append(pl.lit(None, dtype=kind).alias(name))
         elif kind == pl.Boolean() and there[name] == pl.String():
             cells.append(pl.col(name) == "true")
-        elif there[name] != kind:
-            cells.append(pl.col(name).cast(kind, strict=False))
         else:
-            cells.append(pl.col(name))
+            cells.append(pl.col(name).cast(kind, strict=False))
     selected = rows.select(*cells, pl.col(ORIGIN))
     return selected.with_columns(pl.coalesce("node", "hostname").alias("node"))
 
