@@ -375,10 +375,11 @@ def test_plain_tests_alone_are_not_a_whole_session(suite):
     file = suite.folder / "own" / "plain.py"
     file.parent.mkdir()
     file.write_text(PLAIN)
-    outcome = suite("-r", checks=file.parent)
-    assert outcome.status == 1
-    said = f"The checks are those of {file.parent}: name all their folders by -c, or the wanted "
-    assert said in outcome
+    for selection in ((), ("-t", "full")):
+        outcome = suite("-r", *selection, checks=file.parent)
+        assert outcome.status == 1 and "[ RUN" not in outcome
+        said = f"{file.parent} has no check of this suite: name reframe_checks by -c too, or the "
+        assert said in outcome
     assert suite("-r", "-n", "plain", checks=file.parent).status == 0
 
 

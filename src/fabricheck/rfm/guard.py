@@ -147,7 +147,12 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     if session.nodes is not None:
         distributed.begin(session.nodes, session.chosen(), reframe_internals.option("distribute"))
     here = any(_is_local(one) for name, one in used.items() if name not in stepping)
-    numbers = {_nodes_of(case.check) for case in testcases if case.partition.fullname in stepping}
+    # A check is not set up yet; 0 means all nodes of its job.
+    numbers = {
+        int(getattr(case.check, "nodes", 1))
+        for case in testcases
+        if case.partition.fullname in stepping
+    }
     with node_lock.held(here=here, stepping=numbers, say=say):
         yield
 
@@ -181,11 +186,6 @@ def _measures(case: Any) -> bool:
 
 def _is_local(partition: Any) -> bool:
     return bool(partition.scheduler.registered_name == "local")
-
-
-def _nodes_of(check: Any) -> int:
-    """Return how many nodes a check measures, before it is set up; 0 means all of its job."""
-    return int(getattr(check, "nodes", 1))
 
 
 def _require_judgement() -> None:
@@ -309,10 +309,7 @@ class _Session:
         found = checks.partitions.items()
         said = [each for where, one in found for each in one.losses(where)]
         if said:
-            said.append(
-                f"The checks are those of {self._path}: name all their folders by -c, or the "
-                "wanted checks by -n."
-            )
+            said.append(f"The checks are those of {self._path}.")
         said += [each for where, one in found for each in one.valueless(where)]
         if said:
             raise ReframeError(" ".join(said))
@@ -329,6 +326,11 @@ class _Session:
         self._require_environments()
         if not list(testcases):
             raise ReframeError(f"Nothing to run: no test case was selected; {self._why_nothing()}.")
+        if not self._is_part and all(_is_plain(case.check) for case in self._generated):
+            raise ReframeError(
+                f"{self._path} has no check of this suite: name reframe_checks by -c too, or the "
+                "tests by -n."
+            )
 
     def require_left(
         self, testcases: Iterable[Any], ended: Iterable[Any], skipped: Iterable[Any]
