@@ -6,8 +6,8 @@ Both print the same table below banners that differ between them and between the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.lines import (
@@ -190,11 +190,36 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
     if collective not in COLLECTIVES or ranks < 1 or not sizes:
         requested = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
         raise UsageError(f"There is no parser of {requested}.")
-    reader = _Reader(collective, ranks, sizes)
-    lines = lines_of_ranks(ended_lines_of(text, origin), _BANNER)
-    for line in lines:
-        reader.take(line)
-    return reader.result(_networks(lines))
+    whole = ended_lines_of(text, origin)
+    lines = lines_of_ranks(whole, _BANNER)
+    versions: dict[str, str] = {}
+    own = (line for line in lines if not _is_of_library(line, versions))
+    banner = _Banner(collective, ranks, sizes)
+    columns = banner.read(own)
+    rows = None if columns is None else _table(own, banner, columns)
+    averaged, ended = _end(own, banner)
+    for seen, what in (
+        (banner.batch, "the line '# nThread ...', as nccl-tests and rccl-tests print it"),
+        (columns, "the names of the columns"),
+        (rows, "'# Out of bounds values', so it is cut off"),
+        (averaged, "'# Avg bus bandwidth', so it is cut off"),
+        (ended, "its end ('# Collective test concluded', or '#' of older versions)"),
+    ):
+        if seen is None or seen is False:
+            raise whole[-1].garbled(f"the text ends without {what}")
+    assert banner.batch is not None and rows is not None
+    library = versions.get("RCCL") or versions.get("NCCL")
+    return NcclResult(
+        tests=banner.tests,
+        library=library or banner.coded.get("library"),
+        headers=banner.coded.get("headers"),
+        stack=tuple((name, v) for name, v in versions.items() if name in ("HIP", "ROCm")),
+        network=_networks(lines),
+        batch=banner.batch,
+        threads=banner.threads,
+        devices=tuple(banner.devices),
+        rows=tuple(rows),
+    )
 
 
 def networks_of(text: str) -> tuple[Network, ...]:
@@ -223,80 +248,62 @@ def _networks(lines: Sequence[Line]) -> tuple[Network, ...]:
     return tuple(dict.fromkeys(found))
 
 
-class _Reader:
-    """Parses the lines one by one: a banner, the table, the end."""
+def _is_of_library(line: Line, versions: dict[str, str]) -> bool:
+    """Whether the library wrote a line, and not the test; its versions are added."""
+    log = _LOG.match(line.text)
+    if match := _LIBRARY.match(log[1] if log else line.text):
+        name, version = match[1], match[2]
+        if not _VERSION.fullmatch(version):
+            raise line.garbled(f"'{version}' is not a version of {name}")
+        if versions.setdefault(name, version) != version:
+            raise line.garbled(f"the ranks have versions {versions[name]} and {version} of {name}")
+        return True
+    return log is not None or _FOREIGN.match(line.text) is not None
+
+
+class _Banner:
+    """What a test says before its table; its lines are checked one by one."""
 
     def __init__(self, collective: str, ranks: int, sizes: Sequence[int]) -> None:
         self.collective, self.ranks, self.sizes = collective, ranks, sizes
         self.tests: str | None = None
         self.coded: dict[str, str] = {}
-        self.versions: dict[str, str] = {}
         self.named = False
         self.batch: int | None = None
         self.devices_of_process = self.threads = 1
         self.devices: list[NcclDevice] = []
-        self.columns: tuple[str, ...] | None = None
-        self.units = False
-        self.rows: list[NcclRow] = []
-        self.kind: tuple[str, ...] | None = None
-        self.bounded = False
-        self.averaged = False
-        self.ended = False
-        self.last = Line("", 0, "")
 
-    def take(self, line: Line) -> None:
-        self.last = line
-        if self._library(line):
-            return
-        if self.columns is None:
-            self._banner(line)
-        elif not self.bounded:
-            self._table(line)
-        else:
-            self._end(line)
+    def read(self, lines: Iterator[Line]) -> tuple[str, ...] | None:
+        """Take the lines up to the names of the columns; None if the text ends before them."""
+        for line in lines:
+            if _HEADER.match(line.text):
+                self._require_all(line)
+                return _columns_of(line)
+            self._take(line)
+        return None
 
-    def _library(self, line: Line) -> bool:
-        """Process a line written by the library, not by the test."""
-        log = _LOG.match(line.text)
-        said = log[1] if log else line.text
-        if match := _LIBRARY.match(said):
-            name, version = match[1], match[2]
-            if not _VERSION.fullmatch(version):
-                raise self.last.garbled(f"'{version}' is not a version of {name}")
-            if self.versions.setdefault(name, version) != version:
-                raise self.last.garbled(
-                    f"the ranks have versions {self.versions[name]} and {version} of {name}"
-                )
-            return True
-        return log is not None or _FOREIGN.match(line.text) is not None
-
-    def _banner(self, line: Line) -> None:
+    def _take(self, line: Line) -> None:
         if match := _TESTS.fullmatch(line.text):
             if self.tests is not None:
-                raise self.last.garbled("a second test begins here")
+                raise line.garbled("a second test begins here")
             self.tests = f"{match[1] or match['older']} {match[2] or match['commit']}"
             codes = re.findall(rf"{_CODE}(\d+)", match[3] or "")
             self.coded = {name: _version(code) for name, code in codes}
         elif match := _STARTING.fullmatch(line.text):
             self.named = True
-            self._same_collective(match[1])
+            self.require_name(match[1], line)
         elif match := _PARAMETERS.fullmatch(line.text):
             if self.batch is not None:
-                raise self.last.garbled("a second test begins here")
-            self._parameters(match)
+                raise line.garbled("a second test begins here")
+            self._parameters(match, line)
         elif match := _RANK.fullmatch(line.text):
-            self._rank(match)
-        elif _HEADER.match(line.text):
-            self._devices()
-            self.columns = _columns_of(line)
+            self._rank(match, line)
         elif _DAMAGED.match(line.text):
-            raise self.last.garbled(f"'{line.text}' is damaged")
+            raise line.garbled(f"'{line.text}' is damaged")
 
-    def _parameters(self, match: re.Match[str]) -> None:
+    def _parameters(self, match: re.Match[str], line: Line) -> None:
         if int(match["validation"]) == 0:
-            raise self.last.other_run(
-                "'validation: 0' means that the data were not verified (-c 1)"
-            )
+            raise line.other_run("'validation: 0' means that the data were not verified (-c 1)")
         self.batch = int(match["iterations"]) * int(match["aggregated"])
         self.threads = int(match["threads"])
         self.devices_of_process = self.threads * int(match["devices"])
@@ -304,116 +311,93 @@ class _Reader:
         last = -1
         for position, requested in enumerate(self.sizes):
             if size != requested or size > largest:
-                raise self.last.other_run(
+                raise line.other_run(
                     f"size {position} of this run differs from the requested {requested} B"
                 )
             last, size = size, size * step if match["growth"] == "factor" else size + step
         if last < size <= largest:
-            raise self.last.other_run("this run has more sizes than were requested")
+            raise line.other_run("this run has more sizes than were requested")
 
-    def _rank(self, match: re.Match[str]) -> None:
+    def _rank(self, match: re.Match[str], line: Line) -> None:
         device = NcclDevice(int(match[1]), match[4], int(match[5]), match[6].lower())
         if device.rank != len(self.devices):
-            raise self.last.garbled(
-                f"rank {device.rank} is in the place of rank {len(self.devices)}"
-            )
+            raise line.garbled(f"rank {device.rank} is in the place of rank {len(self.devices)}")
         if match[2] not in (None, "0"):
-            raise self.last.other_run(
+            raise line.other_run(
                 "the ranks are in groups, so the bandwidths are those of one group"
             )
-        place = (device.host, device.index, device.pci)
         for before in self.devices:
-            if (before.host, before.index, before.pci) == place:
+            if replace(before, rank=device.rank) == device:
                 reason = f"ranks {before.rank} and {device.rank} share device {device.index}"
-                raise self.last.other_run(f"{reason} ({device.pci})")
+                raise line.other_run(f"{reason} ({device.pci})")
         self.devices.append(device)
 
-    def _devices(self) -> None:
-        """Check the banner after its last line."""
+    def _require_all(self, line: Line) -> None:
         if self.batch is None:
-            raise self.last.garbled("the line '# nThread ...' with the parameters is missing above")
+            raise line.garbled("the line '# nThread ...' with the parameters is missing above")
         if len(self.devices) != self.ranks:
-            raise self.last.other_run(
+            raise line.other_run(
                 f"{len(self.devices)} ranks are listed, but {self.ranks} were requested"
             )
         if self.ranks % (self.devices_of_process or 1):
-            raise self.last.garbled("the number of ranks is not a multiple of nThread and nGpus")
+            raise line.garbled("the number of ranks is not a multiple of nThread and nGpus")
 
-    def _table(self, line: Line) -> None:
-        assert self.columns is not None
+    def require_name(self, name: str, line: Line) -> None:
+        """Refuse the name of another collective."""
+        if name != self.collective:
+            raise line.other_run(f"this is {name}_perf, not {self.collective}_perf")
+
+
+def _table(
+    lines: Iterator[Line], banner: _Banner, columns: tuple[str, ...]
+) -> list[NcclRow] | None:
+    """Take the lines up to the one on wrong values; None if the text ends before it."""
+    rows: list[NcclRow] = []
+    kinds: set[tuple[str, ...]] = set()
+    units, sizes = False, banner.sizes
+    for line in lines:
         if match := _BOUNDS.fullmatch(line.text):
-            self._bounds(int(match[1]), match[2])
-        elif line.text.startswith("# Errors with asterisks"):
-            pass
-        elif not self.units:
-            if not _UNITS.fullmatch(line.text):
-                raise self.last.garbled("the units (B, elements, us and GB/s) are missing here")
-            self.units = True
+            if match[2] == "FAILED" or int(match[1]):
+                raise line.wrong_data(f"{int(match[1])} values are out of bounds")
+            if len(rows) < len(sizes):
+                raise line.garbled(f"the row of {sizes[len(rows)]} B is missing above")
+            return rows
+        if line.text.startswith("# Errors with asterisks"):
+            continue
+        if not units:
+            units = _UNITS.fullmatch(line.text) is not None
+            if not units:
+                raise line.garbled("the units (B, elements, us and GB/s) are missing here")
         elif line.text.startswith("#"):
-            raise self.last.garbled(f"'{line.text}' is inside the table")
-        elif len(self.rows) == len(self.sizes):
-            raise self.last.garbled("a row follows that of the last size")
+            raise line.garbled(f"'{line.text}' is inside the table")
+        elif len(rows) == len(sizes):
+            raise line.garbled("a row follows that of the last size")
         else:
-            requested = self.sizes[len(self.rows)]
-            row, kind = _row_of(line, self.collective, self.ranks, self.columns, requested)
-            if kind != (self.kind or kind):
-                raise self.last.other_run("the rows have several data types, reductions or roots")
-            self.kind = kind
-            self.rows.append(row)
+            row, kind = _row_of(line, banner.collective, banner.ranks, columns, sizes[len(rows)])
+            rows.append(row)
+            kinds.add(kind)
+            if len(kinds) > 1:
+                raise line.other_run("the rows have several data types, reductions or roots")
+    return None
 
-    def _bounds(self, count: int, verdict: str) -> None:
-        if verdict == "FAILED" or count:
-            raise self.last.wrong_data(f"{count} values are out of bounds")
-        if len(self.rows) < len(self.sizes):
-            raise self.last.garbled(f"the row of {self.sizes[len(self.rows)]} B is missing above")
-        self.bounded = True
 
-    def _end(self, line: Line) -> None:
+def _end(lines: Iterator[Line], banner: _Banner) -> tuple[bool, bool]:
+    """Take the lines below the table; return whether its average and its end are there."""
+    averaged = ended = False
+    for line in lines:
         if match := _AVERAGE.fullmatch(line.text):
             # A mean over all sizes and both placements belongs to no size.
-            if printed(match[1]) is None or self.averaged:
-                raise self.last.garbled(f"'{line.text}' is damaged or occurs twice")
-            self.averaged = True
+            if printed(match[1]) is None or averaged:
+                raise line.garbled(f"'{line.text}' is damaged or occurs twice")
+            averaged = True
         elif match := _CONCLUDED.fullmatch(line.text):
-            self._same_collective(match[1])
-            self.ended = True
-        elif line.text == "#" and self.averaged:
-            self.ended = self.ended or not self.named
+            banner.require_name(match[1], line)
+            ended = True
+        elif line.text == "#" and averaged:
+            ended = ended or not banner.named
         elif re.match(r"#\s*size|#? ?[nr]ccl-tests|# nThread|# Out of bounds", line.text):
-            raise self.last.garbled("a second test begins here")
-
-    def _same_collective(self, name: str) -> None:
-        if name != self.collective:
-            raise self.last.other_run(f"this is {name}_perf, not {self.collective}_perf")
-
-    def result(self, network: tuple[Network, ...]) -> NcclResult:
-        """Return what was parsed, after its end."""
-        for seen, what in (
-            (
-                self.batch is not None,
-                "the line '# nThread ...', as nccl-tests and rccl-tests print it",
-            ),
-            (self.columns, "the names of the columns"),
-            (self.bounded, "'# Out of bounds values', so it is cut off"),
-            (self.averaged, "'# Avg bus bandwidth', so it is cut off"),
-            (self.ended, "its end ('# Collective test concluded', or '#' of older versions)"),
-        ):
-            if seen is None or seen is False:
-                raise self.last.garbled(f"the text ends without {what}")
-        assert self.batch is not None
-        library = self.versions.get("RCCL") or self.versions.get("NCCL")
-        stack = tuple((name, v) for name, v in self.versions.items() if name in ("HIP", "ROCm"))
-        return NcclResult(
-            tests=self.tests,
-            library=library or self.coded.get("library"),
-            headers=self.coded.get("headers"),
-            stack=stack,
-            network=network,
-            batch=self.batch,
-            threads=self.threads,
-            devices=tuple(self.devices),
-            rows=tuple(self.rows),
-        )
+            raise line.garbled("a second test begins here")
+    return averaged, ended
 
 
 def _version(code: str) -> str:
