@@ -9,8 +9,7 @@ import pytest
 
 from fabricheck.core import checkout, yaml_files
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.site import sites
-from fabricheck.site.software import lock
+from fabricheck.site import sites, software
 
 #: The Spack environments of a site that is of another date with another one.
 OTHER_SOFTWARE = {
@@ -64,7 +63,7 @@ def test_modules_have_the_versions_of_the_spack_environment(site, environment, m
     assert here["extras"]["spack_environment"] == environment
     assert f"/build/spack/{environment}/view/" in here["extras"]["programs"]
     modules = dict(one.split("/") for one in here["modules"] if "/" in one)
-    described = lock.versions(checkout.ROOT / "spack-env" / environment)
+    described = software.versions(checkout.ROOT / "spack-env" / environment)
     assert list(described["hip"]) == list(described["rccl"]) == [modules["rocm"]]
     (compiler,) = described["gcc"]
     assert compiler.startswith(modules["gcc-native"])

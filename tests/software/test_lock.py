@@ -7,12 +7,12 @@ import pytest
 import locks
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.models import parse_model
-from fabricheck.site.software import lock
+from fabricheck.site import software
 
 
-@pytest.mark.parametrize("number", lock.FORMATS)
+@pytest.mark.parametrize("number", software.FORMATS)
 def test_every_format_gives_the_same_concrete_specs(number):
-    found = parse_model(locks.text(number), lock.Lock, "spack.lock")
+    found = parse_model(locks.text(number), software.Lock, "spack.lock")
     assert (found.format, found.spack_version) == (number, "0.23.0")
     assert found.root_names == ["fabricheck@0.1.0/abcdefg", "osu-micro-benchmarks@7.4/ijklmno"]
     assert [spec.prefix for spec in found.externals] == ["/opt/cray/mpich"]
@@ -35,7 +35,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "sentence"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_what_is_no_lock_is_one_sentence(text, sentence):
     with pytest.raises(InvalidInputError) as refused:
-        parse_model(text, lock.Lock, "x.lock")
+        parse_model(text, software.Lock, "x.lock")
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -43,4 +43,4 @@ def test_what_is_no_lock_is_one_sentence(text, sentence):
 def test_a_key_that_stands_twice_is_refused():
     text = locks.text().replace('"version"', '"version": "9.9", "version"', 1)
     with pytest.raises(InvalidInputError, match=r"x\.lock: contains the key 'version' twice"):
-        parse_model(text, lock.Lock, "x.lock")
+        parse_model(text, software.Lock, "x.lock")

@@ -11,8 +11,7 @@ import factories
 import locks
 from fabricheck.cli import app
 from fabricheck.core import checkout
-from fabricheck.site import clusters
-from fabricheck.site.software import record
+from fabricheck.site import clusters, software
 
 
 @pytest.fixture
@@ -29,11 +28,11 @@ def view(tmp_path, monkeypatch):
 def used(view, **extras):
     osu = view / "libexec" / "osu-micro-benchmarks"
     own = {"spack_environment": "lumi", "programs": str(view / "bin"), "osu_folder": str(osu)}
-    return record.Used("lumi", "rocm", {**own, **extras})
+    return software.Used("lumi", "rocm", {**own, **extras})
 
 
 def test_the_lock_and_its_specs_are_kept_once_for_each_environment(view, tmp_path):
-    said = record.write(tmp_path / "out", [used(view), used(view)])
+    said = software.write(tmp_path / "out", [used(view), used(view)])
     assert said == [
         "lumi rocm: the programs and the OSU Micro-Benchmarks are from the Spack environment "
         "lumi: fabricheck@0.1.0/abcdefg, osu-micro-benchmarks@7.4/ijklmno (3 specs, 1 of them "
@@ -49,14 +48,14 @@ def test_the_lock_and_its_specs_are_kept_once_for_each_environment(view, tmp_pat
 
 def test_a_view_that_is_named_by_a_link_is_of_the_environment(view, tmp_path):
     (tmp_path / "link").symlink_to(view)
-    (sentence,), _ = record.describe(used(view, programs=str(tmp_path / "link" / "bin")))
+    (sentence,), _ = software.describe(used(view, programs=str(tmp_path / "link" / "bin")))
     assert sentence.startswith(
         "lumi rocm: the programs and the OSU Micro-Benchmarks are from the Spack environment"
     )
 
 
 def test_what_is_not_of_the_environment_is_said(view):
-    (first, *rest), _ = record.describe(used(view, programs="/my/bin", rccl_folder="/my/rccl"))
+    (first, *rest), _ = software.describe(used(view, programs="/my/bin", rccl_folder="/my/rccl"))
     assert first.startswith(
         "lumi rocm: the OSU Micro-Benchmarks are from the Spack environment lumi: "
     )
@@ -64,7 +63,7 @@ def test_what_is_not_of_the_environment_is_said(view):
         "lumi rocm: the programs of /my/bin are not from the Spack environment lumi.",
         "lumi rocm: the collectives tests of /my/rccl are not from the Spack environment lumi.",
     ]
-    assert record.describe(used(view, programs="/my/bin", osu_folder="")) == (rest[:1], None)
+    assert software.describe(used(view, programs="/my/bin", osu_folder="")) == (rest[:1], None)
 
 
 def test_programs_without_a_spack_environment():
@@ -73,16 +72,16 @@ def test_programs_without_a_spack_environment():
         "local host: the programs of /my/bin and the OSU Micro-Benchmarks of /my/osu are not "
         "from a Spack environment."
     )
-    assert record.describe(record.Used("local", "host", extras)) == ([sentence], None)
+    assert software.describe(software.Used("local", "host", extras)) == ([sentence], None)
 
 
 def test_a_lock_that_can_not_be_read_is_a_sentence_and_kept(view):
     (view.parent / "spack.lock").write_text(locks.text(9))
-    (sentence,), locked = record.describe(used(view))
+    (sentence,), locked = software.describe(used(view))
     assert sentence.endswith("spack.lock: the lock format 9 is unknown; supported are 5, 6, 7.")
     assert locked == locks.text(9)
     (view.parent / "spack.lock").unlink()
-    (sentence,), locked = record.describe(used(view))
+    (sentence,), locked = software.describe(used(view))
     assert "whose lock is not kept: " in sentence
     assert "there is no such file" in sentence
     assert locked is None
@@ -93,13 +92,13 @@ def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view)
     del other["concrete_specs"][locks.OURS]
     other["roots"] = other["roots"][1:]
     (view.parent / "spack.lock").write_text(json.dumps(other))
-    assert "the lock has no fabricheck, so it does not state" in record.describe(used(view))[0][0]
+    assert "the lock has no fabricheck, so it does not state" in software.describe(used(view))[0][0]
 
 
 def test_results_show_says_it_of_its_own_session_only(view, results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    record.write(results_folder / "output", [used(view)])
+    software.write(results_folder / "output", [used(view)])
     file = results_folder / "output" / "software" / "software.json"
     kept = json.loads(file.read_text())
     report = json.loads(next(results_folder.glob("reports/run-*.json")).read_text())

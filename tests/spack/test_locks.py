@@ -10,7 +10,7 @@ import yaml
 from site_stand_ins import SPACK_ENV, STAND_INS
 
 from fabricheck.core.models import read_model
-from fabricheck.site.software import lock
+from fabricheck.site import software
 
 # What Spack builds everywhere; gcc-runtime is a copy of the compiler's libraries.
 _OURS = {
@@ -142,7 +142,7 @@ def test_each_external_has_a_prefix_and_none_is_of_the_machine_that_made_the_loc
 
 def test_its_externals_are_those_of_spack_yaml(environment):
     folder = SPACK_ENV / environment.name
-    assert lock.disagreement(folder, read_model(folder / "spack.lock", lock.Lock)) is None
+    assert software.disagreement(folder, read_model(folder / "spack.lock", software.Lock)) is None
 
 
 def test_the_libc_is_that_of_the_sites_system(environment):

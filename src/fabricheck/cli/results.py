@@ -21,8 +21,7 @@ from fabricheck.results import archive, joined, osu_comparison
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import find_documents
 from fabricheck.results.reading import Results, read
-from fabricheck.site import sets
-from fabricheck.site.software import record
+from fabricheck.site import sets, software
 
 #: The heading of a session without a run report.
 _KILLED = "without a readable run report: it was killed, or is still running"
@@ -57,7 +56,7 @@ def heading(found: Results) -> str:
     )
     rare = ((session.retried, "retried"), (session.skipped, "skipped"))
     said += "".join(f", {number} {what}" for number, what in rare if number)
-    return "\n".join([said, *record.sentences(session.outputs, session.start, session.end)])
+    return "\n".join([said, *software.sentences(session.outputs, session.start, session.end)])
 
 
 def entries_of(found: Results) -> list[Entry]:

@@ -18,9 +18,8 @@ from fabricheck.references.entries import plain, required, requires
 from fabricheck.references.origin import REPORT_ONLY, Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, Record
 from fabricheck.references.stated import REDUCED, References
-from fabricheck.site import this_machine
-from fabricheck.site.software import lock
-from fabricheck.site.software.lock import Lock
+from fabricheck.site import software, this_machine
+from fabricheck.site.software import Lock
 
 RULE = "rule"
 SIMULATED = "simulated"
@@ -285,7 +284,7 @@ def version_at_hand(
     folder, found = _located(environment, folders) or (None, None)
     if found is None or package is None:
         return None
-    described = lock.versions(folder).get(package, {}) if folder else {}
+    described = software.versions(folder).get(package, {}) if folder else {}
     if len(described) == 1:
         return next(iter(described))
     return next(
@@ -301,7 +300,7 @@ def disagreement(
     :raises InvalidInputError: as `version_at_hand`.
     """
     folder, found = _located(environment, folders) or (None, None)
-    return lock.disagreement(folder, found) if folder and found else None
+    return software.disagreement(folder, found) if folder and found else None
 
 
 def _located(

@@ -17,7 +17,7 @@ from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
 from fabricheck.results.session import Session
-from fabricheck.site.software import record
+from fabricheck.site.software import FILE, FOLDER, sentences
 
 #: The most sessions of a job that are named.
 MOST_SESSIONS = 20
@@ -69,13 +69,13 @@ def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
     says: dict[str, None] = {}
     kept: list[str] = []
     for session in sessions:
-        found = record.sentences(session.outputs, session.start, session.end)
+        found = sentences(session.outputs, session.start, session.end)
         new = [sentence for sentence in found if sentence not in says]
         says |= dict.fromkeys(new)
         for folder in session.outputs if new else ():
-            if (folder / record.FOLDER).is_dir():
-                files = (folder / record.FOLDER).iterdir()
-                kept += sorted(str(file) for file in files if file.name != record.FILE)
+            if (folder / FOLDER).is_dir():
+                files = (folder / FOLDER).iterdir()
+                kept += sorted(str(file) for file in files if file.name != FILE)
                 break
     return list(says), kept
 

@@ -21,7 +21,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.results import run_report, session_checks
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
-from fabricheck.site.software import record
+from fabricheck.site import software
 
 #: Fields of a case that name a folder, and the part of the results folder that it is in.
 _FOLDERS = {"outputdir": "output", "stagedir": "stage"}
@@ -71,8 +71,8 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
                 if (folder / part / own).is_dir():
                     shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
         every = [output for _, session in sessions for output in session.outputs]
-        for outputs in [one for one in every if (one / record.FOLDER).is_dir()][:1]:
-            shutil.copytree(outputs / record.FOLDER, target / "output" / record.FOLDER)
+        for outputs in [one for one in every if (one / software.FOLDER).is_dir()][:1]:
+            shutil.copytree(outputs / software.FOLDER, target / "output" / software.FOLDER)
         for outputs in [one for one in every if (one / session_checks.NAME).is_file()][:1]:
             shutil.copy(outputs / session_checks.NAME, target / "output")
         (target / "reports").mkdir(parents=True)
@@ -140,7 +140,7 @@ def _own(base: str, part: str) -> str:
 
 def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:
     reports = grouped(
-        (tuple(record.sentences(session.outputs, session.start, session.end)), folder)
+        (tuple(software.sentences(session.outputs, session.start, session.end)), folder)
         for folder, session in sessions
     )
     if len(reports) > 1:

@@ -29,8 +29,8 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import launchers, run_match
 from fabricheck.rfm.affinity import misplaced
 from fabricheck.rfm.on_partition import OnPartition
+from fabricheck.site import software
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
-from fabricheck.site.software import record
 
 #: CMake's option for the device architectures by runtime, and its form of their name.
 ARCHITECTURES = {"rocm": ("HIP", "gfx"), "cuda": ("CUDA", "sm_")}
@@ -111,7 +111,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
                 f"Environment {self.current_environ.name} has the feature spack, but no "
                 "spack_environment in its extras."
             )
-        if not record.is_inside(self.programs_folder, record.home(name)):
+        if not software.is_inside(self.programs_folder, software.home(name)):
             raise PipelineError(
                 f"The programs of environment {self.current_environ.name} are those of "
                 f"{self.programs_folder}, which Spack environment {name} does not build."
@@ -187,7 +187,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         self.job.num_tasks = self.num_tasks
         self.job.launcher = getlauncher("local")()
         documents = [f"{program}.json" for program, _ in self._started()]
-        self.keep_files = [*documents, *([record.FOLDER] if self.by_spack else [])]
+        self.keep_files = [*documents, *([software.FOLDER] if self.by_spack else [])]
         if self.without_devices:
             self.env_vars.update(NO_DEVICES)
             self.executable = self._command("", *self._started()[0])
@@ -234,9 +234,9 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             return
         # The session's own record was made before the build.
         system = self.current_system.name
-        used = record.Used(system, self.current_environ.name, self.current_environ.extras)
+        used = software.Used(system, self.current_environ.name, self.current_environ.extras)
         try:
-            said = record.write(Path(self.stagedir), [used])
+            said = software.write(Path(self.stagedir), [used])
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         for sentence in said:

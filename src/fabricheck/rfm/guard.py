@@ -25,8 +25,7 @@ from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes, session_checks
 from fabricheck.results.session_checks import PartitionChecks, SessionChecks
 from fabricheck.rfm import distributed, gitlab, node_lock, reframe_internals, slurm, steps
-from fabricheck.site import partitions, sets
-from fabricheck.site.software import record
+from fabricheck.site import partitions, sets, software
 
 #: The options that select test cases.
 SELECTING = (
@@ -199,9 +198,9 @@ def _require_judgement() -> None:
 
 def _record_software(testcases: Iterable[Any]) -> None:
     system = runtime.runtime().system.name
-    used = [record.Used(system, case.environ.name, case.environ.extras) for case in testcases]
+    used = [software.Used(system, case.environ.name, case.environ.extras) for case in testcases]
     try:
-        said = record.write(Path(runtime.runtime().output_prefix), used)
+        said = software.write(Path(runtime.runtime().output_prefix), used)
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"What the programs are built from was not recorded: {error}") from None
     for sentence in said:

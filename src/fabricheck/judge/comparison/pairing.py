@@ -11,7 +11,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.results.reading import Problem, Results, Source, read
 from fabricheck.results.table import Check, by_place
-from fabricheck.site.software import record
+from fabricheck.site import software
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Side:
             source.session for source in _compared(self.results) if source.reported is not None
         ]
         every = (
-            record.sentences(session.outputs, session.start, session.end) for session in sessions
+            software.sentences(session.outputs, session.start, session.end) for session in sessions
         )
         return list(dict.fromkeys(sentence for each in every for sentence in each))
 

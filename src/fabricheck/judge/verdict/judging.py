@@ -38,7 +38,7 @@ from fabricheck.results.series import has_runtime
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice
-from fabricheck.site.software.record import FOLDER
+from fabricheck.site.software import FOLDER
 
 if TYPE_CHECKING:
     from fabricheck.judge.diagnosis.evidence import Miss, Session

@@ -12,10 +12,9 @@ from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.models import read_model
 from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
+from fabricheck.site import software
 from fabricheck.site.partitions import Section
-from fabricheck.site.software import lock as locks
-from fabricheck.site.software import record
-from fabricheck.site.software.lock import Lock
+from fabricheck.site.software import Lock
 from fabricheck.tools.runner import last_words
 
 #: The first Spack that writes, and so reads, each format of a lock.
@@ -34,7 +33,7 @@ def check(environment: Section, machine: Machine) -> Iterator[Finding]:
     name = extras.get("spack_environment")
     if not name:
         return
-    if not record.is_inside(Path(extras["programs"]), record.home(name)):
+    if not software.is_inside(Path(extras["programs"]), software.home(name)):
         folder = extras["programs"]
         yield ok(f"The programs are those of {folder}, not of Spack environment {name}.")
         return
@@ -47,7 +46,7 @@ def check(environment: Section, machine: Machine) -> Iterator[Finding]:
     path, found = read
     yield from _spack(machine, name, found, installed)
     if installed:
-        yield ok(f"The Spack environment {name} is installed in {record.home(name)}.")
+        yield ok(f"The Spack environment {name} is installed in {software.home(name)}.")
     else:
         yield missing(
             f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
@@ -60,7 +59,7 @@ def check(environment: Section, machine: Machine) -> Iterator[Finding]:
 def _read(name: str) -> tuple[Path, Lock] | str:
     """Return the lock of what is installed, else the committed one, or what is wrong with it."""
     committed = checkout.ROOT / "spack-env" / name / "spack.lock"
-    for path in (record.home(name) / "spack.lock", committed):
+    for path in (software.home(name) / "spack.lock", committed):
         if path.is_file():
             try:
                 return path, read_model(path, Lock)
@@ -106,16 +105,16 @@ def _of_the_site(machine: Machine, path: Path, found: Lock, installed: bool) -> 
     """
     committed = checkout.ROOT / "spack-env" / path.parent.name
     folder = committed if (committed / "spack.yaml").is_file() else path.parent
-    checker, root = runpy.run_path(str(locks.CHECKER)), str(machine.root).rstrip("/")
+    checker, root = runpy.run_path(str(software.CHECKER)), str(machine.root).rstrip("/")
     try:
         lock: dict[str, Any] = checker["read"](str(path))
         lacks = list(checker["absent_folders"](lock, root))
         if not installed:
-            described = locks.packages(path.parent)
+            described = software.packages(path.parent)
             lacks += checker["absent_programs"](lock, described, root)
             if not list(checker["compiler_paths"](described, checker["compilers"](lock))):
                 lacks.append(f"No compiler of the lock is in {path.with_name('spack.yaml')}")
-        differs = locks.disagreement(folder, found)
+        differs = software.disagreement(folder, found)
         if differs:
             yield missing(differs)
     except (checker["BrokenLock"], InvalidInputError) as error:
