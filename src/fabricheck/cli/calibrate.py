@@ -132,8 +132,7 @@ def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[str | show.Ta
     for check, metrics in found.checks.items():
         # A count has neither a peak nor an engine.
         values = {metric: one for metric, one in metrics.items() if one.unit != "count"}
-        if values:
-            rows.append((check,))
+        rows += [(check,)] * bool(values)
         for metric, one in values.items():
             published = None if one.published is None else one.published.value
             parts = (None if of is None else one.median / of for of in (one.peak, published))

@@ -87,16 +87,14 @@ def _text(times: Sequence[SetTimes]) -> Iterator[str | Text | show.Table]:
         yield ""
     for name, known in rules.known().items():
         yield f"{name} shows {known.shows}; not {known.not_}."
-    for time in times:
-        if time.took and time.took[0].over:
-            yield f"{time.took[0].sentence} ({time.took[0].session})"
+    last = (time.took[0] for time in times if time.took)
+    yield from (f"{took.sentence} ({took.session})" for took in last if took.over)
 
 
 def _about(where: str, measured: bool) -> str:
     known = partitions.known(where)
-    kind = "measured" if measured else "not measured"
-    if "simulated" in known.get("features", []):
-        kind = "simulated"
+    simulated = "simulated" in known.get("features", [])
+    kind = "simulated" if simulated else "measured" if measured else "not measured"
     return f"{known.get('descr', 'no site of this repository')}; {kind}"
 
 

@@ -137,11 +137,10 @@ def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
     }
     found = {device for values in own.values() for device in values if device is not None}
     for device in sorted({*found, *itertools.chain.from_iterable(pairs)}):
-        peers = {to: value for (source, to), value in pairs.items() if source == device}
         yield {
             "device": device,
             **{name: values.get(device) for name, values in own.items()},
-            "peers": peers,
+            "peers": {to: value for (source, to), value in pairs.items() if source == device},
         }
 
 
@@ -149,9 +148,14 @@ def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
     shown = devices[:MOST_DEVICES]
     peers = [one["device"] for one in shown] if any(device["peers"] for device in devices) else []
     columns = ("GB/s", *OF_A_DEVICE, *(f"to {peer}" for peer in peers))
-    rows = []
-    for one in shown:
-        values = [*(one[name] for name in OF_A_DEVICE), *(one["peers"].get(to) for to in peers)]
-        cells = ("" if value is None else short(value) for value in values)
-        rows.append([f"device {one['device']}", *cells])
+    rows = [
+        [
+            f"device {one['device']}",
+            *(
+                "" if value is None else short(value)
+                for value in (*map(one.get, OF_A_DEVICE), *map(one["peers"].get, peers))
+            ),
+        ]
+        for one in shown
+    ]
     yield Table(columns, rows, columns[1:])

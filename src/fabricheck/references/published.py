@@ -115,10 +115,9 @@ def _record(raw: Mapping[str, Any]) -> Record:
     printed = raw["value"]
     stated, value = raw["unit"], printed
     texts = [raw[key] for key in _AS_THEY_ARE if key != "conditions"]
-    if not all(isinstance(one, str) for one in (*texts, stated, raw["source"]["title"])):
-        raise TypeError(f"{raw['id']} has something other than a text where a text is required")
-    if not isinstance(raw["conditions"], dict):
-        raise TypeError(f"the conditions of {raw['id']} are not a mapping")
+    are_texts = all(isinstance(one, str) for one in (*texts, stated, raw["source"]["title"]))
+    if not (are_texts and isinstance(raw["conditions"], dict)):
+        raise TypeError(f"{raw['id']} has something other than the texts or conditions required")
     if "unit_si" in raw:
         stated, value = raw["unit_si"], raw["value_si"]
     if isinstance(value, bool) or not abs(value) <= sys.float_info.max:

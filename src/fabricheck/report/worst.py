@@ -75,10 +75,9 @@ def worst_findings(observed: Observed) -> Worst:
 
 def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first metric of each check; GB/s and us come before comparisons of such values."""
-    found: dict[str, Metric] = {}
-    for metric in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
-        found.setdefault(metric.check_row.title, metric)
-    return sorted(found.values(), key=_margin)
+    ordered = sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us"))
+    of_checks = grouped((metric.check_row.title, metric) for metric in ordered)
+    return sorted((first for first, *_ in of_checks.values()), key=_margin)
 
 
 def _margin(metric: Metric) -> float:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import (
     BETTER,
@@ -565,11 +566,9 @@ def by_place(rows: Iterable[Check]) -> dict[tuple[str, str | None], list[Check]]
     Where a partition has one node, checks without one join it.
     """
     every = list(rows)
-    nodes: dict[str, dict[str | None, None]] = {}
-    for row in every:
-        nodes.setdefault(row.where, {})[row.scheduler_node] = None
-    named = {where: [one for one in own if one is not None] for where, own in nodes.items()}
-    only = {where: own[0] for where, own in named.items() if len(own) == 1}
+    nodes = grouped((row.where, row.scheduler_node) for row in every)
+    named = {where: {one for one in own if one is not None} for where, own in nodes.items()}
+    only = {where: own.pop() for where, own in named.items() if len(own) == 1}
     found: dict[tuple[str, str | None], list[Check]] = {
         (where, node): [] for where, own in nodes.items() for node in own
     }
@@ -904,10 +903,7 @@ def largest(rows: Iterable[Series], key: Callable[[Series], Key]) -> Mapping[Key
 
 def curve(rows: Iterable[Series]) -> list[Series]:
     """Return the series by size, the first of each size."""
-    by_size: dict[int, Series] = {}
-    for row in rows:
-        by_size.setdefault(row.bytes, row)
-    return [by_size[size] for size in sorted(by_size)]
+    return [first for _, (first, *_) in sorted(grouped((row.bytes, row) for row in rows).items())]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,12 @@ def by_one_engine(points: Iterable[Series]) -> list[Series]:
         number: the documents measured one engine.
     """
     found = [point for point in points if by_engine(point)]
-    one = [point for point in found if not point.ganged and not _is_unknown(point)]
+    one = [
+        point
+        for point in found
+        if not point.ganged
+        and not (point.check_row.runtime == "rocm" and point.measured.get("engines", 1) is None)
+    ]
     pairs = {point.pair for point in one}
     for point in found:
         if point.pair not in pairs:
@@ -42,11 +47,6 @@ def by_one_engine(points: Iterable[Series]) -> list[Series]:
                 "engine is required: set HSA_ENABLE_SDMA_GANG=0"
             )
     return one
-
-
-def _is_unknown(point: Series) -> bool:
-    rocm = point.document["program"]["runtime"] == "rocm"
-    return rocm and point.measured.get("engines", 1) is None
 
 
 def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:

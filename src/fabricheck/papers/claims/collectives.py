@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Collection, Iterable, Sequence
 
 from fabricheck.core.amounts import about
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import latencies
@@ -76,10 +77,8 @@ def _of_size(points: Iterable[Series]) -> list[Series]:
 
 
 def _by_set(points: Iterable[Series]) -> Times:
-    found: Times = {}
-    for point in points:
-        found.setdefault((point.operation, tuple(sorted(point.devices))), point)
-    return found
+    found = grouped(((point.operation, tuple(sorted(point.devices))), point) for point in points)
+    return {key: first for key, (first, *_) in found.items()}
 
 
 def _by_count(times: Times) -> dict[tuple[str, int], Series]:
@@ -87,10 +86,9 @@ def _by_count(times: Times) -> dict[tuple[str, int], Series]:
 
     If the first devices have no time, another set of the same size is used.
     """
-    found: dict[tuple[str, int], Series] = {}
-    for operation, devices in sorted(times, key=lambda key: key[1] != tuple(range(len(key[1])))):
-        found.setdefault((operation, len(devices)), times[operation, devices])
-    return found
+    ordered = sorted(times, key=lambda key: key[1] != tuple(range(len(key[1]))))
+    found = grouped(((name, len(devices)), times[name, devices]) for name, devices in ordered)
+    return {key: first for key, (first, *_) in found.items()}
 
 
 def _size() -> int:

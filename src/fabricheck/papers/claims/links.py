@@ -5,7 +5,7 @@ The claims on links apply to a node model that was compared with the node.
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 
 from fabricheck.core.show import listed
 from fabricheck.node import NodeModel, best_subsets
@@ -53,9 +53,8 @@ def as_modelled(observed: Observed) -> None:
     ]
     if not found:
         raise NotTestable("the session has no comparison of the node with its model (E13)")
-    for document in found:
-        for difference in document.get("differences") or ():
-            raise NotTestable(f"the node differs from its model: {difference['sentence']}")
+    for difference in chain.from_iterable(one.get("differences") or () for one in found):
+        raise NotTestable(f"the node differs from its model: {difference['sentence']}")
 
 
 def differences_from_table(node: NodeModel) -> list[Pair]:

@@ -221,8 +221,7 @@ def _change(*, direct: bool) -> Group:
 
 def _all_messages(observed: Observed) -> Values:
     """Return the messages of all ordered pairs."""
-    most = max(_candidates(observed, None, LARGE), key=len)
-    return by_subject(most)
+    return by_subject(max(_candidates(observed, None, LARGE), key=len))
 
 
 _ALL_MESSAGES = every_pair(Group("messages of MPI", _all_messages, "ordered pair"), "E9")

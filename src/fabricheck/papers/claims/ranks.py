@@ -92,10 +92,7 @@ def _ranks(placement: str, name: str) -> Group:
         needs.some(found, f"copies of pageable memory by ranks in placement {placement}", "E6")
         size = max(point.bytes for point in found)
         of_size = [point for point in found if point.bytes == size]
-        by_rank: dict[int, Series] = {}
-        for point in of_size:
-            if point.ranks:
-                by_rank.setdefault(point.ranks[0], point)
+        by_rank = {point.ranks[0]: point for point in reversed(of_size) if point.ranks}
         launch = of_size[0].document.get("ranks") or ()
         if not launch or len(by_rank) != len(launch):
             raise NotTestable(f"the session has only some ranks of placement {placement} (E6)")

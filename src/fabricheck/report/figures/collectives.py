@@ -14,7 +14,6 @@ from fabricheck.report.figures import words
 from fabricheck.report.figures.charts import GREYS, bars, cell, curves
 from fabricheck.report.figures.rows import Row, beside, of_point, of_value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
 
 #: The collectives in the paper's order, and the record that bounds each from below there.
 COLLECTIVES = {
@@ -58,23 +57,24 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
 
     :param in_threads: whether one thread per device takes precedence over one thread for all.
     """
-    found: dict[tuple[str, str, int], Series] = {}
     best = set(observed.node.growing_subsets) if observed.node is not None else set()
     points = sorted(
         observed.select(experiment={"E10", "E11"}, unit="us", bytes=SIZE, by_engines=True),
         key=lambda one: (one.in_threads != in_threads, tuple(sorted(one.devices)) not in best),
     )
-    for point in points:
-        label = _PROGRAMS.get(point.program)
-        if label is None or point.operation not in COLLECTIVES or point.taking_part is None:
-            continue
+    found = grouped(
+        ((point.operation, _PROGRAMS[point.program], point.taking_part), point)
+        for point in points
+        if point.program in _PROGRAMS
+        and point.operation in COLLECTIVES
+        and point.taking_part
         # RCCL has both; MPI moves data from one buffer to another.
-        if not point.in_place:
-            found.setdefault((point.operation, label, point.taking_part), point)
+        and not point.in_place
+    )
     order = list(COLLECTIVES)
     ordered = sorted(found, key=lambda key: (order.index(key[0]), _CARRIERS.index(key[1]), key[2]))
     return [
-        of_point(label, found[name, label, count], collective=name, partners=count)
+        of_point(label, found[name, label, count][0], collective=name, partners=count)
         for name, label, count in ordered
     ]
 

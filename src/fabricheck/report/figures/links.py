@@ -122,17 +122,12 @@ def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
 def _of_pair(found: list[Found]) -> list[Found]:
     """Return the series with a reference; without any, the first kind that has a peak."""
     judged = [one for one in found if one.expected]
-    for kind in () if judged else _OF_PEAK:
-        shown = [
-            one
-            for one in found
-            if (one.point.experiment, one.point.operation) == kind
-            and one.point.by_engines
-            and one.peak
-        ]
-        if shown:
-            return shown
-    return judged
+    of_peak = grouped(
+        ((one.point.experiment, one.point.operation), one)
+        for one in found
+        if one.point.by_engines and one.peak
+    )
+    return judged or next((of_peak[kind] for kind in _OF_PEAK if kind in of_peak), [])
 
 
 def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Found]:

@@ -240,10 +240,9 @@ class _Values:
     def judged(self) -> str:
         """Describe in words which values are beyond their limits."""
         have = sum(wanted is not None for wanted in self.expected.values())
-        if not have:
-            return " No reference judges them."
         if not self.missed:
-            return f" All {have} that have a reference are within its limits."
+            within = f"All {have} that have a reference are within its limits."
+            return f" {within if have else 'No reference judges them.'}"
         named = [
             f"{place[0]}-{place[1]} with {words.amount(self.cells[place], self.unit)} "
             f"(reference {words.amount(wanted.reference or 0, '')})"
@@ -290,12 +289,11 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
 
 def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Record]:
     """Return the published values of the pairs, without those within a device."""
-    found = {}
-    for value in beside(observed.node, matrix.records):
-        ends = _PAIR.search(value.id)
-        if ends and ends[1] != ends[2]:
-            found[int(ends[1]), int(ends[2])] = value
-    return found
+    return {
+        (int(ends[1]), int(ends[2])): value
+        for value in beside(observed.node, matrix.records)
+        if (ends := _PAIR.search(value.id)) and ends[1] != ends[2]
+    }
 
 
 def _of_numbers(unit: str) -> str:

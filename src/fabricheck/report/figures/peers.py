@@ -45,23 +45,14 @@ def figures(observed: Observed) -> Iterator[Figure]:
     if not found:
         return
     rows = []
-    for device in sorted(found):
+    for device, point in sorted(found.items()):
         peak = 2 * node.peer_peak_gbs(0, device)
-        if math.isinf(peak):
-            continue
-        percent = 100 * found[device].value / peak
-        wanted = expected.expected_by(observed, found[device])
-        rows.append(
-            of_point(
-                DIRECT,
-                found[device],
-                to=device,
-                peak=peak,
-                percent=percent,
-                reference=wanted.reference if wanted else None,
-                text=f"{cell(found[device].value)} of {peak:g}, {percent:.0f} %",
-            )
-        )
+        if not math.isinf(peak):
+            percent, wanted = 100 * point.value / peak, expected.expected_by(observed, point)
+            text = f"{cell(point.value)} of {peak:g}, {percent:.0f} %"
+            more = {"to": device, "peak": peak, "percent": percent}
+            reference = wanted.reference if wanted else None
+            rows.append(of_point(DIRECT, point, **more, reference=reference, text=text))
     title = "Both directions at once by kernel, device 0 and its neighbours"
     parts = [
         f"device {r['to']}: {words.amount(r['value'])}, {r['percent']:.0f} % of {r['peak']:g}"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core.amounts import number
+from fabricheck.core.grouping import grouped
 from fabricheck.results.export.table import Cells
 from fabricheck.results.session import PASSED, SKIPPED
 from fabricheck.results.table import LOST
@@ -48,8 +49,8 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], flo
 class OpenMetricsBuffer:
     """The values kept of a table's rows, by family and labels."""
 
-    _values: dict[str, dict[Labels, list[float]]] = field(
-        default_factory=lambda: {name: {} for name in _FAMILIES}
+    _values: dict[str, list[tuple[Labels, float]]] = field(
+        default_factory=lambda: {name: [] for name in _FAMILIES}
     )
     _several_nodes: bool = False
 
@@ -72,27 +73,24 @@ class OpenMetricsBuffer:
     def _keep(self, family: str, row: Cells, value: float) -> None:
         names = (*_FAMILIES[family][0], "node")
         labels = tuple((name, row[name]) for name in names if row.get(name))
-        self._values[family].setdefault(labels, []).append(value)
+        self._values[family].append((labels, value))
 
     @property
     def text(self) -> str:
         """Return the text; the node is a label where there are several nodes, and for lost ones."""
         lines = []
         for name, (_, said, together) in _FAMILIES.items():
-            alike: dict[Labels, list[float]] = {}
-            for labels, values in self._values[name].items():
-                kept = labels if name == _PRESENT or self._several_nodes else _without_node(labels)
-                alike.setdefault(kept, []).extend(values)
+            with_node = name == _PRESENT or self._several_nodes
+            alike = grouped(
+                (tuple(label for label in labels if with_node or label[0] != "node"), value)
+                for labels, value in self._values[name]
+            )
             if alike:
                 lines += [f"# TYPE {name} gauge", f"# HELP {name} {said}"]
             for labels, values in sorted(alike.items()):
                 shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
                 lines.append(f"{name}{{{shown}}} {number(together(values))}")
         return "\n".join([*lines, "# EOF"]) + "\n"
-
-
-def _without_node(labels: Labels) -> Labels:
-    return tuple(label for label in labels if label[0] != "node")
 
 
 def _escaped(value: str) -> str:
