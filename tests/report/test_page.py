@@ -8,8 +8,7 @@ from html_page import Page, faults
 
 import factories
 from fabricheck.report import contents, page
-from fabricheck.report.drawing import inline
-from fabricheck.report.figure import drawn
+from fabricheck.report.figure import drawn, inline
 from fabricheck.results import reading
 from report_sessions import DRAWING, judged, write
 

@@ -13,8 +13,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.completion import partition_names
-from fabricheck.cli.output import archive_target
+from fabricheck.cli.output import archive_target, partition_names
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 

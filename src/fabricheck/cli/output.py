@@ -1,4 +1,4 @@
-"""What several commands have: the option --json, and sentences on standard error."""
+"""What several commands have: arguments, options, completion, and lines on standard error."""
 
 from __future__ import annotations
 
@@ -45,6 +45,15 @@ Devices = Annotated[
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
+
+
+def partition_names(incomplete: str) -> list[str]:
+    """Return the systems and partitions of the site files that begin with some letters."""
+    from fabricheck.site import partitions
+
+    every = [name for name, _ in partitions.named(partitions.known_sites())]
+    systems = dict.fromkeys(name.partition(":")[0] for name in every)
+    return [name for name in (*systems, *every) if name.startswith(incomplete)]
 
 
 def load_part(node: str, overlay: Path | None, devices: int | None) -> NodeModel:

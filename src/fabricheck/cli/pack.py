@@ -12,7 +12,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import archive_target
-from fabricheck.results import jobs, packing
+from fabricheck.results import packing, requested_nodes
 from fabricheck.results.folder import ResultsFolder
 
 
@@ -32,7 +32,7 @@ def pack(
     folder. Exit status 3 if there is no session or the archive cannot be written.
     """
     folder = ResultsFolder.default()
-    if not folder.sessions and not any(jobs.under(folder.path)):
+    if not folder.sessions and not any(requested_nodes.jobs_under(folder.path)):
         raise folder.no_session()
     target = archive_target(output, "results", platform.node())
     packing.results(folder.path, target)

@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.completion import partition_names
-from fabricheck.cli.output import say
+from fabricheck.cli.output import partition_names, say
 from fabricheck.core import nodelists, show
 from fabricheck.core.errors import UsageError
 from fabricheck.judge.calibration import changes

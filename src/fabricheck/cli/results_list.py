@@ -12,7 +12,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import folded
-from fabricheck.results import jobs
+from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
 
@@ -29,7 +29,7 @@ def list_sessions(
 ) -> None:
     """List the sessions, latest first, also those that were killed or are still running."""
     folder = ResultsFolder.default()
-    found, unreadable = jobs.all_of(folder.path)
+    found, unreadable = requested_nodes.jobs_of(folder.path)
     without_report, outside = folder.unreported()
     most = None if every else MOST
     sessions = sorted([*folder.sessions, *without_report], key=lambda one: one.start, reverse=True)

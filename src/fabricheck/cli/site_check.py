@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.completion import partition_names
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, partition_names
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
 

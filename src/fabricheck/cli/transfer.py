@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.completion import partition_names
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, partition_names
 from fabricheck.cli.proposal import REFERENCES, Folder, Looser, Write, end, require_partition
 from fabricheck.judge.calibration import changes
 

@@ -24,12 +24,10 @@ from fabricheck.report import (
     experiments,
     nodes,
     rests_on,
-    states,
     verdict,
     worst,
 )
-from fabricheck.report.drawing import inline
-from fabricheck.report.figure import Figure, Shown, defect
+from fabricheck.report.figure import Figure, Shown, defect, inline
 from fabricheck.report.figures import sections
 from fabricheck.report.figures.rows import own
 from fabricheck.report.nodes import Nodes
@@ -61,7 +59,7 @@ class Part:
     figures: dict[str, list[Shown]]
     references: tuple[rests_on.Reference, ...]
     facts: list[environment.Fact]
-    state: states.State | None
+    state: environment.State | None
     experiments: tuple[experiments.Row, ...]
     undrawn: tuple[str, ...]
 
@@ -276,7 +274,7 @@ def _parts(
             figures,
             references,
             environment.environment_facts(observed),
-            states.partition_state(observed),
+            environment.partition_state(observed),
             experiments.experiment_rows(observed, references),
             tuple(undrawn),
         )

@@ -18,12 +18,11 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several
 from fabricheck.core.show import listed
-from fabricheck.results import archive, jobs, killed, requested_nodes, session_checks
+from fabricheck.results import archive, killed, requested_nodes, session_checks
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder, find_documents
-from fabricheck.results.jobs import Job
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
-from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from fabricheck.results.requested_nodes import Job, RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, merge_sessions
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import (
@@ -463,8 +462,8 @@ def _named(name: str, every: bool) -> Results:
         raise UsageError(f"--all applies to results folders; {name} is not one.")
     if archive.is_archive(path):
         return _of_archive(path, every)
-    if jobs.is_job(path):
-        return of_job(jobs.read(path), every)
+    if requested_nodes.is_job(path):
+        return of_job(requested_nodes.read_job(path), every)
     if _is_results(path):
         return _of_folder(ResultsFolder(path), every)
     if path.is_dir():
@@ -489,7 +488,7 @@ def _named(name: str, every: bool) -> Results:
 
 def holds_sessions(path: Path) -> bool:
     """Whether a path contains any number of sessions: a results folder, a job's, or an archive."""
-    return archive.is_archive(path) or jobs.is_job(path) or _is_results(path)
+    return archive.is_archive(path) or requested_nodes.is_job(path) or _is_results(path)
 
 
 def _is_results(path: Path) -> bool:
@@ -503,7 +502,7 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
         for one in folder.unreported()[0]:
             if one.id == name:
                 return of_session(folder, one)
-        job = jobs.named(folder.path, name)
+        job = requested_nodes.job_named(folder.path, name)
         if job is None:
             raise
         return of_job(job)
@@ -519,9 +518,9 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
         title = f"documents outside any session in {folder.path}"
         found.append(_of_documents(title, folder.path, outside))
     problems = [Problem(str(error)) for error in folder.problems]
-    for path in jobs.under(folder.path):
+    for path in requested_nodes.jobs_under(folder.path):
         try:
-            found.append(of_job(jobs.read(path), every))
+            found.append(of_job(requested_nodes.read_job(path), every))
         except InvalidInputError as problem:
             problems.append(Problem(str(problem)))
     if not found:
@@ -545,7 +544,7 @@ def _began_last(folder: ResultsFolder) -> Results:
         read; but the documents of a session whose own report that may be are returned.
     :raises NotFoundError: without any.
     """
-    found, problems = jobs.all_of(folder.path)
+    found, problems = requested_nodes.jobs_of(folder.path)
     every: list[Session | Job] = [*found, *folder.sessions, *folder.unreported()[0]]
     last = max(every, key=lambda one: one.start, default=None)
     report = last.report if isinstance(last, Session) else None

@@ -1,4 +1,4 @@
-"""The nodes that a session was to measure, and how its part ended on each.
+"""The nodes that a session, or a job of sessions, was to measure, and how its part ended on each.
 
 A node that is down, hangs or dies leaves no result. So whoever starts a session of several nodes
 writes their names beside the results, before anything is measured.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BeforeValidator, Field
 
 from fabricheck.core import nodelists
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.whole_files import write_whole
 
@@ -121,3 +123,60 @@ def read(path: Path) -> RequestedNodes:
     :raises InvalidInputError: when it cannot be read or has another form.
     """
     return read_model(path, RequestedNodes).model_copy(update={"path": path})
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job. path: its folder, named by the scheduler's job number."""
+
+    path: Path
+    requested: RequestedNodes
+
+    @property
+    def name(self) -> str:
+        """The scheduler's job number, which is the folder's name."""
+        return self.path.resolve().name
+
+    @property
+    def start(self) -> float:
+        """The start, in s since 1970."""
+        return self.requested.started.timestamp()
+
+
+def is_job(path: Path) -> bool:
+    """Whether a folder is that of a job over many nodes."""
+    return (path / NAME).is_file() and not (path / "reports").is_dir()
+
+
+def read_job(path: Path) -> Job:
+    """Return the job in a folder.
+
+    :raises FabricheckError: when its ``nodes.json`` cannot be read.
+    """
+    return Job(path, read(path / NAME))
+
+
+def jobs_under(results: Path) -> Iterator[Path]:
+    """Yield the folders of the jobs in a results folder, by name."""
+    yield from sorted(filter(is_job, results.glob(f"{FOLDER}/*")))
+
+
+def jobs_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputError]]]:
+    """Return the jobs in a results folder, the last one first, and those that cannot be read.
+
+    The latter by the time in s since 1970 at which their ``nodes.json`` was written, with the
+    reason.
+    """
+    found, problems = [], []
+    for path in jobs_under(results):
+        try:
+            found.append(read_job(path))
+        except InvalidInputError as problem:
+            problems.append(((path / NAME).lstat().st_mtime, problem))
+    return sorted(found, key=lambda job: job.start, reverse=True), problems
+
+
+def job_named(results: Path, name: str) -> Job | None:
+    """Return the job of a name (``17``, ``every-node/17``) in a results folder, if there is one."""
+    path = results / FOLDER / name.removeprefix(f"{FOLDER}/")
+    return read_job(path) if name and path.parent.name == FOLDER and is_job(path) else None

@@ -10,9 +10,8 @@ from fabricheck.core.amounts import about
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import words
 from fabricheck.report.figures.charts import GREYS, bars, cell, curves
-from fabricheck.report.figures.rows import Row, beside, of_point, of_value
+from fabricheck.report.figures.rows import Row, amount, beside, of_point, of_value
 from fabricheck.results.observed import Observed
 
 #: The collectives in the paper's order, and the record that bounds each from below there.
@@ -95,7 +94,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     ]
     over_partners = len({row["partners"] for row in rows}) > 1
     if theirs:
-        bounds_said = enumerated(dict.fromkeys(words.amount(r["value"], "us") for r in theirs))
+        bounds_said = enumerated(dict.fromkeys(amount(r["value"], "us") for r in theirs))
         says += (
             f" {'Dotted lines are l' if over_partners else 'L'}ower bounds that the paper states, "
             f"of one and of two rounds over the fastest pair: {bounds_said}."
@@ -135,9 +134,9 @@ def _ends(rows: Sequence[Row]) -> str:
     more.
     """
     first, last = rows[0], rows[-1]
-    said = f"{words.amount(first['value'], 'us')} with {first['partners']}"
+    said = f"{amount(first['value'], 'us')} with {first['partners']}"
     if len(rows) > 1:
-        said += f", {words.amount(last['value'], 'us')} with {last['partners']}"
+        said += f", {amount(last['value'], 'us')} with {last['partners']}"
         falls = [b["partners"] for a, b in pairwise(rows) if b["value"] < 0.99 * a["value"]]
         said += f", falling at {enumerated(falls)}" if falls else ""
     return said

@@ -10,12 +10,15 @@ from typing import Any
 from fabricheck.core.grouping import grouped
 from fabricheck.node import NodeModel
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import charts, words
+from fabricheck.report.figures import charts
 from fabricheck.report.figures.rows import (
     Row,
     beside,
     derived,
+    of_curve,
+    of_noise,
     of_point,
+    of_published,
     of_value,
     own,
     scan,
@@ -57,13 +60,11 @@ def curve_figure(
     :param look: options of `charts.curves`.
     """
     lines = grouped((row["series"], row) for row in own(drawn or rows))
-    texts = [words.of_curve(line) for line in lines.values()]
+    texts = [of_curve(line) for line in lines.values()]
     if pairs:
         pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
         texts = [f"{one[:-1]} ({ends})." for one, ends in zip(texts, pair, strict=True)]
-    says = (
-        f"{intro}{' '.join(texts)}{between}{words.of_published(rows)}{note}{words.of_noise(rows)}"
-    )
+    says = f"{intro}{' '.join(texts)}{between}{of_published(rows)}{note}{of_noise(rows)}"
     return Figure(name, title, kind, says, rows, charts.curves(drawn or rows, **look))
 
 

@@ -12,10 +12,20 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
 from fabricheck.node import NodeModel
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import words
 from fabricheck.report.figures.charts import bars
 from fabricheck.report.figures.curves import curve_figure
-from fabricheck.report.figures.rows import Row, beside, derived, of_point, of_value, own, scan
+from fabricheck.report.figures.rows import (
+    Row,
+    amount,
+    beside,
+    derived,
+    of_noise,
+    of_point,
+    of_published,
+    of_value,
+    own,
+    scan,
+)
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
@@ -139,19 +149,19 @@ def _best(
     mine = own(rows)
     top = max(mine, key=lambda row: row["value"])
     parts = [
-        f"{row['series']} {words.amount(row['value'])} at {about(row['bytes'])}"
+        f"{row['series']} {amount(row['value'])} at {about(row['bytes'])}"
         + (", which fits the caches" if row["regime"] == "cache" else "")
         + ("" if row is top else f" ({100 * row['value'] / top['value']:.0f} % of the best)")
         for row in mine
     ]
-    drawing = [{**row, "text": words.amount(row["value"], "")} for row in rows]
+    drawing = [{**row, "text": amount(row["value"], "")} for row in rows]
     return Figure(
         id=f"host-best-{way}",
         title=f"Best of each interface, {title}",
         kind=observed.kind,
         says=(
             f"The best of each interface past the caches, {title}, on device {mine[0]['devices']}: "
-            f"{enumerated(parts)}.{words.of_published(rows)}{words.of_noise(rows)}"
+            f"{enumerated(parts)}.{of_published(rows)}{of_noise(rows)}"
         ),
         rows=rows,
         drawing=bars(drawing, known=_LABELS),
@@ -185,18 +195,18 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
         label, record = _SETS[one]
         peak = _peak_of(observed.node, point.devices)
         percent = None if peak is None else 100 * point.value / peak
-        text = words.amount(point.value, "") + ("" if percent is None else f", {percent:.0f} %")
+        text = amount(point.value, "") + ("" if percent is None else f", {percent:.0f} %")
         rows.append(of_point(label, point, peak=peak, percent_of_peak=percent, text=text))
         rows += _published_ratio(observed, label, record, found)
     mine = own(rows)
     first = mine[0]["value"]
     parts = [
-        f"{row['series']} ({row['devices'].replace(' ', ', ')}) {words.amount(row['value'])}"
+        f"{row['series']} ({row['devices'].replace(' ', ', ')}) {amount(row['value'])}"
         + (f", {row['value'] / first:.2f} times the first" if row is not mine[0] else "")
         + (
             ""
             if row["percent_of_peak"] is None
-            else f", {row['percent_of_peak']:.0f} % of {words.amount(row['peak'])}"
+            else f", {row['percent_of_peak']:.0f} % of {amount(row['peak'])}"
         )
         for row in mine
     ]
@@ -213,7 +223,7 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
         id=name,
         title=title,
         kind=observed.kind,
-        says=f"{says}{words.of_published(rows)}{words.of_noise(rows)}",
+        says=f"{says}{of_published(rows)}{of_noise(rows)}",
         rows=[{key: row[key] for key in row if key != "text"} for row in rows],
         drawing=bars([{**row, "peak": None} for row in rows], unit="GB/s, read + written"),
     )

@@ -12,9 +12,9 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import expected, words
+from fabricheck.report.figures import expected
 from fabricheck.report.figures.charts import Axes, heat_map, top
-from fabricheck.report.figures.rows import beside, of_point, of_value
+from fabricheck.report.figures.rows import amount, beside, of_point, of_value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
@@ -244,8 +244,8 @@ class _Values:
             within = f"All {have} that have a reference are within its limits."
             return f" {within if have else 'No reference judges them.'}"
         named = [
-            f"{place[0]}-{place[1]} with {words.amount(self.cells[place], self.unit)} "
-            f"(reference {words.amount(wanted.reference or 0, '')})"
+            f"{place[0]}-{place[1]} with {amount(self.cells[place], self.unit)} "
+            f"(reference {amount(wanted.reference or 0, '')})"
             for place in self.missed
             if (wanted := self.expected[place])
         ]
@@ -308,8 +308,8 @@ def _range(cells: Mapping[Pair, float], unit: str) -> str:
     if high - low <= 0.005 * high:
         return f"All {len(cells)} values lie between {low:.4g} and {high:.4g} {unit}."
     return (
-        f"Lowest {words.amount(low, unit)} at {_where(cells, low)}; "
-        f"highest {words.amount(high, unit)} at {_where(cells, high)}."
+        f"Lowest {amount(low, unit)} at {_where(cells, low)}; "
+        f"highest {amount(high, unit)} at {_where(cells, high)}."
     )
 
 

@@ -12,10 +12,11 @@ from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
 from fabricheck.report.figure import PALETTE, WIDTH, Figure
-from fabricheck.report.figures import degraded, links, words
+from fabricheck.report.figures import degraded, links
 from fabricheck.report.figures.degraded import Mark, Place
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Outline, Spot, Style
 from fabricheck.report.figures.links import Health, State
+from fabricheck.report.figures.rows import amount
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair
 
@@ -292,7 +293,7 @@ def _one(health: Health) -> str:
     word = "reference" if decides.expected else "peak"
     return (
         f"{health.name} {health.text} ({decides.point.operation} "
-        f"{words.amount(decides.point.value)}, {word} {words.amount(decides.wanted)})"
+        f"{amount(decides.point.value)}, {word} {amount(decides.wanted)})"
     )
 
 

@@ -14,10 +14,10 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Drawing, Figure
-from fabricheck.report.figures import expected, words
+from fabricheck.report.figures import expected
 from fabricheck.report.figures.charts import GREYS, bars, cell
 from fabricheck.report.figures.matrices import of_one_size
-from fabricheck.report.figures.rows import Row, beside, of_point, of_value, own
+from fabricheck.report.figures.rows import Row, amount, beside, of_point, of_value, own
 from fabricheck.results.observed import Observed
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
@@ -55,7 +55,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
             rows.append(of_point(DIRECT, point, **more, reference=reference, text=text))
     title = "Both directions at once by kernel, device 0 and its neighbours"
     parts = [
-        f"device {r['to']}: {words.amount(r['value'])}, {r['percent']:.0f} % of {r['peak']:g}"
+        f"device {r['to']}: {amount(r['value'])}, {r['percent']:.0f} % of {r['peak']:g}"
         for r in rows
     ]
     says = (
@@ -65,7 +65,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     )
     theirs = list(beside(node, "paper-stream-p2p-pct-*"))
     if theirs:
-        stated = enumerated(words.amount(value.value, "%") for value in theirs)
+        stated = enumerated(amount(value.value, "%") for value in theirs)
         says += f" Published: {stated} of the peak ({theirs[0].place})."
     rows += [
         of_value(value.id, value, to=None, peak=None, percent=value.value, reference=None, text="")
@@ -138,9 +138,9 @@ def _in_words(rows: Sequence[Row]) -> Iterator[str]:
         low, high = (end(mine, key=lambda row: row["value"]) for end in (min, max))
         several = len(mine) > 1
         said = f"{label} ({about(low['bytes'])}): {'lowest ' if several else ''}"
-        said += f"{words.amount(low['value'])} to device {low['to']}"
+        said += f"{amount(low['value'])} to device {low['to']}"
         if several:
-            said += f", highest {words.amount(high['value'])} to device {high['to']}"
+            said += f", highest {amount(high['value'])} to device {high['to']}"
         theirs = {
             r["to"]: r["value"] for r in rows if r["kind"] == "published" and r["series"] == label
         }

@@ -11,13 +11,14 @@ from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import words
 from fabricheck.report.figures.charts import bars
 from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
+    amount,
     beside,
     is_own,
+    of_noise,
     of_point,
     of_value,
     own,
@@ -115,7 +116,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
         kind=observed.kind,
         says=(
             f"A copy to the device and one back, {memory} memory of {about(mine[0]['bytes'])},"
-            f" all ranks at once. {' '.join(sentences)}{_of_published(rows)}{words.of_noise(rows)}"
+            f" all ranks at once. {' '.join(sentences)}{_of_published(rows)}{of_noise(rows)}"
         ),
         rows=rows,
         drawing=bars(
@@ -155,9 +156,9 @@ def _odd_name(row: Row, rows: Sequence[Row]) -> str:
 def _told(label: str, rows: Sequence[Row]) -> str:
     values = [row["value"] for row in rows]
     text = f"{capitalized(label)}: {len(rows)} ranks, median "
-    text += words.amount(median_low(values))
+    text += amount(median_low(values))
     if max(values) > 1.005 * min(values):
-        text += f", {words.amount(min(values), '')} to {words.amount(max(values))}"
+        text += f", {amount(min(values), '')} to {amount(max(values))}"
     remote = [str(row["rank"]) for row in rows if row["core"] == REMOTE]
     if remote:
         whose = "all" if len(remote) == len(rows) else f"rank {enumerated(remote)}"
@@ -172,7 +173,7 @@ def _of_published(rows: Sequence[Row]) -> str:
     """Return the range of the published ranks of each placement."""
     values = grouped((row["series"], row["value"]) for row in rows if row["kind"] == "published")
     parts = [
-        f"{label} {words.amount(min(found), '')} to {words.amount(max(found))}"
+        f"{label} {amount(min(found), '')} to {amount(max(found))}"
         for label, found in values.items()
     ]
     return f" Published: {'; '.join(parts)}." if parts else ""

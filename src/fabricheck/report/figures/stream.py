@@ -12,13 +12,16 @@ from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
-from fabricheck.report.figures import charts, words
+from fabricheck.report.figures import charts
 from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
+    amount,
     beside,
     by_check,
+    of_noise,
     of_point,
+    of_published,
     of_value,
     own,
     scan,
@@ -121,10 +124,10 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Series]) -> Figure
         kind=observed.kind,
         says=(
             f"At {about(largest_size)}, {top['threads_per_block']} threads a block are best "
-            f"with {words.amount(top['value'])}, and {bottom['threads_per_block']} least with "
-            f"{words.amount(bottom['value'])}, {bottom['percent_of_best']:.1f} % of it. Colours "
+            f"with {amount(top['value'])}, and {bottom['threads_per_block']} least with "
+            f"{amount(bottom['value'])}, {bottom['percent_of_best']:.1f} % of it. Colours "
             f"are percent of the best block of the same size; drawn from {about(_SMALLEST)} "
-            f"on.{words.of_noise(rows)}"
+            f"on.{of_noise(rows)}"
         ),
         rows=rows,
         drawing=_cells([row for row in rows if row["bytes"] >= _SMALLEST] or rows),
@@ -142,7 +145,7 @@ def _cells(rows: Sequence[Row]) -> Drawing:
     return charts.heat_map(
         {place: row["percent_of_best"] for place, row in places.items()},
         axes,
-        texts={place: words.amount(row["value"], "") for place, row in places.items()},
+        texts={place: amount(row["value"], "") for place, row in places.items()},
         blank="",
         highest_cell=15,
     )
@@ -161,9 +164,9 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
             continue
         values = {row["devices"]: row["value"] for row in mine}
         sentences.append(
-            f"{capitalized(name)}: median {words.amount(median_low(values.values()))}"
-            f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
-            f"{words.amount(max(values.values()))}"
+            f"{capitalized(name)}: median {amount(median_low(values.values()))}"
+            f" of {len(mine)} devices, {amount(min(values.values()), '')} to "
+            f"{amount(max(values.values()))}"
         )
         for device, part in unlike(values).items():
             sentences[-1] += f"; device {device} is odd, {100 * part:+.0f} %"
@@ -177,7 +180,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
         kind=observed.kind,
         says=(
             f"{' '.join(sentences)} The axis does not begin at zero."
-            f"{words.of_published(rows)}{words.of_noise(rows)}"
+            f"{of_published(rows)}{of_noise(rows)}"
         ),
         rows=rows,
         drawing=_strip(rows, odd_rows),
