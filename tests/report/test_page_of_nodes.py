@@ -12,7 +12,7 @@ import distributed_sessions
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
-from fabricheck.report import contents, page, spread
+from fabricheck.report import contents, page
 from fabricheck.report.figures import over_nodes
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
@@ -258,7 +258,7 @@ def over(values, unit="GB/s", metric="copy_worst"):
         )
         for node, value in values.items()
     ]  # fmt: skip
-    return spread.spreads(parts)
+    return over_nodes.spreads(parts)
 
 
 def named(far):
@@ -305,7 +305,7 @@ def test_two_environments_of_a_check_are_two_metrics():
             for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()]), None, on=node)
         for node in ("node1", "node2")
     ]  # fmt: skip
-    found = {one.check: one.median for one in spread.spreads(parts)}
+    found = {one.check: one.median for one in over_nodes.spreads(parts)}
     assert found == {"stream_local +rocm5": 10.0, "stream_local +rocm6": 20.0}
 
 
@@ -334,7 +334,7 @@ def test_repetitions_on_a_node_are_one_value():
             for number, value in enumerate(values)]), None, on=node)
         for node, values in {"node1": (9.0, 10.0, 20.0), "node2": (11.0, 11.0, 11.0)}.items()
     ]  # fmt: skip
-    (found,) = spread.spreads(parts)
+    (found,) = over_nodes.spreads(parts)
     assert (found.check, dict(found.values)) == ("stream_local", {"node1": 10.0, "node2": 11.0})
 
 

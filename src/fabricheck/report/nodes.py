@@ -13,10 +13,9 @@ from fabricheck.core.text import count
 from fabricheck.judge.verdict import scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, by_label
 from fabricheck.judge.verdict.rules import STATUSES
-from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
-from fabricheck.report.spread import Spread
+from fabricheck.report.figures.over_nodes import Spread
 from fabricheck.report.verdict import first_reason, is_of
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
@@ -102,7 +101,7 @@ def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     requested = set(results.requested)
     if len(there | requested) < 2 and not requested - there:
         return None
-    spreads = spread.spreads(results.observed)
+    spreads = over_nodes.spreads(results.observed)
     parts = grouped((part.on or "", part) for part in results.observed)
     rows = sorted((_row(verdict, parts.get(verdict.node, ())) for verdict in judged), key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))

@@ -17,7 +17,7 @@ from fabricheck.report.figures import (
     placement,
     stream,
 )
-from fabricheck.report.figures.expected import fitted
+from fabricheck.report.figures.rows import fitted
 from fabricheck.results.observed import Observed
 
 #: By section of the page, its drawers in order; each yields the figures for which it has data.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fabricheck.core.grouping import grouped
-from fabricheck.report.figures import expected
-from fabricheck.report.figures.rows import of_point
+from fabricheck.report.figures.rows import expected_by, of_point
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Metric, Pair, Series, largest
 
@@ -134,7 +133,7 @@ def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Fo
     """Return the series of the largest size of each check, direction and operation."""
     judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
     peak = 0.0 if math.isinf(peak) else peak
-    return [Found(point, expected.expected_by(observed, point), peak) for point in judged.values()]
+    return [Found(point, expected_by(observed, point), peak) for point in judged.values()]
 
 
 def hosts(observed: Observed) -> dict[int, Health]:

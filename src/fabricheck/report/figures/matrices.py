@@ -12,9 +12,8 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import expected
 from fabricheck.report.figures.charts import Axes, heat_map, top
-from fabricheck.report.figures.rows import amount, beside, of_point, of_value
+from fabricheck.report.figures.rows import amount, beside, expected_by, fitted, of_point, of_value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
@@ -215,9 +214,7 @@ class _Values:
         self.cells = {place: point.value for place, point in found.items()}
         first = next(iter(found.values()))
         self.unit, self.size = first.unit, first.bytes
-        self.expected = {
-            place: expected.expected_by(observed, point) for place, point in found.items()
-        }
+        self.expected = {place: expected_by(observed, point) for place, point in found.items()}
         self.missed = [
             place
             for place, wanted in self.expected.items()
@@ -273,7 +270,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         for pair, value in others.items()
     ]
     # Stated here too for readers who see only this figure.
-    says += values.judged + expected.fitted(observed, theirs)
+    says += values.judged + fitted(observed, theirs)
     blank = "" if matrix.once else "none"
     drawing = heat_map(cells, axes, missed=values.missed, blank=blank)
     rows = values.rows(matrix.title)

@@ -14,10 +14,9 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Drawing, Figure
-from fabricheck.report.figures import expected
 from fabricheck.report.figures.charts import GREYS, bars, cell
 from fabricheck.report.figures.matrices import of_one_size
-from fabricheck.report.figures.rows import Row, amount, beside, of_point, of_value, own
+from fabricheck.report.figures.rows import Row, amount, beside, expected_by, of_point, of_value, own
 from fabricheck.results.observed import Observed
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
@@ -48,7 +47,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     for device, point in sorted(found.items()):
         peak = 2 * node.peer_peak_gbs(0, device)
         if not math.isinf(peak):
-            percent, wanted = 100 * point.value / peak, expected.expected_by(observed, point)
+            percent, wanted = 100 * point.value / peak, expected_by(observed, point)
             text = f"{cell(point.value)} of {peak:g}, {percent:.0f} %"
             more = {"to": device, "peak": peak, "percent": percent}
             reference = wanted.reference if wanted else None

@@ -9,10 +9,13 @@ from typing import Any
 from fabricheck.core.amounts import about
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record, folder, of_folder
-from fabricheck.results.table import Series, curve
+from fabricheck.report import added
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Metric, Series, curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]
@@ -163,3 +166,42 @@ def of_noise(rows: Iterable[Row]) -> str:
     mine = own(rows)
     noisy = sum(bool(row["noisy"]) for row in mine)
     return f" Noisy: {noisy} of {len(mine)} values." if noisy else ""
+
+
+def expected_by(observed: Observed, point: Series) -> Metric | None:
+    """Return the metric whose reference is the expected value of a series.
+
+    If the worst of several series is judged, each of them has the limit. The result is None if
+    nothing was expected: report only, a check that was not judged, or metrics of an older session
+    whose series are unknown.
+    """
+    for metric in observed.metrics_of(point):
+        each = metric.reduce == "worst" or len(metric.series or ()) == 1
+        if each and metric.reference and (metric.least, metric.most) != (None, None):
+            return metric
+    return None
+
+
+def fitted(observed: Observed, rows: Iterable[Row]) -> str:
+    """Return a sentence on published values that are no evidence for a simulation, or nothing.
+
+    These are the values that it was fitted to, and what subpackages add of the others.
+    """
+    if observed.node is None or not observed.simulated:
+        return ""
+    facts = observed.node.facts
+    shown = {row.get("record") for row in rows} - {None, ""}
+    keys = {
+        fact.record: key
+        for key, fact in facts.items()
+        if fact.kind == "fitted" and fact.record in shown
+    }
+    said = ""
+    if keys:
+        named = enumerated(f"{record} ({key})" for record, key in keys.items())
+        said = (
+            f" The simulation was fitted to {named}: agreement there, and wherever the same "
+            "parameter decides, is no evidence."
+        )
+    others = frozenset(shown - keys.keys())
+    return said + "".join(each.fitted(observed, others) for each in added.sections())

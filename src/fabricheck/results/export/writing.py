@@ -65,8 +65,6 @@ def _cell(value: Any) -> Any:
     match value:
         case bool():
             return str(value).lower()
-        case float():
-            return repr(value)
         case datetime():
             return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case _:
@@ -99,12 +97,8 @@ def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
 def _batches(rows: Iterable[Cells]) -> Iterator[list[Cells]]:
     """Yield lists of rows, at least one."""
     every = iter(rows)
-    batch = list(islice(every, BATCH))
-    while True:
-        yield batch
-        batch = list(islice(every, BATCH))
-        if not batch:
-            return
+    yield list(islice(every, BATCH))
+    yield from iter(lambda: list(islice(every, BATCH)), [])
 
 
 def frame(rows: list[Cells]) -> pl.DataFrame:
