@@ -58,7 +58,7 @@ _ALL = {
     "results export": ("cli.export", "Write results as one table, or as OpenMetrics."),
     "results join": ("cli.results", "Join the sessions of several results folders into one."),
     "results osu": ("cli.results", "Compare the program mpi with OSU Micro-Benchmarks."),
-    "results pack": ("cli.pack", "Pack all sessions into one archive, to send."),
+    "results pack": ("cli.export", "Pack all sessions into one archive, to send."),
     "results record": ("cli.tools", "Run third-party benchmarks, as a check does."),
     "node show": ("cli.node", "Show a node model."),
     "node compare": ("cli.node", "Compare a node model with the drivers of this machine."),

@@ -114,7 +114,7 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         say(f"{check} {what} is missing in session(s) {sessions}.")
 
 
-def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[str | show.Table]:
+def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[show.Block]:
     """Yield sessions with their nodes' names, which no record contains, and their contents."""
     if found.clock == "simulated":
         yield (

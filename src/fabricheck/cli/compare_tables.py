@@ -9,7 +9,7 @@ from typing import TypeVar
 from fabricheck.core import amounts
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
-from fabricheck.core.show import Table, cut, listed
+from fabricheck.core.show import Block, Table, cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison, NotComparable
 from fabricheck.judge.comparison.pairing import Side
 from fabricheck.judge.comparison.values import Key
@@ -32,7 +32,7 @@ LONGEST_REASON = 163
 INFORMS = "measured against simulated: informs only, judges nothing"
 
 
-def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Iterator[str | Table]:
+def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Iterator[Block]:
     """Yield the lines and the tables; an empty line is before each table of its own.
 
     With many nodes those without anything worse, better or missing are named only.
@@ -55,7 +55,7 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
         yield "The first value of each group is shown; --all shows every one."
 
 
-def _of_a_node(one: Comparison, show_all: bool) -> Iterator[str | Table]:
+def _of_a_node(one: Comparison, show_all: bool) -> Iterator[Block]:
     differs = [
         (item.what, _values(item.a, show_all), _values(item.b, show_all)) for item in one.differs
     ]

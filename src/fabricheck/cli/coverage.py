@@ -50,7 +50,7 @@ def coverage(
 
 def _text(
     name: str | None, rows: Sequence[rules.Coverage], has_sites: bool
-) -> Iterator[str | show.Table]:
+) -> Iterator[show.Block]:
     yield f"Coverage of session {name}" if name else "Coverage: no session yet"
     if not has_sites:
         yield "The sites were not found: change to the root of the repository."

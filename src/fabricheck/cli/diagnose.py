@@ -70,7 +70,7 @@ def diagnose(
     show.result(found, _text(problems, verdicts), as_json, wrapped=False)
 
 
-def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[str | show.Table]:
+def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[show.Block]:
     yield from problems
     for verdict in verdicts:
         if verdict.diagnosis is not None:
@@ -90,7 +90,7 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
             )
 
 
-def _explained(one: NodeVerdict, found: Diagnosis) -> Iterator[str | show.Table]:
+def _explained(one: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
     by = f", simulated by {one.simulated.label}" if one.simulated else ""
     yield f"{one.node}{by}: {one.label}"
     yield f"  {found.sentence}"

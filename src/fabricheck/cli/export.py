@@ -1,8 +1,10 @@
-"""`fabricheck results export`: results as one tidy table, and as OpenMetrics."""
+"""`fabricheck results export` and `pack`: results as a table, as OpenMetrics, as an archive."""
 
 from __future__ import annotations
 
 import os
+import platform
+import shlex
 import sys
 from collections import deque
 from collections.abc import Iterable
@@ -12,11 +14,13 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import Names, say
+from fabricheck.cli.output import Names, archive_target, say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
+from fabricheck.results import packing, requested_nodes
 from fabricheck.results.export import openmetrics, table, writing
 from fabricheck.results.export.table import Cells
+from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import read
 
 
@@ -72,3 +76,26 @@ def _to_stdout(rows: Iterable[Cells]) -> None:
     except BrokenPipeError:
         # The reader stopped early, as `head` does; Python would flush once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@commands.command("results pack")
+def pack(
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The archive (.tar.gz); default: results-NODE-TIME.tar.gz."
+        ),
+    ] = None,
+) -> None:
+    """Pack all sessions and jobs of the results folder into one archive, to send.
+
+    It has documents, run reports, outputs of checks and node models, and nothing else of the
+    folder. The commands results show, verdict, limits calibrate and compare accept it like the
+    folder. Exit status 3 if there is no session or the archive cannot be written.
+    """
+    folder = ResultsFolder.default()
+    if not folder.sessions and not any(requested_nodes.jobs_under(folder.path)):
+        raise folder.no_session()
+    target = archive_target(output, "results", platform.node())
+    packing.results(folder.path, target)
+    typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")

@@ -75,7 +75,7 @@ def _no_rounds(what: str, entries: Sequence[Entry]) -> str:
     return f"There are no rounds between nodes in {name}: they are of the program fabric."
 
 
-def _text(path: str, found: Attribution) -> Iterator[str | show.Table]:
+def _text(path: str, found: Attribution) -> Iterator[show.Block]:
     yield (
         f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
         f"{count(found.rounds, 'round')}"

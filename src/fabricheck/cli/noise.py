@@ -45,7 +45,7 @@ def noise_command(
     show.result({"partition": found.partition, "noise": rows}, _text(found, rows), as_json)
 
 
-def _text(found: Record, rows: Sequence[noise.Noise]) -> Iterator[str | show.Table]:
+def _text(found: Record, rows: Sequence[noise.Noise]) -> Iterator[show.Block]:
     cells = [
         (row.check, row.unit, str(row.metrics),
          *("-" if part is None else f"{100 * part:.2f} %"

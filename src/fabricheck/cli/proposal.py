@@ -82,7 +82,7 @@ def end(
     accept_looser: bool,
     accept_slow: bool = False,
     as_json: bool = False,
-    above: Iterable[str | show.Table] = (),
+    above: Iterable[show.Block] = (),
     nodes: Mapping[int, str] | None = None,
 ) -> None:
     """Show a proposal and what speaks against it, and write it if that is asked.
@@ -139,7 +139,7 @@ def _say_slow_nodes(found: Record) -> None:
     )
 
 
-def _text(proposal: changes.Proposal) -> Iterator[str | show.Table]:
+def _text(proposal: changes.Proposal) -> Iterator[show.Block]:
     found = proposal.record
     columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
     rows = []
@@ -156,7 +156,7 @@ def _text(proposal: changes.Proposal) -> Iterator[str | show.Table]:
         yield from _devices(found)
 
 
-def _devices(found: Record) -> Iterator[str | show.Table]:
+def _devices(found: Record) -> Iterator[show.Block]:
     names = list(found.device_sets)
     yield "\nMedians by node (devices):"
     rows = [

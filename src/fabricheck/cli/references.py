@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -33,9 +33,6 @@ from fabricheck.references.origin import REPORT_ONLY
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED, references_in
 from fabricheck.site import partitions
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 #: How the kinds of limits are counted.
 _KINDS = {
@@ -127,7 +124,7 @@ def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
 
 def _text(
     shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]
-) -> Iterator[str | Text | show.Table]:
+) -> Iterator[show.Block]:
     # A document stands once, with all places in it.
     sources = grouped((replace(one, where=""), one.where) for row in shown for one in row.sources)
     numbers = {document: number for number, document in enumerate(sources, 1)}

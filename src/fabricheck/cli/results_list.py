@@ -46,7 +46,8 @@ def list_sessions(
         f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
         for job in found[:most]
     )
-    more = [f"and {len(sessions) - len(rows)} more: --all"] if sessions[len(rows) :] else []
+    older = len(sessions) - len(rows)
+    more = [f"and {older} more: --all"] if older else []
     show.result(result, [*_text(rows), *more, *of_jobs], as_json)
     output.say(*problems)
     if outside:
@@ -74,7 +75,7 @@ def _row(folder: ResultsFolder, one: Session) -> dict[str, Any]:
     }
 
 
-def _text(rows: Sequence[Mapping[str, Any]]) -> Iterator[str | show.Table]:
+def _text(rows: Sequence[Mapping[str, Any]]) -> Iterator[show.Block]:
     on = ("Nodes",) if any(row["nodes"] for row in rows) else ()
     columns = ("Session", "Date", "Partitions", *on, *_RIGHT, "Clock")
     cells = [[_cell(name, row[name.lower()]) for name in columns] for row in rows]

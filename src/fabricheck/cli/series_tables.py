@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from fabricheck.core import amounts, show
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import Table, listed
+from fabricheck.core.show import Block, Table, listed
 from fabricheck.results import table
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.series import host_domains, is_too_noisy
 from fabricheck.results.session import Case
 from fabricheck.results.table import Check, Series
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 #: The columns of kinds of series, and those of single ones; those that are right-aligned.
 KINDS = ("Kind", "Size", "n", "Worst", "at", "Median", "Best", "at", "±", "Data")
@@ -27,7 +23,7 @@ RIGHT = ("Size", "n", "Worst", "Median", "Best", "±", "Block", "95 % interval")
 _UNITS = {"GB/s": "GB/s (1e9 bytes per second)", "us": "us"}
 
 
-def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[str | Table]:
+def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[Block]:
     """Yield the lines and tables of all checks, and the metrics of those without a document."""
     yield heading
     hidden = summarised = 0
@@ -78,7 +74,7 @@ def _kinds(every: Iterable[Series]) -> dict[str, list[Series]]:
     return {kind: sorted(own.values(), key=_goodness) for kind, own in sorted(kinds.items())}
 
 
-def _of_kind(kind: str, own: Sequence[Series]) -> tuple[str | Text, ...]:
+def _of_kind(kind: str, own: Sequence[Series]) -> tuple[show.Cell, ...]:
     median = amounts.short(statistics.median(series.value for series in own))
     ends = [(amounts.short(series.value), _place(series)) for series in (own[0], own[-1])]
     if ends[0][0] == ends[1][0]:
@@ -90,7 +86,7 @@ def _of_kind(kind: str, own: Sequence[Series]) -> tuple[str | Text, ...]:
     return kind, size, str(len(own)), *ends[0], median, *ends[1], width, _data(own)
 
 
-def _of_series(one: Series) -> tuple[str | Text, ...]:
+def _of_series(one: Series) -> tuple[show.Cell, ...]:
     ends = (
         (one.source_memory, one.source_device, one.source_domain),
         (one.destination_memory, one.destination_device, one.destination_domain),
@@ -128,7 +124,7 @@ def _memory(memory: str, device: int | None, domain: int | None) -> str:
     return text if domain is None else f"{text} N{domain}"
 
 
-def _data(own: Sequence[Series]) -> Text:
+def _data(own: Sequence[Series]) -> show.Cell:
     """Return what of the data of some series is not good, with their number, or verified."""
     counts = {
         "not verified": sum(not (series.bytes_checked or series.errors) for series in own),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,9 +22,6 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
 from fabricheck.site import sets as rules
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 _HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
 
@@ -71,7 +68,7 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
             yield read_report(path, path.resolve().parent.parent)
 
 
-def _text(times: Sequence[SetTimes]) -> Iterator[str | Text | show.Table]:
+def _text(times: Sequence[SetTimes]) -> Iterator[show.Block]:
     for where, every in groupby(times, key=lambda time: time.partition):
         own = list(every)
         about = f"{where}: {_about(where, any(one.took for one in own))}"

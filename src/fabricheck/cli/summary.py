@@ -12,15 +12,13 @@ from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Name
 from fabricheck.core import show
 from fabricheck.core.amounts import short
-from fabricheck.core.show import Table, cut, listed
+from fabricheck.core.show import Block, Table, cut, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from fabricheck.report.experiments import Row
 
 #: The most partitions with a line each.
@@ -89,7 +87,7 @@ def summary(
 
 def _text(
     title: str, partitions: Sequence[Partition], not_run: Sequence[str], steps: Sequence[str]
-) -> Iterator[str | Text | Table]:
+) -> Iterator[Block]:
     yield f"Summary of {title}"
     for partition in partitions[:MOST_PARTITIONS]:
         line = show.plain(f"{partition.partition}, {partition.kind}: ")
@@ -144,7 +142,7 @@ def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
         }
 
 
-def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
+def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     shown = devices[:MOST_DEVICES]
     peers = [one["device"] for one in shown] if any(device["peers"] for device in devices) else []
     columns = ("GB/s", *OF_A_DEVICE, *(f"to {peer}" for peer in peers))

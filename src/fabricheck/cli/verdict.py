@@ -79,7 +79,7 @@ def verdict(
     return total.exit_code
 
 
-def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[str | show.Table]:
+def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[show.Block]:
     every = [*total.nodes, *total.networks]
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]

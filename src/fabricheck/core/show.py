@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from fabricheck.core.text import printable
 
@@ -47,6 +47,11 @@ class Table(NamedTuple):
     above: str | Text | None = None
 
 
+#: A cell of a table, and what a text is made of.
+Cell: TypeAlias = "str | Text"
+Block: TypeAlias = "Cell | Table"
+
+
 def listed(items: Iterable[object], most: int | None = None, separator: str = ", ") -> str:
     """Join names by commas, and the number of those beyond the most: a, b and 5 more."""
     names = list(map(str, items))
@@ -70,8 +75,8 @@ def numbered(noun: str, items: Iterable[object]) -> str:
 
 def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES, what: str = "") -> list[str]:
     """Return the first sentences of a failure, and the number of further ones."""
-    more = len(sentences) - most
-    return [*sentences[:most], *([f"And {more} more{what}."] if more > 0 else [])]
+    more = [f"And {len(sentences) - most} more{what}."] if sentences[most:] else []
+    return [*sentences[:most], *more]
 
 
 def cut(text: str, longest: int) -> str:
@@ -92,7 +97,7 @@ def markdown(
         yield f"| {' | '.join(cells)} |"
 
 
-def literal(text: str) -> str:
+def _literal(text: str) -> str:
     """Return a text that Markdown, and HTML within it, shows as it is, in one line."""
     return html.escape(text, quote=False).translate(_MARKS)
 
@@ -106,7 +111,7 @@ def plain(text: str | Text, style: str = "") -> Text:
 
 def result(
     found: Any,
-    text: Iterable[str | Text | Table],
+    text: Iterable[Block],
     as_json: bool = False,
     as_markdown: bool = False,
     wrapped: bool = True,
@@ -130,7 +135,7 @@ def result(
             _print(plain(block))
 
 
-def _shown(block: str | Text | Table) -> Iterator[str | Text | Table]:
+def _shown(block: Block) -> Iterator[Block]:
     """Yield a line, or the first rows of a table and the number of the others."""
     if not isinstance(block, Table):
         yield block
@@ -141,10 +146,10 @@ def _shown(block: str | Text | Table) -> Iterator[str | Text | Table]:
             yield f"and {len(block.rows) - block.most} more: {block.rest}"
 
 
-def _markdown_of(block: str | Text | Table) -> str:
+def _markdown_of(block: Block) -> str:
     if not isinstance(block, Table):
-        return f"{literal(str(block).strip())}\n"
-    cells = ([literal(str(cell)) for cell in row] for row in block.rows)
+        return f"{_literal(str(block).strip())}\n"
+    cells = ([_literal(str(cell)) for cell in row] for row in block.rows)
     return "\n".join([*markdown(block.columns, cells, block.right), ""])
 
 
@@ -153,15 +158,14 @@ def _table(table: Table) -> None:
     from rich.table import Table as RichTable
 
     shown = RichTable(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    for column in table.columns:
+    for column, width in itertools.zip_longest(table.columns, table.widths):
         shown.add_column(
             column,
+            max_width=width,
             justify="right" if column in table.right else "left",
             overflow="ellipsis" if table.cut_cells else "fold",
             no_wrap=table.cut_cells or column in table.whole,
         )
-    for shown_column, width in zip(shown.columns, table.widths, strict=False):
-        shown_column.max_width = width
     for row in table.rows:
         shown.add_row(*map(plain, row))
     _print(shown)

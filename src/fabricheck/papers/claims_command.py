@@ -75,7 +75,7 @@ def _place(claim: Claim) -> str:
     return f"{documents()[claim.document].short}, {claim.where}"
 
 
-def _text(observed: Observed, claims: Claims, show_all: bool) -> Iterator[str | show.Table]:
+def _text(observed: Observed, claims: Claims, show_all: bool) -> Iterator[show.Block]:
     yield f"\n{_name(observed)}"
     rows = [
         (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict))
