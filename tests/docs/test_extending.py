@@ -150,6 +150,19 @@ def test_what_the_page_names_is_there():
     assert not [base for base in bases if f"class {base}(" not in rfm]
 
 
+def test_the_files_through_which_a_value_travels_are_there():
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## How a value travels")[2]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 10
+    for _, step, where, *_ in rows:
+        # A name alone is in the folder of the one before it.
+        last = ROOT / "src" / "fabricheck" / "none"
+        for name in re.findall("`(.+?)`", where):
+            below = ROOT / "src" / "fabricheck" if name.count("/") else last.parent
+            last = next((file for file in (below / name, ROOT / name) if file.exists()), None)
+            assert last is not None, f"{step}: {name}"
+
+
 def test_claim_and_figure(tree):
     printed = run(tree, LOOK).splitlines()
     assert printed == [

@@ -5,8 +5,8 @@ includes the launcher, so the file records everything that ran and can be run by
 parser (`fabricheck.tools.outputs`) reads the output of a launch. Each row becomes a series of one
 sample: the tool's mean of `batch` operations.
 
-A new tool needs a parser with recorded outputs, and an entry in :data:`BENCHMARKS` that makes
-series of its rows.
+A new tool of messages or collectives needs a parser with recorded outputs, and an entry in
+:data:`BENCHMARKS` that makes series of its rows. Any other is a plain test (docs/extending.md).
 """
 
 from __future__ import annotations
