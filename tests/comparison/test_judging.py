@@ -21,7 +21,7 @@ from fabricheck.judge.comparison.compare import compare
 from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
 from fabricheck.judge.comparison.pairing import NodeChecks, pair_up, side
 from fabricheck.judge.comparison.values import estimates
-from fabricheck.references.calibrated import rounded_up
+from fabricheck.references.calibrated import Tolerance
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import read
@@ -126,7 +126,8 @@ def test_on_the_host_runtime_all_memory_is_the_hosts():
 
 def floor_of(largest, unit):
     """Return the floor that calibration's rule makes of the largest difference on record."""
-    return rounded_up(max(rule.FLOORS[unit], rule.WORST_TIMES * largest))
+    floor, worst = rule.FLOORS[unit], rule.WORST_TIMES * largest
+    return Tolerance(floor=floor, spread=0, worst=worst).taken
 
 
 def kind_of_metric(check, name, unit):

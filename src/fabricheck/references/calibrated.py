@@ -52,11 +52,6 @@ class Group(StrictModel):
     mad: float
 
 
-def rounded_up(part: float) -> float:
-    """Round up to a multiple of `STEP`; a multiple up to rounding stays as it is."""
-    return math.ceil(round(part / STEP, 6)) * STEP
-
-
 class Tolerance(StrictModel):
     """The three candidates of a tolerance, as fractions of the value; the largest is used."""
 
@@ -66,8 +61,8 @@ class Tolerance(StrictModel):
 
     @property
     def taken(self) -> float:
-        """The largest, rounded up to the next half percent."""
-        return rounded_up(max(self.floor, self.spread, self.worst))
+        """The largest, rounded up to a multiple of `STEP`; a multiple stays as it is."""
+        return math.ceil(round(max(self.floor, self.spread, self.worst) / STEP, 6)) * STEP
 
 
 class PublishedRecord(StrictModel):
