@@ -63,6 +63,7 @@ from fabricheck.rfm import slurm
 from fabricheck.run.every_node import allocation
 from fabricheck.run.every_node import session as node_session
 from fabricheck.site import sites
+from fabricheck.site import software as spack
 from fabricheck.tools import benchmarks
 from fabricheck.tools.nics import loopback as vendors
 from fabricheck.tools.outputs import osu
@@ -581,10 +582,10 @@ def _files_of_json() -> Iterator[Reader]:
                  "metrics.json", plain_json)  # fmt: skip
 
     def software(path: Path) -> Mapping[Any, Any]:
-        own = path.parent / "software-session" / software.FOLDER / software.FILE
+        own = path.parent / "software-session" / spack.FOLDER / spack.FILE
         own.parent.mkdir(parents=True, exist_ok=True)
         own.write_bytes(path.read_bytes())
-        told = software.sentences([own.parent.parent], 0.0, 1e12)
+        told = spack.sentences([own.parent.parent], 0.0, 1e12)
         if told and told[0] == f"{own}: this is not a record of a session's software.":
             raise NotFoundError(f"{path}: {told[0]}")
         stand = [("environments", i, "says", j) for i, j in _SAYS]
@@ -614,7 +615,7 @@ def _files_of_json() -> Iterator[Reader]:
                  plain_json)  # fmt: skip
 
     def described(path: Path) -> Mapping[Any, Any]:
-        content = inventory.read(path)
+        content = inventory.parse(read_text(path), path)
         inventory.reported(content)
         return dict(leaves(content))
 
@@ -624,7 +625,7 @@ def _files_of_json() -> Iterator[Reader]:
                   for name in ("h100-x2",)], "node.json", plain_json)  # fmt: skip
 
     def locked(path: Path) -> Mapping[Any, Any]:
-        found = read_model(path, software.Lock)
+        found = read_model(path, spack.Lock)
         assert found.root_names
         values: dict[Any, Any] = {("_meta", "lockfile-version"): found.format}
         for key, one in found.concrete_specs.items():
@@ -634,7 +635,7 @@ def _files_of_json() -> Iterator[Reader]:
                 values[(*place, "external", "path")] = one.prefix
         return values
 
-    texts = [Text(f"format {form}", locks.text(form), locked) for form in software.FORMATS]
+    texts = [Text(f"format {form}", locks.text(form), locked) for form in spack.FORMATS]
     texts.append(_recorded(ROOT / "spack-env" / "local" / "spack.lock", locked))
     yield Reader("spack.lock", texts, "spack.lock", plain_json)
 

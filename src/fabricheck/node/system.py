@@ -72,8 +72,9 @@ def system(node: NodeModel, count: int) -> dict[str, Any]:
     nodes = [_Node(node, number, changes) for number in range(count)]
     content = links.content()
     ends = [one.description(links) for one in nodes]
-    network = [link for one in nodes for link in one.nic_links(parameters)]
-    groups = _groups(node, parameters, count)
+    efficiency = float(parameters.nic_efficiency.value)
+    network = [link for one in nodes for link in one.nic_links(efficiency)]
+    groups = _groups(node, efficiency, count)
     content |= {
         "format": FORMAT,
         "links": [
@@ -157,10 +158,11 @@ class _Node:
             "places": places,
         }
 
-    def nic_links(self, parameters: SimulationSection) -> list[dict[str, Any]]:
-        """Return the links of the node's NICs: to the network and to the node, both ways."""
-        assert parameters.nic_efficiency is not None
-        efficiency = float(parameters.nic_efficiency.value)
+    def nic_links(self, efficiency: float) -> list[dict[str, Any]]:
+        """Return the links of the node's NICs: to the network and to the node, both ways.
+
+        :param efficiency: the part of its peak that a NIC reaches.
+        """
         links = []
         for nic in self.model.nics:
             gbs = TCP_GBS if self.tcp else nic.peak_gbs * efficiency
@@ -203,13 +205,11 @@ class _Node:
 
 
 def _groups(
-    node: NodeModel, parameters: SimulationSection, count: int
+    node: NodeModel, efficiency: float, count: int
 ) -> list[tuple[tuple[int, int], dict[str, Any]]]:
     """Return the link of each ordered pair of groups: all that the NICs of a group send, so that it
     limits nothing unless an overlay changes it (assumed)."""
-    assert parameters.nic_efficiency is not None
-    total = NODES_IN_A_GROUP * sum(nic.peak_gbs for nic in node.nics)
-    gbs = total * float(parameters.nic_efficiency.value)
+    gbs = efficiency * NODES_IN_A_GROUP * sum(nic.peak_gbs for nic in node.nics)
     numbers = range((count - 1) // NODES_IN_A_GROUP + 1)
     return [
         ((a, b), {"name": f"groups {a}-{b}", "gbs": gbs, "each": False})

@@ -162,17 +162,12 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
         # Here and below: listing the checks takes as long as what they import.
         from fabricheck.tools.nics.loopback import loopback_of
 
-        tool = self._stated or loopback_of(self._provider)
+        tool = self.current_environ.extras.get("loopback") or loopback_of(self._provider)
         self.skip_if(
             tool is None,
             f"Partition {self.current_partition.fullname} names no fabric with a known loopback.",
         )
         return (*super().program_arguments(), "--loopback", str(tool))
-
-    @property
-    def _stated(self) -> str | None:
-        tool: str | None = self.current_environ.extras.get("loopback")
-        return tool
 
     @property
     def _provider(self) -> str | None:
@@ -189,7 +184,7 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
 
     @run_before("sanity")  # type: ignore[untyped-decorator]
     def _skip_without_tool(self) -> None:
-        if self._stated:
+        if self.current_environ.extras.get("loopback"):
             return
         with contextlib.suppress(FabricheckError):  # the base judges and reports this
             outcome = load(Path(self.stagedir) / RESULT)["outcome"]

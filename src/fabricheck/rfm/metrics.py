@@ -11,7 +11,7 @@ import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from fabricheck.core.show import listed, numbered
 from fabricheck.core.vocabulary import Unit
@@ -49,6 +49,9 @@ class Metric:
     by default if it is independent. rule: the limit if no reference requires anything.
     """
 
+    #: Whether it compares a member with its peers.
+    of_peers: ClassVar[bool] = False
+
     name: str
     where: Mapping[str, Any] = field(default_factory=dict)
     over: tuple[str, ...] = ("device",)
@@ -66,11 +69,6 @@ class Metric:
     def of_medians(self) -> bool:
         """Whether it is of the medians of its series; overridden where it is not."""
         return True
-
-    @property
-    def of_peers(self) -> bool:
-        """Whether it compares a member with its peers; overridden where it does."""
-        return False
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Compute the figure; overridden where it is not the value of one of the series.

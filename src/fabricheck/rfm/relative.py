@@ -10,7 +10,7 @@ import itertools
 import statistics
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from fabricheck.node import NodeModel
 from fabricheck.node.paths import Pair, busiest, left_to_the_slowest
@@ -49,14 +49,11 @@ class PeerRatio(Metric):
     by the one in which it is least behind.
     """
 
+    of_peers: ClassVar[bool] = True
+
     compared: Metric = field(kw_only=True)
     groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
     ways: tuple[Metric, ...] = field(default=(), kw_only=True)
-
-    @property
-    def of_peers(self) -> bool:
-        """It compares a member with its peers."""
-        return True
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Compute the figure; the series of the worst member decide it.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fabricheck.core.text import capitalized
+from fabricheck.core.text import capitalized, count
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import at_once, is_from_tool, is_too_noisy
@@ -240,10 +240,7 @@ def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Ite
 
 
 def _count(architectures: Counter[str]) -> str:
-    named = [
-        f"{number} {'device' if number == 1 else 'devices'} {name}"
-        for name, number in sorted(architectures.items())
-    ]
+    named = (f"{count(number, 'device')} {name}" for name, number in sorted(architectures.items()))
     return " and ".join(named) or "no device"
 
 

@@ -84,28 +84,25 @@ def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
         return None
 
 
-def known_site(system: str) -> dict[str, list[dict[str, Any]]] | None:
-    """Return the content of the site file of a system, as `known_sites` does; None without one."""
-    found = read_site(system)
-    return None if isinstance(found, str) else found
+#: Why nothing defines a partition, where no site file is broken.
+_NOWHERE = "No site file has it."
 
 
 @functools.cache
-def read_site(system: str) -> dict[str, list[dict[str, Any]]] | str:
-    """Return the content of the site file of a system, or why there is none."""
+def read_site(system: str) -> tuple[dict[str, list[dict[str, Any]]], str]:
+    """Return the content of the site file of a system, and why it lacks what it lacks."""
     try:
-        return sites.gather(*sites.folders(), system=system)
+        return sites.gather(*sites.folders(), system=system), _NOWHERE
     except InvalidInputError as error:
         # A site file may need its machine, for example a variable that is set only there.
-        return str(error)
+        return {}, str(error)
     except NotFoundError:
-        return "No site file has it."
+        return {}, _NOWHERE
 
 
 def why_unknown(where: str) -> str:
     """Return why no site defines a partition, ``system:partition``."""
-    found = read_site(where.partition(":")[0])
-    return found if isinstance(found, str) else "No site file has it."
+    return read_site(where.partition(":")[0])[1]
 
 
 def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
@@ -117,7 +114,7 @@ def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
 
 def known(where: str) -> Mapping[str, Any]:
     """Return the site's definition of a partition, ``system:partition``; empty if there is none."""
-    return dict(named(known_site(where.partition(":")[0]))).get(where, {})
+    return dict(named(read_site(where.partition(":")[0])[0])).get(where, {})
 
 
 def simulates(where: str) -> bool | None:
@@ -141,7 +138,7 @@ def runtime_of(where: str, environment: str) -> str | None:
     if not partition:
         return None
     system = where.partition(":")[0]
-    for one in _environments(known_site(system) or {}, system, partition):
+    for one in _environments(read_site(system)[0], system, partition):
         if one["name"] == environment:
             runtime: str | None = one.get("extras", {}).get("runtime")
             return runtime

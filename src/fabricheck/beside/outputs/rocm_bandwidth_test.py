@@ -53,7 +53,15 @@ def parse(text: str, origin: str) -> PlacedValues:
     """
     lines = [line for line in ended_lines_of(text, origin) if not _DOTS.fullmatch(line.text)]
     reader = Reader(lines, origin)
-    _require_version(reader)
+    line = reader.take("its version")
+    match = _VERSION.fullmatch(line.text.strip())
+    if match is None:
+        raise line.garbled("it is not the version of rocm_bandwidth_test")
+    if match[1] != VERSION:
+        raise line.other_run(f"it is of version {match[1]}, not of {VERSION}")
+    line = reader.take("its command")
+    if not line.text.strip().startswith("Launch Command is: "):
+        raise line.garbled("it does not say 'Launch Command is'")
     names, gpus, addresses = _devices(reader)
     values: dict[tuple[str | int, ...], float] = {}
     for title in _FORMS:
@@ -103,18 +111,6 @@ def _matrix(reader: Reader, title: str, names: Sequence[str]) -> dict[tuple[str 
             if (title, *reversed(ends)) not in values:
                 raise line.garbled(f"{ends[1]} and {ends[0]} have a value in one direction only")
     return values
-
-
-def _require_version(reader: Reader) -> None:
-    line = reader.take("its version")
-    match = _VERSION.fullmatch(line.text.strip())
-    if match is None:
-        raise line.garbled("it is not the version of rocm_bandwidth_test")
-    if match[1] != VERSION:
-        raise line.other_run(f"it is of version {match[1]}, not of {VERSION}")
-    line = reader.take("its command")
-    if not line.text.strip().startswith("Launch Command is: "):
-        raise line.garbled("it does not say 'Launch Command is'")
 
 
 def _devices(reader: Reader) -> tuple[list[str], list[str], list[str]]:

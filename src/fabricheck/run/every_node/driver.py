@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import FrameType
 
 from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
@@ -158,7 +157,8 @@ class Driver:
         if said is not None:
             self._say(said)
         before = {step.id for step in session.steps(self._allocation.job)}
-        with ending_signals.taken(self._take), self._command() as self._arguments:
+        taken = ending_signals.taken(lambda number, frame: self._signals.append(number))
+        with taken, self._command() as self._arguments:
             try:
                 while self._waiting or self._running:
                     self._start()
@@ -188,9 +188,6 @@ class Driver:
             except staging.CannotStage as error:
                 self._say(f"The sessions read the shared files: {error}.")
             yield given
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        self._signals.append(number)
 
     def _start(self) -> None:
         limit = STARTING_S

@@ -49,7 +49,7 @@ def is_joined(given: Sequence[str]) -> bool:
             system = sites.system_of(host.system_name(), *sites.folders()) or ""
     return any(
         "several_nodes" in one.get("features", [])
-        for name, one in partitions.named(partitions.known_site(system))
+        for name, one in partitions.named(partitions.read_site(system)[0])
         if part in ("", name.partition(":")[2])
     )
 

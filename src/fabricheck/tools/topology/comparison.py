@@ -89,13 +89,10 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     else:
         notes.append("links are not reported")
     fact = "switch" if model.switch is not None else "links"
-    if weighs(model, fact):
-        gone = _is_gone(model, report, of_links)
-        differences += [replace(link, lost=gone) for link in of_links]
-    else:
+    gone = _is_gone(model, report, of_links)
+    if not weighs(model, fact):
         differences += unlike_each_other(report)
-        why = "the driver as drafted" if of_driver(model, fact) else "what is assumed"
-        notes += [f"differs from {why}: {link.sentence}" for link in of_links]
+    by_weight(model, fact, [replace(link, lost=gone) for link in of_links], differences, notes)
     if report.link_peak_gbs is not None and model.links:
         modelled = max(link.peak_gbs for link in model.links.values())
         if abs(modelled - report.link_peak_gbs) <= 1e-6 * modelled:
@@ -115,7 +112,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     if report.cpus is not None:
         compared.append("cores")
         of_domains += _cores(model, report)
-    by_weight(model, of_domains, differences, notes)
+    by_weight(model, "domains", of_domains, differences, notes)
     return Comparison(tuple(differences), tuple(compared), tuple(notes))
 
 
@@ -132,15 +129,17 @@ def unlike_each_other(report: Reported) -> list[Difference]:
 
 def by_weight(
     model: NodeModel,
+    fact: str,
     found: Iterable[Difference],
     differences: list[Difference],
     notes: list[str],
 ) -> None:
-    """Add differences of NUMA domains and cores to the differences, or to the notes."""
-    if weighs(model, "domains"):
+    """Add differences from a fact to the differences, or to the notes."""
+    if weighs(model, fact):
         differences += found
     else:
-        why = "the driver as drafted" if of_driver(model, "domains") else "another host"
+        why = "another host" if fact in _OF_A_HOST else "what is assumed"
+        why = "the driver as drafted" if of_driver(model, fact) else why
         notes += [f"differs from {why}: {difference.sentence}" for difference in found]
 
 

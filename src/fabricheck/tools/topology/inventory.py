@@ -86,7 +86,7 @@ def ask(programs: Path, limit_s: float) -> dict[str, Any]:
             raise TimeLimit(f"The node's drivers did not answer within {limit_s:g} s.")
         if ended.code == EXIT_CODE["setting"]:
             raise PreventedBySetting(f"{PROGRAM}: {said}.")
-        described = read(output) if output.is_file() else None
+        described = parse(read_text(output), output) if output.is_file() else None
         if ended.code == EXIT_CODE["unsupported"] and described is not None:
             if not lost_functions(described):
                 raise ProgramFailed(f"{PROGRAM} shows no device: {said}.")
@@ -99,16 +99,11 @@ def ask(programs: Path, limit_s: float) -> dict[str, Any]:
     return described
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read a description from a file.
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """Read a description from the text of a file.
 
     :raises InvalidFile: when it is none, or of another version.
     """
-    return parse(read_text(path), path)
-
-
-def parse(text: str, path: Path) -> dict[str, Any]:
-    """Read a description from a text."""
     try:
         content: dict[str, Any] = strict_json.parse(text, path)
     except InvalidFile:

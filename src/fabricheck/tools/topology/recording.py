@@ -193,7 +193,8 @@ def _compare(
         *(f"not reported: {what}" for what, known in of_host.items() if not known),
     ]
     differences = [*outcome.differences]
-    by_weight(model, map(Difference, host_differences(model, host)), differences, content["notes"])
+    of_host_itself = map(Difference, host_differences(model, host))
+    by_weight(model, "domains", of_host_itself, differences, content["notes"])
     unknown = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices, that is the only difference: nothing else can be compared.
     if unknown and report.count == len(model.devices) and report.vendor == model.vendor:
