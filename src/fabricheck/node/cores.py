@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from ClusterShell.RangeSet import RangeSet
-
 _PART = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
 
 #: More cores than any node has, so that a damaged range does not fill the memory.
@@ -42,4 +40,10 @@ def parse_cores(text: str | int) -> tuple[int, ...]:
 
 def format_cores(cores: Iterable[int]) -> str:
     """Format cores as a list with ranges: ``0-7,12``."""
-    return str(RangeSet(",".join(map(str, cores)) or None))
+    runs: list[list[int]] = []
+    for core in sorted(cores):
+        if runs and core == runs[-1][1] + 1:
+            runs[-1][1] = core
+        else:
+            runs.append([core, core])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

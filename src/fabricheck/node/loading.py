@@ -91,7 +91,10 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
         for device, cores in entry.devices.items()
     }
     links = {} if file.links is None else _links(file.links, count, path)
-    _check_switch(file, count, path)
+    if file.links is not None and file.switch is not None:
+        raise InvalidFile(path, "switch", "a node has either links or a switch")
+    if file.links is None and file.switch is None and count > 1:
+        raise InvalidFile(path, "links", "this key is missing, and there is no switch either")
     _check_peaks(file, links, path)
     engine, peak = file.copy_engine, file.devices.memory_peak_gbs.value
     devices = tuple(
@@ -250,13 +253,6 @@ def _nics(
             )
         )
     return tuple(found)
-
-
-def _check_switch(file: NodeFile, count: int, path: Path) -> None:
-    if file.links is not None and file.switch is not None:
-        raise InvalidFile(path, "switch", "a node has either links or a switch")
-    if file.links is None and file.switch is None and count > 1:
-        raise InvalidFile(path, "links", "this key is missing, and there is no switch either")
 
 
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:

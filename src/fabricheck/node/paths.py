@@ -81,14 +81,6 @@ def _fewest_hops(neighbours: Mapping[int, list[int]], source: int, destination: 
     return ()
 
 
-def shortest_path(links: Mapping[Pair, int], source: int, destination: int) -> Path:
-    """Return the devices on the path with the fewest hops; empty where there is none.
-
-    :param links: links of each directly joined pair (a, b), a < b.
-    """
-    return _fewest_hops(_neighbours(links, 1), source, destination)
-
-
 def widest_path(links: Mapping[Pair, int], source: int, destination: int) -> Path:
     """Return the devices on the path with most links at its narrowest hop, then fewest hops.
 
@@ -111,8 +103,9 @@ def link_class(links: Mapping[Pair, int], path: Path, *, switched: bool = False)
 
 def hop_matrix(links: Mapping[Pair, int], devices: int) -> Matrix:
     """Return the hops of the shortest path of each pair; 0 on the diagonal and without a path."""
+    neighbours = _neighbours(links, 1)
     return tuple(
-        tuple(max(len(shortest_path(links, a, b)) - 1, 0) if a != b else 0 for b in range(devices))
+        tuple(len(_fewest_hops(neighbours, a, b)[1:]) if a != b else 0 for b in range(devices))
         for a in range(devices)
     )
 

@@ -263,9 +263,6 @@ class Platform:
     def _copied(self, source: Place, destination: Place) -> bool:
         return isinstance(source, Device) or isinstance(destination, Device)
 
-    def _path(self, source: Device, destination: Device) -> Path:
-        return self.node.widest_path(source.index, destination.index)
-
     def _link(self, name: Resource, gbs: float | None, each: bool = False) -> Resource:
         if self.stated and gbs == math.inf:
             raise InvalidFile(
@@ -303,7 +300,7 @@ class Platform:
 
     def _between(self, source: Device, destination: Device) -> list[Resource]:
         """Return the links from a device to another: over devices, else over the host."""
-        path = self._path(source, destination)
+        path = self.node.widest_path(source.index, destination.index)
         if path:
             return self._fabric(path)
         ways = ((source, False), (destination, True))
@@ -355,7 +352,7 @@ class Platform:
         route: dict[str, Any] = _ends(source, destination)
         more: dict[str, Any] = {}
         if isinstance(source, Device) and isinstance(destination, Device):
-            path = self._path(source, destination)
+            path = self.node.widest_path(source.index, destination.index)
             links += self._between(source, destination)
             start += hop * (len(path) - 1 if path else 2)
             pair = sorted((source.index, destination.index))
@@ -402,7 +399,7 @@ class Platform:
             isinstance(source, Device)
             and isinstance(destination, Device)
             and source is not destination
-            and not self._path(source, destination)
+            and not self.node.widest_path(source.index, destination.index)
         ):
             host = self._domains[source.domain]
             there, on = self._message(source, host), self._message(host, destination)
@@ -446,7 +443,8 @@ class Platform:
             return [memory, *self._host_links(owner, place, down=out)]
         if place is owner:
             return [memory]
-        return [memory, *self._fabric(self._path(*((place, owner) if out else (owner, place))))]
+        ends = (place.index, owner.index) if out else (owner.index, place.index)
+        return [memory, *self._fabric(self.node.widest_path(*ends))]
 
     def _queue(self, link: Resource, source: Place, destination: Place) -> Resource:
         """Return the queue that messages use instead of a link that every flow has to itself.
