@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.report import experiments, rests_on
+from fabricheck.report import experiments
 from fabricheck.results import reading
 from report_sessions import judged, write
 
@@ -83,6 +83,6 @@ def test_of_a_latency_the_best_is_the_least(results_folder):
     devices = [factories.device(index) for index in range(2)]
     write(results_folder, "stream_local", factories.document(series=series, devices=devices))
     observed = reading.read().observed[0]
-    (one,) = rests_on.references_of(observed)
+    (one,) = experiments.references_of(observed)
     best, worst = experiments._extremes(one, list(observed.points))
     assert (best.value, best.where, worst.value) == (2.0, "device 1", 3.0)

@@ -70,8 +70,8 @@ _ALL = {
     "limits show": ("cli.references", "Show the reference of each metric, and its source."),
     "limits check": ("cli.references", "Check the reference files: each limit and its source."),
     "limits calibrate": ("cli.calibrate", "Calibrate references of a partition from its sessions."),
-    "limits transfer": ("cli.transfer", "Use a calibrated partition's record for another one."),
-    "limits noise": ("cli.noise", "Show how much repeated measurements differ."),
+    "limits transfer": ("cli.limits", "Use a calibrated partition's record for another one."),
+    "limits noise": ("cli.limits", "Show how much repeated measurements differ."),
     "site check": ("cli.site_check", "Report what is missing before a site's checks can run."),
     "site first-hour": (
         "cli.first_hour",

@@ -23,10 +23,10 @@ from fabricheck.report import (
     environment,
     experiments,
     nodes,
-    rests_on,
     verdict,
     worst,
 )
+from fabricheck.report.experiments import Reference
 from fabricheck.report.figure import Figure, Shown, defect, inline
 from fabricheck.report.figures import sections
 from fabricheck.report.figures.rows import own
@@ -57,7 +57,7 @@ class Part:
     worst: worst.Worst
     added: dict[str, Any]
     figures: dict[str, list[Shown]]
-    references: tuple[rests_on.Reference, ...]
+    references: tuple[Reference, ...]
     facts: list[environment.Fact]
     state: environment.State | None
     experiments: tuple[experiments.Row, ...]
@@ -74,7 +74,7 @@ class Part:
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
-    def limited(self) -> list[rests_on.Reference]:
+    def limited(self) -> list[Reference]:
         """The metrics with a limit, the least margin first."""
         return sorted(
             (reference for reference in self.references if reference.limits),
@@ -264,7 +264,7 @@ def _parts(
             for title, found in drawn.figures.items()
             if (shown := list(_shown(name, observed, found, coverage, undrawn)))
         }
-        references = rests_on.references_of(observed)
+        references = experiments.references_of(observed)
         yield Part(
             observed,
             name,

@@ -15,7 +15,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.rules import FAILED
-from fabricheck.report import environment, rests_on, worst
+from fabricheck.report import environment, experiments, worst
 from fabricheck.report.contents import Contents
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 from fabricheck.results import archive
@@ -76,7 +76,7 @@ def render(found: Contents, at: Path | None = None) -> str:
         attached={os.path.relpath(path, at): path for path in _attached(found.results)},
         devices=environment.devices,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
-        sources_of=rests_on.sources,
+        sources_of=experiments.sources,
         worst=worst,
         documents=documents(),
         most=MOST_AT_A_GLANCE,

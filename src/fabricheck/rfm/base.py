@@ -30,7 +30,7 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
-from fabricheck.results import metric_records, missed_limits, settings, state
+from fabricheck.results import metric_records, run_report, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
@@ -527,6 +527,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             if recorded.result != "fail":
                 continue
             figure, where, causes = self._figures[name]
-            said = missed_limits.sentence(name, where, recorded, figure.said)
+            said = run_report.missed_limit(name, where, recorded, figure.said)
             sentences.append(state.with_causes(said, causes))
         return sentences

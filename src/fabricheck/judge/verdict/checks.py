@@ -12,7 +12,7 @@ from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
-from fabricheck.results import killed, metric_records, missed_limits, observed, state, table
+from fabricheck.results import killed, metric_records, observed, run_report, state, table
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import Difference, ResultDocument, node_name
 from fabricheck.results.other_devices import explained
@@ -257,7 +257,7 @@ class Attempt:
         if self.document is not None:
             where = where_measured(self.document, metric.decisive_series)
         compared = metric.record.compared if metric.record is not None else ""
-        return missed_limits.sentence(metric.metric, where, metric.recorded, compared, reached)
+        return run_report.missed_limit(metric.metric, where, metric.recorded, compared, reached)
 
     def _missed_reference(self, metric: Metric) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
@@ -384,7 +384,7 @@ class Attempt:
                         yield self._differs(rule, difference, name)
             else:
                 compares = rule in ("topology", "nics", "placement")
-                stated = missed_limits.sentences(reason) if compares else []
+                stated = run_report.own_sentences(reason) if compares else []
                 for sentence in stated or [self._statement(metric)]:
                     yield self._say(rule, sentence, name)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import factories
-from fabricheck.report import rests_on
+from fabricheck.report import experiments
 from fabricheck.results import metric_records, reading
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.session_checks import PartitionChecks
@@ -22,7 +22,7 @@ def of(results, **metrics):
     )
     factories.session(results, [case])
     write(results, "memcpy_near", factories.simulated_document())
-    return {one.metric.metric: one for one in rests_on.references_of(reading.read().observed[0])}
+    return {one.metric.metric: one for one in experiments.references_of(reading.read().observed[0])}
 
 
 def test_a_reference_of_today_is_followed_to_its_document(results_folder):
@@ -36,7 +36,7 @@ def test_a_reference_of_today_is_followed_to_its_document(results_folder):
         "published elsewhere", "paper-h2d-pinned", "at least 26.885 (-5 %)"
     )  # fmt: skip
     assert one.metric.margin == pytest.approx(100 * (28.0 - 26.885) / 26.885)
-    ((source, places),) = rests_on.sources(one)
+    ((source, places),) = experiments.sources(one)
     assert (
         "Schieffer" in source.title and places and found["d2h_pinned_near_worst"].kind == "derived"
     )
@@ -45,7 +45,7 @@ def test_a_reference_of_today_is_followed_to_its_document(results_folder):
 @pytest.mark.parametrize("metric", ["h2d_pinned_near_worst", "no_longer_there"])
 def test_a_reference_that_has_changed_is_told(results_folder, metric):
     one = of(results_folder, **{metric: judged(28.0, 27.0, -0.05)})[metric]
-    assert one.kind == rests_on.CHANGED and metric in one.how and not one.sources
+    assert one.kind == experiments.CHANGED and metric in one.how and not one.sources
     assert one.limits == "at least 25.65 (-5 %)"
 
 
@@ -53,7 +53,7 @@ def test_the_limit_of_a_plain_test_is_stated_in_it(results_folder):
     of(results_folder, rate=judged(2.5, 2.0, -0.1))
     (observed,) = reading.read().observed
     checks = PartitionChecks(checks={"memcpy_near": ["node"]}, plain=["memcpy_near"])
-    (one,) = rests_on.references_of(replace(observed, recorded=checks))
+    (one,) = experiments.references_of(replace(observed, recorded=checks))
     assert (one.kind, one.how, one.sources) == ("site", "stated in the test", ())
 
 
@@ -70,5 +70,5 @@ def test_a_limit_of_a_rule_is_told_with_its_rule(results_folder):
     document = json.loads(path.read_text())
     record = MetricRecord(series=(0,), reduce="peers", rule=why)
     metric_records.write(path.parent, document, {name: record})
-    (one,) = rests_on.references_of(reading.read().observed[0])
+    (one,) = experiments.references_of(reading.read().observed[0])
     assert (one.kind, one.how) == ("rule", why)

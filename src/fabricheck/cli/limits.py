@@ -1,24 +1,32 @@
-"""`fabricheck limits noise`: how much repeated measurements of a partition differ."""
+"""`fabricheck limits noise` and `transfer`: how much repeated measurements differ, and a record
+for a partition that was not measured.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson
+from fabricheck.cli.output import AsJson, partition_names
 from fabricheck.cli.proposal import (
     REFERENCES,
     Folder,
+    Looser,
     Pause,
     Sessions,
     System,
     Without,
+    Write,
+    end,
     require_partition,
     runs_of,
 )
 from fabricheck.core import show
 from fabricheck.core.statistics import NORMAL
-from fabricheck.judge.calibration import noise, record
+from fabricheck.judge.calibration import changes, noise, record
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES
 from fabricheck.references.calibrated import Record, read_of
 
@@ -61,3 +69,34 @@ def _text(found: Record, rows: Sequence[noise.Noise]) -> Iterator[show.Block]:
         f"{NORMAL} MAD over the median; both the median over the metrics. Between campaigns: the "
         "largest difference of medians over the median of all sessions, the most of any metric."
     )
+
+
+@commands.command("limits transfer")
+def transfer(
+    like: Annotated[
+        str,
+        typer.Argument(
+            metavar="MEASURED", help="A calibrated partition.", autocompletion=partition_names
+        ),
+    ],
+    other: Annotated[
+        str,
+        typer.Argument(
+            metavar="OTHER",
+            help="A partition that was not measured, with fewer or more such devices.",
+            autocompletion=partition_names,
+        ),
+    ],
+    output: Folder = REFERENCES,
+    write: Write = False,
+    accept_looser: Looser = False,
+    as_json: AsJson = False,
+) -> None:
+    """Use the record of a calibrated partition for another one (docs/limits.md).
+
+    Takes the metrics that mean the same with another number of devices. Without --write the changes
+    are only shown.
+    """
+    require_partition("MEASURED", like)
+    require_partition("OTHER", other)
+    end(changes.transfer(output, like, other), write, accept_looser, as_json=as_json)
