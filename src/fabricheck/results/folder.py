@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -15,6 +14,7 @@ from fabricheck.results import killed, requested_nodes
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, no_document, read_entry
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Session, read_report
+from fabricheck.results.table import moment
 
 #: Seconds by which a document may lie outside its session's times: rounding on the same host,
 #: clocks that differ on another one.
@@ -218,8 +218,5 @@ def find_documents(folder: Path) -> list[Path]:
 
 def _within(session: Session, started: str, hostname: str) -> bool:
     slack = _SLACK_SAME_HOST if hostname == session.hostname else _SLACK_OTHER_HOST
-    try:
-        at = datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
-    except (ValueError, OverflowError):
-        return False
-    return session.start - slack <= at <= session.end + slack
+    at = moment(started)
+    return at is not None and session.start - slack <= at.timestamp() <= session.end + slack

@@ -96,6 +96,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
     known = [*_PLACEMENTS, *(name for name, _ in by_rank if name not in _PLACEMENTS)]
     rows: list[Row] = []
     sentences = []
+    odd: dict[str, dict[int, float]] = {}
     for placement in dict.fromkeys(known):
         ranks = {rank: point for (name, rank), point in by_rank.items() if name == placement}
         if not ranks:
@@ -106,7 +107,8 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
             for rank, point in sorted(ranks.items())
         ]
         rows += group
-        sentences.append(_told(label, group))
+        odd[label] = _odd_ranks(group)
+        sentences.append(_told(label, group, odd[label]))
         if memory == "pageable":
             rows += _published(observed, label, _PLACEMENTS.get(placement, ()))
     mine = own(rows)
@@ -120,7 +122,14 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
         ),
         rows=rows,
         drawing=bars(
-            [{**row, "text": _odd_name(row, mine)} for row in rows],
+            [
+                {
+                    **row,
+                    "text": f"rank {row['rank']}"
+                    * (is_own(row) and row["rank"] in odd[row["series"]]),
+                }
+                for row in rows
+            ],
             within="rank",
             fill="core",
             colours=_CORES,
@@ -145,15 +154,7 @@ def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
     return dict(sorted(found.items()))
 
 
-def _odd_name(row: Row, rows: Sequence[Row]) -> str:
-    """Return the name on the bar of an odd rank, else nothing."""
-    if not is_own(row):
-        return ""
-    same = [one for one in rows if one["series"] == row["series"]]
-    return f"rank {row['rank']}" if row["rank"] in _odd_ranks(same) else ""
-
-
-def _told(label: str, rows: Sequence[Row]) -> str:
+def _told(label: str, rows: Sequence[Row], odd: Mapping[int, float]) -> str:
     values = [row["value"] for row in rows]
     text = f"{capitalized(label)}: {len(rows)} ranks, median "
     text += amount(median_low(values))
@@ -163,7 +164,7 @@ def _told(label: str, rows: Sequence[Row]) -> str:
     if remote:
         whose = "all" if len(remote) == len(rows) else f"rank {enumerated(remote)}"
         text += f", on cores of another domain: {whose}"
-    for rank, percent in _odd_ranks(rows).items():
+    for rank, percent in odd.items():
         way = "below" if percent < 0 else "above"
         text += f"; rank {rank} is odd, {abs(percent):.0f} % {way} the ranks placed as it is"
     return f"{text}."
