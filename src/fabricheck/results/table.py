@@ -26,7 +26,7 @@ from fabricheck.core.vocabulary import (
     Clock,
 )
 from fabricheck.node import NodeModel
-from fabricheck.results.entry import Entry, scheduled_node
+from fabricheck.results.entry import Entry
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import (
     BusyProcess,
@@ -512,7 +512,10 @@ def check_row(
         }
     elif entry is not None and entry.path is not None:
         of["check"] = entry.path.resolve().parent.name
-    return Check(case=case, entry=entry, node=node or _node(case, document), **of)
+    recorded = entry or case
+    # The scheduler's name of the node, else the host's own.
+    named = node or (recorded and recorded.node) or of.get("hostname")
+    return Check(case=case, entry=entry, node=named, **of)
 
 
 def _of_session(session: Session | None) -> dict[str, Any]:
@@ -523,15 +526,6 @@ def _of_session(session: Session | None) -> dict[str, Any]:
         "session_id": session.id,
         "session_start": moment(session.start),
     }
-
-
-def _node(case: Case | None, document: ResultDocument | None) -> str | None:
-    """Return the scheduler's name of the node, else the host's own."""
-    if case is not None and case.node is not None:
-        return case.node
-    if document is None:
-        return None
-    return scheduled_node(document) or document["host"]["hostname"]
 
 
 def _of_run(document: ResultDocument | None) -> dict[str, Any]:
