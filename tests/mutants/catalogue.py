@@ -223,7 +223,8 @@ REFERENCES = (
 
 OTHERS = (
     Mutant("a link class is taken for another", "tools/topology/comparison.py",
-           "        if expected != seen:", "        if bool(expected) != bool(seen):", _TOPOLOGY),
+           "differs, seen = expected != links,", "differs, seen = bool(expected) != bool(links),",
+           _TOPOLOGY),
     Mutant("a rotated NUMA map is accepted", "tools/topology/comparison.py",
            "if domain != device.domain:",
            "if domain not in {one.domain for one in model.devices}:", _TOPOLOGY),
