@@ -24,8 +24,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fabricheck.core.statistics import median
 from fabricheck.judge.fabric.rounds import NodePair, Round
-from fabricheck.judge.fabric.samples import Samples, median
+from fabricheck.judge.fabric.samples import Samples
 
 #: The least part below the others of a suspect.
 LEAST = -math.log(1 - 0.015)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -83,48 +83,37 @@ def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]
     return found
 
 
-def took(session: Session) -> list[Took]:
-    """Return the time of a session on each of its partitions.
+def took(session: Session) -> Iterator[Took]:
+    """Yield the time of a session on each of its partitions.
 
     Sessions are skipped that ran no whole set, were stopped, repeated a check, or had jobs that
     waited in a queue.
     """
     name = session.choice.set
     if name is None:
-        return []
-    by_partition = grouped((case.where, case) for case in session.cases)
-    return [
-        one
-        for where, cases in by_partition.items()
-        for one in _of_partition(session, name, where, cases)
-    ]
-
-
-def _of_partition(session: Session, name: str, where: str, cases: Sequence[Case]) -> Iterator[Took]:
-    ran = [case for case in cases if not case.skipped]
-    who = [(case.name.split()[0], case.environ) for case in ran]
-    if not ran or len(set(who)) < len(who):
         return
-    spans = [
-        case.ended - case.submitted
-        for case in ran
-        if case.ended is not None and case.submitted is not None
-    ]
-    alone = all(case.node is None and not case.earlier and case.result in _ENDED for case in ran)
-    if not alone or len(spans) < len(ran):
-        return
-    limit_s = sets.known()[name].limit_s
-    yield Took(
-        session=session.id,
-        date=session.date,
-        name=name,
-        where=where,
-        seconds=sum(spans),
-        checks=len(ran),
-        failed=sum(not case.passed for case in ran),
-        simulated_s=_simulated(ran),
-        over=limit_s is not None and sum(spans) > limit_s,
-    )
+    for where, cases in grouped((case.where, case) for case in session.cases).items():
+        ran = [case for case in cases if not case.skipped]
+        checks = {(case.name.split()[0], case.environ) for case in ran}
+        spans = [
+            case.ended - case.submitted
+            for case in ran
+            if case.ended is not None and case.submitted is not None
+            if case.node is None and not case.earlier and case.result in _ENDED
+        ]
+        if ran and len(checks) == len(spans) == len(ran):
+            limit_s = sets.known()[name].limit_s
+            yield Took(
+                session=session.id,
+                date=session.date,
+                name=name,
+                where=where,
+                seconds=sum(spans),
+                checks=len(ran),
+                failed=sum(not case.passed for case in ran),
+                simulated_s=_simulated(ran),
+                over=limit_s is not None and sum(spans) > limit_s,
+            )
 
 
 def _simulated(cases: Iterable[Case]) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,14 +48,12 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
     """
     by_group = grouped((run.group, run.devices) for run in runs)
     sets = {group: frozenset().union(*devices) for group, devices in by_group.items()}
-    nodes = {run.number: run.group for run in runs}
     documents = [document for run in runs for document in run.documents]
     values = grouped(
-        (check, (metric, (run.number, value)))
+        (check, (metric, (run, value)))
         for run in runs
         for (check, metric), value in run.values.items()
     )
-    campaigns = {run.number: run.campaign for run in runs}
     return Record(
         partition=partition,
         clock=next((run.clock for run in runs if run.documents), "measured"),
@@ -83,9 +81,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         ],
         checks={
             check: {
-                metric: _metric(
-                    dict(found), campaigns, nodes, expected(check, metric, found[0][1].unit)
-                )
+                metric: _metric(found, len(sets) > 1, expected(check, metric, found[0][1].unit))
                 for metric, found in grouped(of_check).items()
             }
             for check, of_check in sorted(values.items())
@@ -99,28 +95,28 @@ def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _metric(
-    found: Mapping[int, Value],
-    campaigns: Mapping[int, int],
-    nodes: Mapping[int, str],
-    published: PublishedRecord | None,
+    found: Sequence[tuple[Run, Value]], several: bool, published: PublishedRecord | None
 ) -> MetricRecord:
-    values = {number: value.value for number, value in found.items()}
-    unit = next(iter(found.values())).unit
-    when = [campaigns[number] for number in values]
-    of = [nodes[number] for number in values]
-    floor = max(value.floor for value in found.values())
+    """Return the record of a metric.
+
+    :param found: its value in each session that has it.
+    :param several: whether the sessions are of several nodes.
+    """
+    values = {run.number: value.value for run, value in found}
+    unit = found[0][1].unit
+    when, of = [run.campaign for run, _ in found], [run.group for run, _ in found]
+    floor = max(value.floor for _, value in found)
     outcome = rule.judge(list(values.values()), when, unit, of, floor)
-    by_campaign = _groups(values, campaigns)
+    by_campaign = _groups(zip(when, values.values(), strict=True))
     medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))
-    widths = [value.half_width for value in found.values() if value.half_width is not None]
+    widths = [value.half_width for _, value in found if value.half_width is not None]
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
-    bounds = [value.bound.value for value in found.values() if value.bound is not None]
-    several = len(set(nodes.values())) > 1
+    bounds = [value.bound.value for _, value in found if value.bound is not None]
     return MetricRecord(
         unit=unit,
-        link_class=_only({value.link_class for value in found.values()}),
-        engine=_only({value.engine for value in found.values()}),
+        link_class=_only({value.link_class for _, value in found}),
+        engine=_only({value.engine for _, value in found}),
         # Zero bounds a time; a count has no bound.
         peak=max(bounds) if bounds and unit not in ("us", "count") else None,
         published=published,
@@ -135,7 +131,7 @@ def _metric(
         between_campaigns=between,
         within_run=statistics.median(widths) if widths else None,
         tolerance=outcome.tolerance,
-        by_devices=_groups(values, nodes) if several else None,
+        by_devices=_groups(zip(of, values.values(), strict=True)) if several else None,
         excluded=list(outcome.excluded),
         values=values,
     )
@@ -146,11 +142,10 @@ def _only(words: set[str | None]) -> str | None:
     return ", ".join(sorted(word for word in words if word is not None)) or None
 
 
-def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group]:
-    members = grouped((of[number], value) for number, value in values.items())
+def _groups(values: Iterable[tuple[_K, float]]) -> dict[_K, Group]:
     return {
         name: Group(n=len(its), median=statistics.median(its), mad=statistics.mad(its))
-        for name, its in members.items()
+        for name, its in grouped(values).items()
     }
 
 

@@ -105,9 +105,9 @@ def _metrics(
             exact = check.clock == "simulated"
             floor = SIMULATED_FLOOR if exact else 0.0
             own = Estimate(row.value, row.unit, (), exact, floor, check.clock)
-        basis = (_basis(one) for one, _ in series if (one.check, one.unit) == (key.check, key.unit))
+        basis = (
+            tuple(value for name, value in one.terms if name in _BASIS)
+            for one, _ in series
+            if (one.check, one.unit) == (key.check, key.unit)
+        )
         yield key, replace(own, basis=frozenset(basis))
-
-
-def _basis(key: Key) -> tuple[object, ...]:
-    return tuple(value for name, value in key.terms if name in _BASIS)

@@ -189,11 +189,13 @@ class _Diagnosed:
 
     def _measurements(self, best: Hypothesis, alone: Hypothesis) -> tuple[list[str], list[str]]:
         """Return the measurements that support a component, and those that contradict it."""
-        keys = list(self.transfers)
-        ordered = sorted(alone.shifts.items(), key=lambda one: one[1])
-        numbers = [number for number, _ in ordered]
+        names = [
+            " ".join((check, transfer.series["operation"], *members(transfer.series)))
+            for (check, _), transfer in self.transfers.items()
+        ]
+        numbers = sorted(alone.shifts, key=lambda number: alone.shifts[number])
         by_side = grouped(
-            (above > CONTRADICTS, _named(keys[number], self.transfers[keys[number]]))
+            (above > CONTRADICTS, names[number])
             for number, above in zip(numbers, self.search.residuals(best, numbers), strict=True)
         )
         supporting, contradicting = (
@@ -252,7 +254,3 @@ def _loss(own: Loss) -> float | None:
     if own.what.component.is_latency:
         return round(100 * (math.exp(-own.log) - 1), 1)
     return round(100 * (1 - math.exp(own.log)), 1)
-
-
-def _named(key: Key, one: Transfer) -> str:
-    return " ".join((key[0], one.series["operation"], *members(one.series)))

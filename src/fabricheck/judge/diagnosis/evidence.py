@@ -15,7 +15,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.judge.diagnosis.components import Candidate, Change
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
-from fabricheck.judge.diagnosis.transfers import Key, Transfer
+from fabricheck.judge.diagnosis.transfers import Key, Transfer, is_in_turn
 from fabricheck.references import rules
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import Place, at_once, device_pair
@@ -173,7 +173,7 @@ class Explanations:
             for own in (series_of(miss, session) for miss in session.misses)
         ]
         self._in_turn = [
-            any(_is_in_turn(series) for series in series_of(miss, session))
+            any(is_in_turn(series) for series in series_of(miss, session))
             for miss in session.misses
         ]
         self.low = _low(transfers, measured, known)
@@ -276,14 +276,9 @@ def _left(logs: Sequence[float], in_turn: bool) -> float:
     return -math.log(statistics.fmean(math.exp(-log) for log in logs)) if in_turn else min(logs)
 
 
-def _is_in_turn(series: Series) -> bool:
-    """Whether both directions of a copy are measured one after the other."""
-    return series["experiment"] == "E6" and series["operation"] == "both"
-
-
 def _parts(series: Series) -> Iterator[Series]:
     """Yield the parts of a series without a route of its own: shares, or each direction."""
-    if _is_in_turn(series):
+    if is_in_turn(series):
         ends = (series["source"], series["destination"])
         for operation, (source, destination) in (("h2d", ends), ("d2h", ends[::-1])):
             yield series | {  # type: ignore[misc]

@@ -136,19 +136,14 @@ class Search:
         self._group = [groups[one.group] for one in evidence]
         known = [levels.get(name) for name in groups]
         self._known = [1 / level.variance if level is not None else 0.0 for level in known]
-        about = self._references(evidence, known)
+        logs = grouped(zip(self._group, (one.log for one in evidence), strict=True))
+        # The origin of the distances of a group is its level, else its first member.
+        about = [level.log if level is not None else logs[g][0] for g, level in enumerate(known)]
         self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
         self._healthy = [one.variance for one in evidence]
         self.candidates = [(one, sorted(touched.items(), key=lambda each: each[1]))
                            for one, touched in candidates if touched]  # fmt: skip
         self.changes = list(changes)
-
-    def _references(
-        self, evidence: Sequence[Evidence], known: Sequence[Level | None]
-    ) -> list[float]:
-        """Return the origin of the distances of each group: its level, else its first member."""
-        logs = grouped(zip(self._group, (transfer.log for transfer in evidence), strict=True))
-        return [level.log if level is not None else logs[g][0] for g, level in enumerate(known)]
 
     def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return the best set, and all sets of the same size that were tried, the likeliest first.

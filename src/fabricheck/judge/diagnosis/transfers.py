@@ -236,9 +236,9 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
     found: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
         if (
-            _is_composed(series)
-            # One of its parts has no route: a kernel that computes.
-            or series["role"] == "beside"
+            is_in_turn(series)
+            # It consists of others, or one of its parts has no route: a kernel that computes.
+            or series["role"] in ("sum", "beside")
             or series["operation"] == COMPUTE
             # Few blocks do not fill a path, so they do not show how fast it is.
             or kernel_variant(series)
@@ -258,10 +258,9 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
     return {(check, index): series for index, series in found.values()}
 
 
-def _is_composed(series: Series) -> bool:
-    """Whether a series consists of others: a sum of shares, or both directions in sequence."""
-    both = series["experiment"] == "E6" and series["operation"] == "both"
-    return both or series["role"] == "sum"
+def is_in_turn(series: Series) -> bool:
+    """Whether both directions of a copy are measured one after the other."""
+    return series["experiment"] == "E6" and series["operation"] == "both"
 
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:
@@ -371,7 +370,9 @@ def by_level(
     best: dict[Hashable, float] = {}
     for one in found.values():
         value = references.get(one.alike, one.series["median"])
-        best[one.alike] = max(best.get(one.alike, 0.0), _array_rate(one.series, value))
+        # The rate of one array, or of one direction.
+        gbs = value * one.series["bytes"] / max(1, one.series["bytes_moved"])
+        best[one.alike] = max(best.get(one.alike, 0.0), gbs)
     changed: dict[Key, Transfer] = {}
     for key, one in found.items():
         beyond = 0.0
@@ -391,8 +392,3 @@ def _may_limit(name: Resource, one: Transfer, routes: Routes) -> bool:
     if name.kind in _ENGINES and any(each.kind in _PAGEABLE for each in one.slack):
         return False
     return math.isinf(routes.gbs.get(name, math.inf))
-
-
-def _array_rate(series: Series, value: float) -> float:
-    """Convert a value to the rate of one array, or of one direction, in GB/s."""
-    return value * series["bytes"] / max(1, series["bytes_moved"])

@@ -8,18 +8,17 @@ again in phase 2 with partners that proved good.
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
-from fabricheck.core.statistics import MEDIAN_WIDER, quantile
+from fabricheck.core.statistics import MEDIAN_WIDER, median, quantile
 from fabricheck.core.text import count
 from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, fit
 from fabricheck.judge.fabric.rounds import ALL, End, Measured
-from fabricheck.judge.fabric.samples import Samples, low_positions, median, samples_of
+from fabricheck.judge.fabric.samples import Samples, low_positions, samples_of
 
 #: The fewest nodes of an attribution: with three partners the median is that of good ones when one
 #: is bad.
@@ -338,7 +337,7 @@ def _switches(
             or 2 * len(confirmed.intersection(down)) < len(down)
         ):
             continue
-        loss = statistics.median(low[end].loss for end in down)
+        loss = median([low[end].loss for end in down])
         taken |= set(down)
         found.append(
             NamedSwitch(
@@ -364,7 +363,7 @@ def _nodes(
         if len(ends) < 2 or any(end not in low for end in ends) or 2 * len(sure) < len(ends):
             continue
         effects = [low[end].effect for end in ends]
-        loss = statistics.median(low[end].loss for end in ends)
+        loss = median([low[end].loss for end in ends])
         ways = frozenset.intersection(*(low[end].ways for end in ends)) or frozenset(
             {SENDING, RECEIVING}
         )

@@ -15,8 +15,8 @@ from itertools import compress
 from statistics import NormalDist
 
 from fabricheck.core.grouping import grouped
-from fabricheck.core.statistics import MAD_EFFICIENCY, MEDIAN_WIDER, NORMAL
-from fabricheck.judge.fabric.samples import Samples, median
+from fabricheck.core.statistics import MAD_EFFICIENCY, MEDIAN_WIDER, NORMAL, median
+from fabricheck.judge.fabric.samples import Samples
 
 #: An estimate of own noise from n values counts once it is so many of its errors above all others'.
 _UNSTEADY_ERRORS = 3.0
@@ -194,7 +194,7 @@ def _healthy_deviation(scores: list[float]) -> float:
     if not scores:
         return 0.0
     middle = median(scores)
-    tenth = scores[min(len(scores) - 1, (9 * len(scores)) // 10)] - middle
+    tenth = sorted(scores)[min(len(scores) - 1, (9 * len(scores)) // 10)] - middle
     return max(robust_deviation(scores), tenth / NormalDist().inv_cdf(0.9))
 
 

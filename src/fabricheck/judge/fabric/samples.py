@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
+from fabricheck.core.statistics import median
 from fabricheck.judge.fabric.rounds import ALL, Measured, Nic
 
 #: Distances as numbers, so that the farthest is the largest; the last is an unknown one.
@@ -45,13 +46,6 @@ class Samples:
     logs: list[float] = field(default_factory=list)
     middles: dict[int, float] = field(default_factory=dict)
     far: frozenset[int] = frozenset()
-
-
-def median(values: list[float]) -> float:
-    """Return the median; sorts the list."""
-    values.sort()
-    half = len(values) // 2
-    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
 
 
 def samples_of(measured: Measured) -> tuple[Samples, Samples]:

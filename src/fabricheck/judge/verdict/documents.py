@@ -95,22 +95,23 @@ def write_new(base: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Pa
     :returns: the document of all nodes.
     :raises NotFoundError: when they cannot be written.
     """
-    place, number = base, 1
+    place, number, made = base, 1, as_json(total)
     while (place / WHOLE).exists():
-        if _judgement(place) == _judgement(place, _text(total)):
+        # It may differ in when and by which version it was made.
+        if {**_earlier(place), "made": made["made"], "by": made["by"]} == made:
             return place / WHOLE
         number += 1
         place = base / str(number)
     return write(place, verdicts, total)
 
 
-def _judgement(folder: Path, text: str | None = None) -> Any:
-    """Return the content of ``verdict.json`` but when and by which version it was made."""
+def _earlier(folder: Path) -> dict[str, Any]:
+    """Return the content of ``verdict.json`` in a folder; empty where it cannot be read."""
     try:
-        content = strict_json.parse(text or read_text(folder / WHOLE), folder / WHOLE)
-        return {name: value for name, value in content.items() if name not in ("made", "by")}
-    except (NotFoundError, InvalidInputError, AttributeError):
-        return None
+        content = strict_json.parse(read_text(folder / WHOLE), folder / WHOLE)
+    except (NotFoundError, InvalidInputError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path:
@@ -137,14 +138,10 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
 
 def _files_of(folder: Path) -> set[str]:
     """Return the files of nodes that an earlier verdict in a folder lists, in any version."""
-    try:
-        earlier = strict_json.parse(read_text(folder / WHOLE), folder / WHOLE)
-        ours = earlier["form"].startswith("fabricheck-verdict-")
-        rows = [*earlier["nodes"], *earlier.get("networks", [])]
-        files = {str(row["file"]) for row in rows if ours}
-    except (NotFoundError, InvalidInputError, ValueError, LookupError, TypeError, AttributeError):
-        return set()
-    return {file for file in files if Path(file).name == file}
+    earlier = _earlier(folder)
+    ours = str(earlier.get("form")).startswith("fabricheck-verdict-")
+    rows = [*earlier["nodes"], *earlier.get("networks", [])] if ours else []
+    return {row["file"] for row in rows if Path(row["file"]).name == row["file"]}
 
 
 def _text(document: NodeVerdict | Verdict) -> str:
