@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -299,9 +299,18 @@ def gather(
     """
     simulated = bool(partitions.simulates(partition))
     runs: dict[tuple[str, str], Run] = {}
-    for source in _sources(_named(paths)):
+    for source in (source for found in _named(paths) for source in found.sources):
+        session = source.reported
+        if session is None:
+            continue  # it was killed, and has no recorded values
+        if session.data_version != DATA_VERSION:
+            raise InvalidInputError(
+                f"{session.report}: it has version {session.data_version} of ReFrame's run "
+                f"reports, but recorded values can be read from version {DATA_VERSION} on."
+            )
         if any(case.where == partition for case in source.cases):
-            for run in _runs(source, partition, simulated):
+            # A copy, whose documents are not kept.
+            for run in _runs(replace(source), partition, simulated):
                 runs.setdefault((run.session.uuid, run.named), run)
     if not runs:
         raise NotFoundError(f"There is no session of {partition} in {listed(paths)}.")
@@ -326,21 +335,6 @@ def _named(paths: Sequence[Path]) -> Iterator[Results]:
             if problem.sentence not in lacking:
                 raise InvalidInputError(problem.sentence)
         yield found
-
-
-def _sources(every: Iterable[Results]) -> Iterator[Source]:
-    """Yield the sessions that finished. A killed session has no recorded values."""
-    for source in (source for found in every for source in found.sources):
-        session = source.reported
-        if session is None:
-            continue
-        if session.data_version != DATA_VERSION:
-            raise InvalidInputError(
-                f"{session.report}: it has version {session.data_version} of ReFrame's run "
-                f"reports, but recorded values can be read from version {DATA_VERSION} on."
-            )
-        # A copy without documents, which are not kept.
-        yield replace(source)
 
 
 def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:

@@ -240,12 +240,8 @@ def _touched(
     slacks: Sequence[Mapping[Resource, float]],
 ) -> dict[int, float]:
     """Return the indices of the transfers that use some resources, with the slack there."""
-    found: dict[int, float] = {}
-    for name in names:
-        for number in passing[name]:
-            slack = slacks[number][name]
-            found[number] = min(slack, found.get(number, slack))
-    return found
+    found = grouped((number, slacks[number][name]) for name in names for number in passing[name])
+    return {number: min(its) for number, its in found.items()}
 
 
 def _loss(own: Loss) -> float | None:

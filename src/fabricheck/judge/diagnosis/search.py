@@ -16,7 +16,6 @@ from itertools import islice
 
 from fabricheck.core.grouping import grouped
 from fabricheck.judge.diagnosis.components import Candidate, Change
-from fabricheck.judge.diagnosis.model import Component
 
 #: The largest error of a degraded component's predicted effect: a fraction of a small effect, a
 #: difference of logarithms for a large one.
@@ -369,10 +368,8 @@ class Search:
 
 def _changed(shifts: Mapping[int, float], change: Change) -> dict[int, float]:
     """Return the remaining rates under another wiring, combined with other shifts."""
-    found = dict(shifts)
-    for number, log in change.logs.items():
-        found[number] = min(found.get(number, log), log)
-    return found
+    logs = {number: min(shifts.get(number, log), log) for number, log in change.logs.items()}
+    return {**shifts, **logs}
 
 
 def _shifted(
@@ -412,10 +409,9 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
 
 
 def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """Return each set of components once."""
-    cheapest: dict[frozenset[Component], Hypothesis] = {}
-    for hypothesis in found:
-        losses = frozenset(each.what.component for each in hypothesis.losses)
-        if losses not in cheapest or hypothesis.cost < cheapest[losses].cost:
-            cheapest[losses] = hypothesis
-    return list(cheapest.values())
+    """Return each set of components once, as its likeliest hypothesis."""
+    doubles = grouped(
+        (frozenset(loss.what.component for loss in hypothesis.losses), hypothesis)
+        for hypothesis in found
+    )
+    return [min(its, key=lambda hypothesis: hypothesis.cost) for its in doubles.values()]

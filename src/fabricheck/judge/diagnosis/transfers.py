@@ -367,12 +367,17 @@ def by_level(
     """
     if routes.stated:
         return found
-    best: dict[Hashable, float] = {}
-    for one in found.values():
-        value = references.get(one.alike, one.series["median"])
-        # The rate of one array, or of one direction.
-        gbs = value * one.series["bytes"] / max(1, one.series["bytes_moved"])
-        best[one.alike] = max(best.get(one.alike, 0.0), gbs)
+    # The rates of one array, or of one direction.
+    rates = grouped(
+        (
+            one.alike,
+            references.get(one.alike, one.series["median"])
+            * one.series["bytes"]
+            / max(1, one.series["bytes_moved"]),
+        )
+        for one in found.values()
+    )
+    best = {alike: max(gbs) for alike, gbs in rates.items()}
     changed: dict[Key, Transfer] = {}
     for key, one in found.items():
         beyond = 0.0

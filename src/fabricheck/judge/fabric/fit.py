@@ -202,20 +202,23 @@ def _of_rounds(
     samples: Samples, suspected: Container[int], low_pairs: Container[tuple[int, int]]
 ) -> list[float]:
     """Return the logarithms less the medians of distance and round."""
-    ends = samples.ends
-    of_lot: dict[int, list[float]] = {}
-    for sender, receiver, lot, phase, log in zip(
-        samples.senders, samples.receivers, samples.lots, samples.phases, samples.logs, strict=True
-    ):
-        if lot < 0:
-            continue
-        if phase == 2:
-            one, other = ends[sender][0], ends[receiver][0]
-            if one in suspected or other in suspected:
-                continue
-            if (min(one, other), max(one, other)) in low_pairs:
-                continue
-        of_lot.setdefault(lot, []).append(log)
+
+    def chosen(sender: int, receiver: int) -> bool:
+        one, other = sorted((samples.ends[sender][0], samples.ends[receiver][0]))
+        return one in suspected or other in suspected or (one, other) in low_pairs
+
+    of_lot = grouped(
+        (lot, log)
+        for sender, receiver, lot, phase, log in zip(
+            samples.senders,
+            samples.receivers,
+            samples.lots,
+            samples.phases,
+            samples.logs,
+            strict=True,
+        )
+        if lot >= 0 and not (phase == 2 and chosen(sender, receiver))
+    )
     shift = {lot: median(its) for lot, its in of_lot.items()}
     return [log - shift.get(lot, 0.0) for lot, log in zip(samples.lots, samples.logs, strict=True)]
 

@@ -11,7 +11,6 @@ from fabricheck.core.text import count
 from fabricheck.node.fabric import Place
 from fabricheck.results.model import (
     MeasuredRound,
-    NodeOfRounds,
     RankNetwork,
     ResultDocument,
     RoundsMember,
@@ -93,7 +92,14 @@ def measured_of(document: ResultDocument) -> Measured:
     rounds = document["rounds"]
     assert rounds is not None
     nodes = [
-        Node(node_of_rounds["node"], _nics(node_of_rounds)) for node_of_rounds in rounds["nodes"]
+        Node(
+            node["node"],
+            tuple(
+                Nic(nic["name"] or f"rank{rank}", nic["place"] and Place(**nic["place"]))
+                for nic, rank in zip(node["nics"], node["ranks"], strict=True)
+            ),
+        )
+        for node in rounds["nodes"]
     ]
     elsewhere = _elsewhere(rounds, document)
     measured = Measured(nodes, [_round(its, elsewhere) for its in rounds["rounds"]])
@@ -105,13 +111,6 @@ def measured_of(document: ResultDocument) -> Measured:
         ),
         low_pairs=tuple((one, other) for one, other in rounds["low_pairs"]),
         incomplete=tuple(first_of(missing, 2 * MOST_SENTENCES)),
-    )
-
-
-def _nics(node: NodeOfRounds) -> tuple[Nic, ...]:
-    return tuple(
-        Nic(nic["name"] or f"rank{rank}", None if nic["place"] is None else Place(**nic["place"]))
-        for nic, rank in zip(node["nics"], node["ranks"], strict=True)
     )
 
 

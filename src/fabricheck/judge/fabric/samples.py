@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.statistics import median
 from fabricheck.judge.fabric.rounds import ALL, Measured, Nic
 
@@ -113,11 +114,11 @@ def _add(
 def _relate(samples: Samples, fewest: int) -> None:
     """Subtract from the logarithms the median of their class, and mark small lots."""
     _join_classes(samples)
-    of_group: dict[int, list[float]] = {}
-    later: dict[int, list[float]] = {}
-    for group, phase, log in zip(samples.groups, samples.phases, samples.logs, strict=True):
-        (of_group if phase == 1 else later).setdefault(group, []).append(log)
-    samples.middles = base = {group: median(logs) for group, logs in (later | of_group).items()}
+    rates = zip(samples.groups, samples.phases, samples.logs, strict=True)
+    of_phase = grouped(((phase, group), log) for group, phase, log in rates)
+    # Those of phase 1 are the last, and count where there are some.
+    in_order = sorted(of_phase.items(), key=lambda item: -item[0][0])
+    samples.middles = base = {group: median(logs) for (_, group), logs in in_order}
     samples.logs = [
         log - base[group] for group, log in zip(samples.groups, samples.logs, strict=True)
     ]
@@ -153,35 +154,30 @@ def _with_a_median(samples: Samples, sizes: Mapping[int, int]) -> set[int]:
     # A node meets another one once in phase 1, and both send.
     most = 2 * len({node for node, _ in samples.ends})
     small = {group for group, size in sizes.items() if size < _FEWEST_OF_CLASS + most}
-    of_node: dict[int, Counter[int]] = {group: Counter() for group in small}
-    if small:
-        for sender, receiver, group, phase in zip(
-            samples.senders, samples.receivers, samples.groups, samples.phases, strict=True
-        ):
-            if phase == 1 and group in small:
-                of_node[group].update((samples.ends[sender][0], samples.ends[receiver][0]))
+    rates = zip(samples.senders, samples.receivers, samples.groups, samples.phases, strict=True)
+    nodes = grouped(
+        (group, samples.ends[end][0])
+        for sender, receiver, group, phase in rates
+        if phase == 1 and group in small
+        for end in (sender, receiver)
+    )
     return {
         group
         for group, size in sizes.items()
-        if group not in small or size - max(of_node[group].values()) >= _FEWEST_OF_CLASS
+        if group not in small or size - max(Counter(nodes[group]).values()) >= _FEWEST_OF_CLASS
     }
 
 
 def _far(samples: Samples, joined: Container[int]) -> frozenset[int]:
     """Return the ends whose usual distance is not that of most ends of their position."""
-    met: dict[int, Counter[int]] = {}
-    for sender, receiver, group in zip(
-        samples.senders, samples.receivers, samples.groups, strict=True
-    ):
-        for end in (sender, receiver):
-            met.setdefault(end, Counter())[group] += 1
+    rates = zip(samples.senders, samples.receivers, samples.groups, strict=True)
+    met = grouped((end, group) for *ends, group in rates for end in ends)
     usual = {
-        end: min((-rates, group) for group, rates in its.items())[1] for end, its in met.items()
+        end: min((-number, group) for group, number in Counter(its).items())[1]
+        for end, its in met.items()
     }
-    ends: dict[int, Counter[int]] = {}
-    for group in usual.values():
-        ends.setdefault(group // _DISTANCES, Counter())[group] += 1
-    of_most = {its.most_common(1)[0][0] for its in ends.values()}
+    of_position = grouped((group // _DISTANCES, group) for group in usual.values())
+    of_most = {Counter(its).most_common(1)[0][0] for its in of_position.values()}
     return frozenset(
         end for end, group in usual.items() if group in joined and group not in of_most
     )
@@ -193,14 +189,13 @@ def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int,
     :param classes: the logarithms of the rates of good ends.
     :param least: of the logarithm of the ratio.
     """
-    of_distance: dict[int, dict[int, float]] = {}
-    for group, log in classes.items():
-        position, distance = divmod(group, _DISTANCES)
-        of_distance.setdefault(distance, {})[position] = log
+    of_distance = grouped(
+        (group % _DISTANCES, (group // _DISTANCES, log)) for group, log in classes.items()
+    )
     found: dict[int, float] = {}
     for its in of_distance.values():
-        middle = median(list(its.values()))
-        for position, log in its.items():
+        middle = median([log for _, log in its])
+        for position, log in its:
             if log - middle < -least:
                 found[position] = min(log - middle, found.get(position, 0.0))
     return sorted(found.items())

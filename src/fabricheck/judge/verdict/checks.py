@@ -347,25 +347,21 @@ class Attempt:
         elif explained:
             return
         elif case.phase == "sanity":
-            rule, because = self._of_sanity(case, reason)
-            if rule == "not-believed" and case.failure == "doubted-value":
-                yield self._measured(rule, because, others_named=True)
+            if not case.experiments:
+                yield self._say("failed", reason)
+            elif case.exit_code not in (0, None):
+                yield self._say("ended", reason)
+            elif self.document is None:
+                yield self._say("no-document", self._problem or reason)
+            elif case.failure == "doubted-value":
+                yield self._measured("not-believed", reason, others_named=True)
             else:
-                yield self._say(rule, because)
+                yield self._say("not-believed", reason)
         elif case.phase is not None and case.phase not in JUDGING:
             ran = case.phase in ("cleanup", "finalize")
             yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
         else:
             yield self._say("failed", reason)
-
-    def _of_sanity(self, case: Case, reason: str) -> tuple[str, str]:
-        if not case.experiments:
-            return "failed", reason
-        if case.exit_code not in (0, None):
-            return "ended", reason
-        if self.document is None:
-            return "no-document", self._problem or reason
-        return "not-believed", reason
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
         if not self._missed:
