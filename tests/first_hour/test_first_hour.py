@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
-from fabricheck.results import packing
+from fabricheck.results import archive
 from fabricheck.run.first_hour import running, steps
 from fabricheck.run.site_check import Machine as NodeSeen
 from fabricheck.site.partitions import Target
@@ -167,11 +167,11 @@ def test_only_what_is_listed_is_packed(machine):
 
 
 def test_a_long_log_is_cut_between_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "MOST_BYTES", 100)
+    monkeypatch.setattr(archive, "MOST_TEXT_BYTES", 100)
     steps = tmp_path / "hour" / "steps" / "01-a"
     steps.mkdir(parents=True)
     (steps / "output.txt").write_text("".join(f"line {number}.\n" for number in range(100)))
-    packing.first_hour(tmp_path / "hour", tmp_path / "hour.tar.gz")
+    archive.pack_first_hour(tmp_path / "hour", tmp_path / "hour.tar.gz")
     with tarfile.open(tmp_path / "hour.tar.gz") as packed:
         text = packed.extractfile("hour/steps/01-a/output.txt").read().decode()
     before, after = re.split(r"\[\d+ bytes left out\]\n", text)

@@ -52,7 +52,6 @@ from fabricheck.results import (
     archive,
     document,
     metric_records,
-    packing,
     requested_nodes,
     run_report,
     session,
@@ -801,7 +800,7 @@ def _archive() -> str:
         top = Path(folder) / "first-hour"
         factories.session(top / archive.RESULTS, [verdict_sessions.good()])
         factories.write(top / archive.RESULTS / "output" / "result.json")
-        packing.first_hour(top, Path(folder) / "made.tar.gz")
+        archive.pack_first_hour(top, Path(folder) / "made.tar.gz")
         return (Path(folder) / "made.tar.gz").read_bytes().decode("latin-1")
 
 

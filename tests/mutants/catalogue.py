@@ -110,7 +110,7 @@ SESSIONS = (
            ("rfm/test_session_checks.py::test_no_check_vanishes_from_a_shipped_site",)),
     Mutant("OSU's launches that compare data are not marked", "rfm/benchmarks.py",
            "verifies=verifies,", "verifies=False,", ("rfm/test_pairs_of_checks.py",)),
-    Mutant("half a line is left where a long log is cut", "results/packing.py",
+    Mutant("half a line is left where a long log is cut", "results/archive.py",
            'tail.partition(b"\\n")[2]', "tail",
            ("first_hour/test_first_hour.py::test_a_long_log_is_cut_between_lines",)),
 )  # fmt: skip

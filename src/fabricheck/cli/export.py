@@ -17,7 +17,7 @@ from fabricheck.cli import commands
 from fabricheck.cli.output import Names, archive_target, say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
-from fabricheck.results import packing, requested_nodes
+from fabricheck.results import archive, requested_nodes
 from fabricheck.results.export import openmetrics, table, writing
 from fabricheck.results.export.table import Cells
 from fabricheck.results.folder import ResultsFolder
@@ -97,5 +97,5 @@ def pack(
     if not folder.sessions and not any(requested_nodes.jobs_under(folder.path)):
         raise folder.no_session()
     target = archive_target(output, "results", platform.node())
-    packing.results(folder.path, target)
+    archive.pack_results(folder.path, target)
     typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")

@@ -27,8 +27,8 @@ from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE, UNKNOWN
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
-from fabricheck.results import document, packing
-from fabricheck.results.archive import RESULTS
+from fabricheck.results import document
+from fabricheck.results.archive import RESULTS, pack_first_hour
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.tools.recording import mpi_version
@@ -252,7 +252,7 @@ class FirstHour:
         try:
             with signals():
                 self._about()
-                packing.first_hour(self.folder, archive)
+                pack_first_hour(self.folder, archive)
             return
         except Interrupted as end:
             self.signal = end.number
