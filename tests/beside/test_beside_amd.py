@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import amd_tool_texts as composed
-from fabricheck.beside import launches, manifest, table
+from fabricheck.beside import launches, table
 from fabricheck.beside.cases import BESIDE_AMD, HOST
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb
@@ -58,7 +58,7 @@ def recorded(programs, tmp_path_factory):
 
 
 def test_a_dry_run(recorded):
-    found = manifest.load(recorded)
+    found = table.load(recorded)
     theirs = [name for tool in TOOLS for name in launches.NAMES[tool]]
     assert sorted(found.planned) == sorted(OURS + theirs)
     assert found.runtime == "rocm" and found.left_out == {}
@@ -123,7 +123,7 @@ def test_a_tool_that_fails_is_one_sentence_and_the_rest_goes_on(
     failing = [tool for tool in TOOLS if FILES.get(tool, tool) in str(faults)]
     ended = rounds(tmp_path / "out", programs, tools=failing)
     assert ended.exit_code == 4
-    found = manifest.load(tmp_path / "out")
+    found = table.load(tmp_path / "out")
     failed = {one.name: one.failure.sentence for one in found.launches if one.failure is not None}
     assert set(failed) == {name for tool in failing for name in launches.NAMES[tool]}
     rows, _ = table_of(tmp_path / "out")
@@ -151,7 +151,7 @@ def test_beside_our_programs_of_cuda_amds_tools_are_left_out(programs, tmp_path,
     monkeypatch.setenv("FAKE_RUNTIME", "cuda")
     ended = rounds(tmp_path / "other", programs, tools=["rocm-bandwidth-test"])
     assert "rocm_bandwidth_test is left out: our programs are of cuda" in ended.stderr
-    assert set(manifest.load(tmp_path / "other").planned) == set(launches.NAMES[None]) - {"p2p-all"}
+    assert set(table.load(tmp_path / "other").planned) == set(launches.NAMES[None]) - {"p2p-all"}
 
 
 def test_programs_without_devices_are_refused(programs, tmp_path, monkeypatch):
@@ -164,7 +164,7 @@ def test_one_device(programs, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_DEVICES", "1")
     ended = rounds(tmp_path / "out", programs)
     assert ended.exit_code == 0, ended.output
-    found = manifest.load(tmp_path / "out")
+    found = table.load(tmp_path / "out")
     assert found.left_out == {"TransferBench": "there is only one device"}
     named = [row.comparison.name for row in table.read(tmp_path / "out").rows if row.ratio]
     assert named[:3] == [

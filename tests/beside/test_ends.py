@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabricheck.beside import manifest
+from fabricheck.beside import table as recorded
 from fabricheck.beside.record import record
 from fabricheck.cli import app, output
 
@@ -44,7 +44,7 @@ def test_a_signal_leaves_what_was_recorded_and_no_end(programs, tmp_path, number
     assert code == 128 + number, said
     sentence = f"stream-from-host-1.json: Signal {number} ended the rounds."
     assert f"fabricheck: {sentence}" in said.splitlines()
-    found = manifest.load(folder)
+    found = recorded.load(folder)
     assert found.finished is None and found.signal == number
     assert [(one.name, one.interrupted) for one in found.launches] == [
         ("stream", False),
@@ -64,7 +64,7 @@ def test_a_signal_between_launches(programs, tmp_path):
             os.kill(os.getpid(), signal.SIGTERM)
 
     found = record(tmp_path / "out", programs, {}, 1, 300, end)
-    assert manifest.load(tmp_path / "out") == found
+    assert recorded.load(tmp_path / "out") == found
     assert [one.name for one in found.launches] == ["stream", "stream-from-host"]
     assert (found.finished, found.signal) == (None, 15)
     assert found.missing()[1][0] == "stream-to-host"
@@ -84,7 +84,7 @@ def test_the_manifest_is_there_before_the_first_launch(programs, few, tmp_path):
         {},
         1,
         300,
-        lambda said: there.append((tmp_path / "out" / manifest.FILE).exists()),
+        lambda said: there.append((tmp_path / "out" / recorded.FILE).exists()),
     )
     # What is said first is which tools are left out.
     assert there[0]
@@ -108,7 +108,7 @@ def limit():
 def test_a_full_disk_leaves_what_was_recorded(
     programs, tools, few, tmp_path, monkeypatch, limit, full_after, what, lost
 ):
-    path = tmp_path / "out" / manifest.FILE
+    path = tmp_path / "out" / recorded.FILE
 
     def fill(sentence):
         if f"] {full_after}: good" in sentence:
@@ -126,11 +126,11 @@ def test_a_full_disk_leaves_what_was_recorded(
         "nvbandwidth-1.txt: it ended with exit code 1: the driver is gone.",
         f"{path.resolve()} cannot be written (File too large): {what}.",
     ]
-    found = manifest.load(path.parent)
+    found = recorded.load(path.parent)
     assert found.finished is None
     assert len(found.launches) == 5 - lost
     files = {file.name for file in path.parent.iterdir()}
-    assert f"{manifest.FILE}.partial" not in files and "p2p-test-1.txt" in files
+    assert f"{recorded.FILE}.partial" not in files and "p2p-test-1.txt" in files
 
 
 def test_a_full_disk_leaves_the_page_as_it_was(tmp_path, limit):

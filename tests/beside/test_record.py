@@ -8,7 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from fabricheck.beside import launches, manifest, table
+from fabricheck.beside import launches, table
 from fabricheck.beside.record import exit_code, record
 from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError
@@ -27,7 +27,7 @@ def one_round(programs, tools, folder, limit_s=300.0):
 
 def test_good_rounds(recorded):
     folder, said = recorded
-    found = manifest.load(folder)
+    found = table.load(folder)
     assert exit_code(found) == 0 and found.finished is not None
     assert [one.name for one in found.launches] == OURS + THEIRS + (OURS + THEIRS)[::-1]
     assert [one.round for one in found.launches] == [1] * 12 + [2] * 12
@@ -35,7 +35,7 @@ def test_good_rounds(recorded):
     assert [one.unique_id for one in found.devices] == ["GPU-composed-0", "GPU-composed-1"]
     assert found.versions["nvbandwidth"] == "v0.8"
     assert found.versions["driver"] == load(folder / "stream-1.json")["versions"]["driver"]
-    files = {one.output for one in found.launches} | {manifest.FILE, "facts-0.json"}
+    files = {one.output for one in found.launches} | {table.FILE, "facts-0.json"}
     assert {file.name for file in folder.iterdir()} == files
     assert len(said) == 24 and all(sentence.startswith("[round ") for sentence in said)
 
@@ -91,7 +91,7 @@ def test_failures_are_recorded_and_the_rest_goes_on(
 ):
     monkeypatch.setenv("FAKE_FAULT", ",".join(faults))
     found = one_round(programs, tools, tmp_path / "out")
-    assert manifest.load(tmp_path / "out") == found
+    assert table.load(tmp_path / "out") == found
     assert [one.name for one in found.launches] == OURS + THEIRS
     assert exit_code(found) == code
     failed = {one.name: one.failure for one in found.launches if one.failure is not None}
@@ -161,7 +161,7 @@ def test_tools_that_are_not_given_are_left_out_and_failures_said_at_the_end(
     ended = run(tmp_path / "out", "--programs", programs, "--rounds", 1)
     assert ended.exit_code == 7
     assert "nvbandwidth is left out: not given" in ended.stderr
-    assert set(manifest.load(tmp_path / "out").left_out) == {
+    assert set(table.load(tmp_path / "out").left_out) == {
         "nvbandwidth", "BabelStream", "p2pBandwidthLatencyTest"
     }  # fmt: skip
     assert "fabricheck: stream-1.json: device 0 is too noisy." in ended.stderr.splitlines()
@@ -210,7 +210,7 @@ def test_no_folder_of_a_tool_gets_into_the_manifest(programs, few, tmp_path):
         "nvbandwidth-1.txt: nvbandwidth cannot be written or started (No such file or directory).",
         "p2p-test-1.txt: it ended with exit code 127: p2p-test: no library.",
     ]
-    assert str(tmp_path) not in (tmp_path / "out" / manifest.FILE).read_text()
+    assert str(tmp_path) not in (tmp_path / "out" / table.FILE).read_text()
 
 
 def test_programs_that_can_not_tell_the_devices(programs, tmp_path, monkeypatch):
@@ -230,11 +230,11 @@ def test_simulated_programs_are_refused(programs, tmp_path, monkeypatch):
 
 def test_the_manifest_is_strict(recorded, tmp_path):
     folder, _ = recorded
-    content = json.loads((folder / manifest.FILE).read_text())
+    content = json.loads((folder / table.FILE).read_text())
     for change in ({"format_version": 2}, {"more": 1}, {"devices": None}):
-        (tmp_path / manifest.FILE).write_text(json.dumps(content | change))
+        (tmp_path / table.FILE).write_text(json.dumps(content | change))
         with pytest.raises(FabricheckError, match=r"rounds\.json: "):
-            manifest.load(tmp_path)
-    (tmp_path / manifest.FILE).write_text((folder / manifest.FILE).read_text()[:-40])
+            table.load(tmp_path)
+    (tmp_path / table.FILE).write_text((folder / table.FILE).read_text()[:-40])
     with pytest.raises(FabricheckError, match=r"rounds\.json: "):
-        manifest.load(tmp_path)
+        table.load(tmp_path)

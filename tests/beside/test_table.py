@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabricheck.beside import manifest, table
+from fabricheck.beside import table
 from fabricheck.beside.cases import BESIDE_NVIDIA, Cell, Comparison, Ours
 from fabricheck.beside.launches import TESTCASES
 from fabricheck.beside.table import OurOutput, Row, Values
@@ -217,9 +217,9 @@ def test_a_folder_is_not_counted_twice(recorded, tmp_path):
 def changed(recorded, folder, change):
     """Copy recorded rounds, with another manifest."""
     shutil.copytree(recorded[0], folder)
-    content = json.loads((folder / manifest.FILE).read_text())
+    content = json.loads((folder / table.FILE).read_text())
     change(content)
-    (folder / manifest.FILE).write_text(json.dumps(content))
+    (folder / table.FILE).write_text(json.dumps(content))
     return folder
 
 
@@ -328,7 +328,7 @@ def test_documents_of_devices_are_read(file, launch, first):
 
 
 def test_a_manifest_with_a_key_twice_is_refused(recorded, tmp_path):
-    text = (recorded[0] / manifest.FILE).read_text()
-    (tmp_path / manifest.FILE).write_text(text.replace('"rounds":', '"rounds": 1, "rounds":', 1))
+    text = (recorded[0] / table.FILE).read_text()
+    (tmp_path / table.FILE).write_text(text.replace('"rounds":', '"rounds": 1, "rounds":', 1))
     with pytest.raises(FabricheckError, match="contains the key 'rounds' twice"):
-        manifest.load(tmp_path)
+        table.load(tmp_path)

@@ -29,7 +29,7 @@ import loopback_texts as loopbacks
 import nccl_texts
 import topology_texts as topologies
 import verdict_sessions
-from fabricheck.beside import launches, manifest
+from fabricheck.beside import launches, table
 from fabricheck.beside.outputs import (
     PlacedValues,
     babelstream,
@@ -596,7 +596,7 @@ def _files_of_json() -> Iterator[Reader]:
     yield Reader("software.json", [_recorded(kept_file, software)], "software.json", plain_json)
 
     def rounds(path: Path) -> Mapping[Any, Any]:
-        return _dumped(manifest.load(path.parent))
+        return _dumped(table.load(path.parent))
 
     yield Reader("rounds.json", [_recorded(H200 / "beside-1" / "rounds.json", rounds)],
                  "rounds.json", plain_json)  # fmt: skip

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.beside import manifest
+from fabricheck.beside import table
 from fabricheck.results.document import load
 from fabricheck.tools.topology import parse_files
 
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
 #: Files that are no documents: what rounds and checks asked for, values of sessions, and ReFrame's
 #: reports.
-OTHERS = {manifest.FILE, "plan.json", "metrics.json", "node-sessions-x2.json"}
+OTHERS = {table.FILE, "plan.json", "metrics.json", "node-sessions-x2.json"}
 DOCUMENTS = [
     file
     for file in sorted(H200.rglob("*.json"))

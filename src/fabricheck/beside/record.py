@@ -10,11 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, cast
 
-from fabricheck.beside import launches
-from fabricheck.beside import manifest as manifests
+from fabricheck.beside import launches, table
 from fabricheck.beside.launches import COMPARISONS, TOOLS, Command
-from fabricheck.beside.manifest import Failure, LaunchRecord, Manifest
-from fabricheck.beside.table import OurOutput, devices_of, read_printed
+from fabricheck.beside.table import (
+    Failure,
+    LaunchRecord,
+    Manifest,
+    OurOutput,
+    devices_of,
+    read_printed,
+)
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
 from fabricheck.results.model import ResultDocument
 from fabricheck.tools.runner import (
@@ -79,7 +84,7 @@ def record(
     except Interrupted as interrupted:
         end = interrupted.number
     finally:
-        if not (folder / manifests.FILE).exists():
+        if not (folder / table.FILE).exists():
             for file in folder.glob("facts-0.*"):
                 file.unlink()
     if run is None:
@@ -164,7 +169,7 @@ class _Rounds:
             left_out=left_out,
             planned=tuple(command.name for command in self.commands),
         )
-        manifests.save(self.folder, self.manifest)
+        table.save(self.folder, self.manifest)
         for name, why in left_out.items():
             say(f"{name} is left out: {why}")
 
@@ -283,7 +288,7 @@ class _Rounds:
 
     def _save(self, what: str) -> None:
         try:
-            manifests.save(self.folder, self.manifest)
+            table.save(self.folder, self.manifest)
         except FabricheckError as error:
             raise NotKept(error, what, self.manifest.failures) from None
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fabricheck.beside.cases import ARRAY_BYTES
 from fabricheck.beside.launches import TOOLS
-from fabricheck.beside.manifest import Manifest
-from fabricheck.beside.table import ONE_ROUND, Campaign, Row, Values
+from fabricheck.beside.table import ONE_ROUND, Campaign, Manifest, Row, Values
 from fabricheck.core import amounts, show
 
 #: The part of a page with the tables, see `fabricheck.core.page_block`.
