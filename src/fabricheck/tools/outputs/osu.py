@@ -64,8 +64,9 @@ class OsuResult:
     """The output of one program.
 
     accelerator: the library of the device buffers according to the banner, such as ``rocm`` or
-    ``cuda``; ``None`` means that all memory was the host's. datatype: MPI's name of it; ``None``
-    where the program does not print it. comments: other lines before the rows, as they are.
+    ``cuda``; ``None`` means that all memory was the host's. datatype: MPI's name of it; pairs: of
+    ranks that worked at once; ``None`` where the program does not print them. comments: other lines
+    before the rows, as they are.
     """
 
     origin: str
@@ -73,6 +74,7 @@ class OsuResult:
     version: str
     accelerator: str | None
     datatype: str | None
+    pairs: int | None
     rows: tuple[OsuRow, ...]
     comments: tuple[str, ...] = ()
 
@@ -80,14 +82,6 @@ class OsuResult:
     def unit(self) -> SeriesUnit:
         """The unit of the values."""
         return "GB/s" if self.program in RATES else "us"
-
-    @property
-    def pairs(self) -> int | None:
-        """The number of pairs of ranks that worked at once, where the program prints it."""
-        for comment in self.comments:
-            if match := _PAIRS.fullmatch(comment):
-                return int(match[1])
-        return None
 
 
 def parse(
@@ -116,7 +110,7 @@ def parse(
     head, rows = _split(lines)
     banner = _banner(head[0], program)
     columns = _columns(head[-1], program)
-    datatype, comments = _comments(head)
+    datatype, pairs, comments = _comments(head)
     if verified and "Validation" not in columns:
         raise head[-1].other_run(
             "there is no column 'Validation', so the data were not verified (-c)"
@@ -124,7 +118,7 @@ def parse(
     table = tuple(_row(line, columns) for line in rows)
     _complete(table, rows, head[-1], sizes)
     accelerator = banner[1].lower() if banner[1] else None
-    return OsuResult(origin, program, banner[3], accelerator, datatype, table, comments)
+    return OsuResult(origin, program, banner[3], accelerator, datatype, pairs, table, comments)
 
 
 def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> None:
@@ -188,24 +182,25 @@ def _columns(line: Line, program: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _comments(head: Sequence[Line]) -> tuple[str | None, tuple[str, ...]]:
-    """Return the datatype and other lines between the banner and the names of the columns."""
+def _comments(head: Sequence[Line]) -> tuple[str | None, int | None, tuple[str, ...]]:
+    """Return the datatype, the pairs and other lines above the names of the columns."""
     datatypes: list[str] = []
     comments: list[str] = []
+    pairs = None
     for line in head[1:-1]:
         if not line.text.startswith("#"):
             raise line.garbled(f"'{line.text.strip()}' is above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
-        elif line.text.startswith("# Datatype") or (
-            line.text.startswith("# [ pairs") and not _PAIRS.fullmatch(line.text)
-        ):
+        elif match := _PAIRS.fullmatch(line.text):
+            pairs = int(match[1])
+        elif line.text.startswith(("# Datatype", "# [ pairs")):
             raise line.garbled(f"'{line.text}' is damaged")
         else:
             comments.append(line.text)
     if len(datatypes) > 1:
         raise head[-1].garbled("the datatype occurs twice")
-    return (datatypes[0] if datatypes else None), tuple(comments)
+    return (datatypes[0] if datatypes else None), pairs, tuple(comments)
 
 
 def _row(line: Line, columns: Sequence[str]) -> OsuRow:
