@@ -159,7 +159,9 @@ class Coverage:
         ]
         # If all checks were skipped, the reason is the whole sentence.
         ran = [
-            one for one in self.ran if one.cases > one.skipped or one.where not in self.not_testable
+            place
+            for place in self.ran
+            if place.cases > place.skipped or place.where not in self.not_testable
         ]
         said = [*_alike(ran), *said]
         if not (self.ran or said):
@@ -188,7 +190,7 @@ def not_judged(node: NodeModel | None) -> Iterator[str]:
 
 def _alike(ran: Iterable[Ran]) -> Iterator[str]:
     """Yield one sentence for all nodes of a partition with the same amount of results."""
-    on = grouped(((one.where, one.sentence), one.node) for one in ran)
+    on = grouped(((place.where, place.sentence), place.node) for place in ran)
     for (where, sentence), nodes in on.items():
         names = folded(nodes)
         place = f"{where} on {names}" if names else where
@@ -238,7 +240,7 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     found = []
     for experiment in experiments():
         places = by_place(row for row in rows if experiment.id in _experiments_of(row))
-        ran = [_ran(experiment, *place, own) for place, own in places.items()]
+        ran = [_ran(experiment, *place, its) for place, its in places.items()]
         have = None if able is None else able.get(experiment.id, ())
         has_check = have != () or bool(ran)
         why_not = None if ran else _why_not(experiment, has_check, results, rows, have)
@@ -255,10 +257,10 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
 def _ran(experiment: Experiment, where: str, node: str | None, rows: Sequence[Check]) -> Ran:
     name = experiment.made_of or experiment.id
     documents = [row.document for row in rows if row.document is not None]
-    series = [sum(one["experiment"] == name for one in each["series"]) for each in documents]
+    series = [sum(series["experiment"] == name for series in each["series"]) for each in documents]
     compares = [experiment.id in _compared(each) for each in documents]
     counted = zip(documents, series, compares, strict=True)
-    with_results = [one for one, number, comparison in counted if number or comparison]
+    with_results = [document for document, number, comparison in counted if number or comparison]
     programs = [result["program"] for result in with_results]
     passed = sum(row.result in PASSED for row in rows)
     skipped = sum(row.result in SKIPPED for row in rows)
@@ -329,9 +331,11 @@ def features_of_devices(sites: Sites) -> dict[str, frozenset[str]]:
         for entry in sites.get("environments", [])
     }
     return {
-        name: frozenset(one.get("features", []))
-        for name, one in partitions.named(sites)
-        if not {runtimes.get(environment) for environment in one["environs"]}.isdisjoint(OF_DEVICES)
+        name: frozenset(partition.get("features", []))
+        for name, partition in partitions.named(sites)
+        if not {runtimes.get(environment) for environment in partition["environs"]}.isdisjoint(
+            OF_DEVICES
+        )
     }
 
 
@@ -352,10 +356,10 @@ def _not_testable(
         yield f"{', '.join(skipped)}: {experiment.skipped}"
     if experiment.id in WITH_COLLECTIVES:
         left_out = {
-            one["operation"]
+            left["operation"]
             for row in tagged
-            for one in (row.document and row.document.get("skipped")) or ()
-            if one["reason"] == LEFT_OUT
+            for left in (row.document and row.document.get("skipped")) or ()
+            if left["reason"] == LEFT_OUT
         }
         if left_out:
             names = ", ".join(sorted(left_out))

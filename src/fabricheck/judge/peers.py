@@ -40,11 +40,11 @@ _K = TypeVar("_K")
 def away(values: Mapping[_K, float]) -> dict[_K, float]:
     """Return the distance of each member from the median, as a fraction of it; none of few."""
     middle = median(list(values.values())) if len(values) >= FEWEST else 0.0
-    return {name: (one - middle) / middle for name, one in values.items()} if middle > 0 else {}
+    return {name: (value - middle) / middle for name, value in values.items()} if middle > 0 else {}
 
 
 def unlike(values: Mapping[_K, float]) -> dict[_K, float]:
     """Return the members unlike the others, with their distance as `away` has it."""
-    every = away(values)
-    limit = max(LEAST, DEVIATIONS * deviation([*every.values()])) if every else 0.0
-    return {name: part for name, part in every.items() if abs(part) > limit}
+    distances = away(values)
+    limit = max(LEAST, DEVIATIONS * deviation([*distances.values()])) if distances else 0.0
+    return {name: part for name, part in distances.items() if abs(part) > limit}

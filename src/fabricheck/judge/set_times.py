@@ -65,7 +65,7 @@ class SetTimes:
 
 def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
     """Return the sets of each partition, from the attributes of the checks."""
-    latest = sorted(took, key=lambda one: one.date, reverse=True)
+    latest = sorted(took, key=lambda time: time.date, reverse=True)
     found = []
     for partition, of_partition in grouped((check.partition, check) for check in asked).items():
         for name, about in sets.known().items():
@@ -77,7 +77,7 @@ def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]
                     tuple(sorted({check.check for check in checks})),
                     sum(check.limit_s for check in checks),
                     about.limit_s,
-                    tuple(one for one in latest if (one.where, one.name) == (partition, name)),
+                    tuple(time for time in latest if (time.where, time.name) == (partition, name)),
                 )
                 found.append(times)
     return found

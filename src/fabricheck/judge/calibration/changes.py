@@ -175,9 +175,9 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
                 f"{partition} are replaced by those of the record."
             )
     notes += [
-        f"{one.partition} uses entries of this record, and changes with it."
-        for one in present.transfers.values()
-        if one.measured_on == partition
+        f"{transfer.partition} uses entries of this record, and changes with it."
+        for transfer in present.transfers.values()
+        if transfer.measured_on == partition
     ]
     slow = [
         sentence
@@ -201,17 +201,17 @@ def _gone(record: Record, before: Record) -> dict[str, dict[str, str]]:
     return {check: gone for check, gone in units.items() if gone}
 
 
-def _far_from_published(check: str, metric: str, one: MetricRecord) -> Iterator[str]:
+def _far_from_published(check: str, metric: str, record: MetricRecord) -> Iterator[str]:
     """Return a sentence if a value differs from a published one by more than any tolerance."""
-    if not one.required or one.published is None:
+    if not record.required or record.published is None:
         return
-    value, published = float(one.entry[0] or 0), one.published
+    value, published = float(record.entry[0] or 0), record.published
     part = value / published.value - 1
-    if (part if one.unit in SMALLER_IS_BETTER else -part) > CEILINGS[one.unit]:
-        of_peak = "" if one.peak is None else f", and {value / one.peak:.0%} of the peak"
+    if (part if record.unit in SMALLER_IS_BETTER else -part) > CEILINGS[record.unit]:
+        of_peak = "" if record.peak is None else f", and {value / record.peak:.0%} of the peak"
         yield (
-            f"{check} {metric}: {value:g} {one.unit} is {part:+.0%} from the {published.kind} "
-            f"{published.value:g} {one.unit} of the same node model ({published.key}){of_peak}."
+            f"{check} {metric}: {value:g} {record.unit} is {part:+.0%} from the {published.kind} "
+            f"{published.value:g} {record.unit} of the same node model ({published.key}){of_peak}."
         )
 
 
@@ -236,7 +236,7 @@ def looser(proposal: Proposal) -> list[str]:
     When a calibration is repeated, many entries become looser by a thousandth.
     """
     found = [change for change in proposal.changes if change.effect in LOOSER]
-    return [change.sentence for change in sorted(found, key=lambda one: -one.slack)]
+    return [change.sentence for change in sorted(found, key=lambda change: -change.slack)]
 
 
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> Path:

@@ -81,23 +81,23 @@ def value_of(
 
     :param node: the healthy node model; without one, classes and bounds are unknown.
     """
-    every = [document["series"][index] for index in metric.series or ()]
+    transfers = [document["series"][index] for index in metric.series or ()]
     decisive = [
-        series for series in every if (series["unit"], series["median"]) == (metric.unit, value)
+        series for series in transfers if (series["unit"], series["median"]) == (metric.unit, value)
     ]
     half_width = _median([series["relative_half_width"] for series in decisive])
     if metric.unit == "%":
         return Value(value, metric.unit, half_width, bound=WHOLE)
-    chosen = decisive or every
-    classes = {link_class(series, node) for series in every}
+    chosen = decisive or transfers
+    classes = {link_class(series, node) for series in transfers}
     ranks = document.get("ranks") or ()
     bounds = [] if node is None else [node_bound(node, series, ranks) for series in chosen]
-    known = [one for one in bounds if one is not None]
+    known = [bound for bound in bounds if bound is not None]
     at_once = any(
         len(series["device_set"]) > 1 and noise(series) in rule.OF_HOST for series in chosen
     )
     # A series without a bound allows any value.
-    bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
+    bound = max(known, key=lambda each: each.value) if known and len(known) == len(bounds) else None
     return Value(
         value,
         metric.unit,
@@ -114,11 +114,11 @@ def middle(values: Sequence[Value]) -> Value:
 
     An impossible value is kept, so that the median does not hide it.
     """
-    half_width = _median([one.half_width for one in values])
-    false = next((one for one in values if one.impossible), None)
+    half_width = _median([value.half_width for value in values])
+    false = next((value for value in values if value.impossible), None)
     if false is not None:
         return replace(false, half_width=half_width)
-    value = statistics.median(one.value for one in values)
+    value = statistics.median(each.value for each in values)
     return replace(values[0], value=value, half_width=half_width)
 
 
@@ -186,9 +186,9 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
         raise UsageError(f"No session has {listed(unknown)}; the nodes are {listed(known)}.")
     for run in runs:
         if run.node in without and run.values:
-            said = f"{run.session.id}: node {run.node} was left out."
+            sentence = f"{run.session.id}: node {run.node} was left out."
             checks = dict.fromkeys(check for check, _ in run.values)
-            run.unused += [Unused(check, "left out", said) for check in checks]
+            run.unused += [Unused(check, "left out", sentence) for check in checks]
             run.values, run.left_out = {}, True
 
 
@@ -202,10 +202,10 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
     """
     sentences = [
         f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on {run.named} has "
-        f"{one.value:g} {one.unit}, {one.impossible}."
+        f"{value.value:g} {value.unit}, {value.impossible}."
         for run in runs
-        for (check, metric), one in run.values.items()
-        if one.impossible
+        for (check, metric), value in run.values.items()
+        if value.impossible
     ]
     if sentences:
         raise InvalidInputError(
@@ -262,8 +262,10 @@ def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
 def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
     """Return, by check and metric, the numbers of the sessions that lack it."""
     runs = [run for run in runs if not run.left_out]
-    every = {key for run in runs for key in run.values}
-    lacking = {key: [run.number for run in runs if key not in run.values] for key in sorted(every)}
+    metrics = {key for run in runs for key in run.values}
+    lacking = {
+        key: [run.number for run in runs if key not in run.values] for key in sorted(metrics)
+    }
     return {key: numbers for key, numbers in lacking.items() if numbers}
 
 
@@ -349,10 +351,10 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     ran = {run.session.uuid for run in runs}
     lists: dict[Path | None, RequestedNodes] = {}
     for found in _named(paths):
-        own = tuple(source for source in found.sources if source.session.uuid in ran)
-        lists |= {nodes.path: nodes for nodes in replace(found, sources=own).lists}
-    for file, one in lists.items():
-        for name, requested in one.nodes.items():
+        sources = tuple(source for source in found.sources if source.session.uuid in ran)
+        lists |= {nodes.path: nodes for nodes in replace(found, sources=sources).lists}
+    for file, requested_nodes in lists.items():
+        for name, requested in requested_nodes.nodes.items():
             if name not in known:
                 state = listed(
                     word for word in (requested.state, requested.because, requested.said) if word
@@ -415,21 +417,21 @@ def _why_not(
     session: str, case: Case, entry: Entry | None, partition: str, simulated: bool
 ) -> Unused | None:
     """Return why a case gives no values, or None where it does give values."""
-    said = f"{session}: {case.name} @{case.place}"
+    what = f"{session}: {case.name} @{case.place}"
     check = case.name.split()[0]
     if case.skipped:
-        return Unused(check, "skipped", f"{said} was skipped.")
+        return Unused(check, "skipped", f"{what} was skipped.")
     if not case.passed:
         reason = f": {' '.join(case.reason.split()).rstrip('.')}" if case.reason else ""
         short = "missed its reference" if case.phase == "performance" else f"failed ({case.result})"
-        return Unused(check, short, f"{said} {short}{reason}.")
+        return Unused(check, short, f"{what} {short}{reason}.")
     if case.failed_attempts:
         return Unused(
-            check, "failed at an earlier attempt", f"{said} failed at an earlier attempt."
+            check, "failed at an earlier attempt", f"{what} failed at an earlier attempt."
         )
     if entry is None or entry.document is None:
         problem = entry.problem if entry is not None else None
-        sentence = f"{session}: {problem}" if problem else f"{said} left no result document."
+        sentence = f"{session}: {problem}" if problem else f"{what} left no result document."
         return Unused(check, "no valid result document", sentence)
     if entry.problems:
         return Unused(check, "a damaged metrics.json", f"{session}: {entry.problems[0]}")
@@ -441,10 +443,10 @@ def _why_not(
             "partition: measured and simulated values are calibrated separately."
         )
     if document["faults_injected"]:
-        sentence = f"{said}: faults were injected into {entry.path}."
+        sentence = f"{what}: faults were injected into {entry.path}."
         return Unused(check, "faults were injected", sentence)
     if not case.values:
-        return Unused(check, "no recorded values", f"{said} has no values in ReFrame's report.")
+        return Unused(check, "no recorded values", f"{what} has no values in ReFrame's report.")
     return None
 
 

@@ -39,10 +39,13 @@ class Noise:
 def noises(record: Record) -> Iterator[Noise]:
     """Yield the noise of each check of a record, and of each kind of memory that it measures."""
     rows = grouped(
-        ((listed([check, *(kind for kind in KINDS if kind in name.split("_"))]), one.unit), one)
+        (
+            (listed([check, *(kind for kind in KINDS if kind in name.split("_"))]), metric.unit),
+            metric,
+        )
         for check, metrics in record.checks.items()
-        for name, one in metrics.items()
-        if one.unit != "count"
+        for name, metric in metrics.items()
+        if metric.unit != "count"
     )
     for (check, unit), found in sorted(rows.items()):
         yield Noise(

@@ -59,7 +59,9 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         clock=next((run.clock for run in runs if run.documents), "measured"),
         rule=rule.TEXT,
         same_devices=len(sets) == 1,
-        device_names=sorted({one["name"] for document in documents for one in document["devices"]}),
+        device_names=sorted(
+            {device["name"] for document in documents for device in document["devices"]}
+        ),
         device_sets={name: sorted(ids) for name, ids in sets.items()},
         overlays={run.group: run.overlay for run in runs if run.overlay is not None},
         programs=_distinct([document["program"] for document in documents]),
@@ -91,7 +93,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
 
 def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     found = {tuple(sorted((key, str(value)) for key, value in entry.items())) for entry in entries}
-    return [dict(one) for one in sorted(found)]
+    return [dict(entry) for entry in sorted(found)]
 
 
 def _metric(
@@ -219,7 +221,7 @@ def _counts(origin: Origin, model: str, used: bool) -> bool:
 def _users(model: str) -> set[str]:
     """Return the partitions of a node model, the sets that they name, and that of its devices."""
     return {clusters.references_of(load(model))} | {
-        one["extras"].get("references", name)
-        for name, one in partitions.named(partitions.known_sites())
-        if one["extras"].get("node") == model
+        known["extras"].get("references", name)
+        for name, known in partitions.named(partitions.known_sites())
+        if known["extras"].get("node") == model
     }

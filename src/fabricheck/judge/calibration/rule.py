@@ -53,7 +53,7 @@ def slow_nodes(
     The groups consist of the medians of their nodes, the lower values first. A single fast node
     forms a group: it shows what all nodes could reach.
     """
-    kept = {node: statistics.median(own) for node, own in by_node.items()}
+    kept = {node: statistics.median(its) for node, its in by_node.items()}
     excluded: list[str] = []
     while len(kept) >= LEAST_NODES:
         found = split(list(kept.values()), unit, 1)
@@ -96,7 +96,7 @@ def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], 
         return None
     # In medians, so that no value is too large for the squares below.
     middle = statistics.median(ordered) or 1.0
-    sums = list(itertools.accumulate((one / middle for one in ordered), initial=0.0))
+    sums = list(itertools.accumulate((value / middle for value in ordered), initial=0.0))
     # The threshold that separates the means most, weighted by group sizes (Otsu's method).
     at = max(splits, key=lambda index: _between(sums, index))
     low, high = ordered[:at], ordered[at:]
@@ -184,9 +184,9 @@ def judge(
     of = nodes or ["A"] * len(values)
     by_node = grouped(zip(of, values, strict=True))
     tolerance = tolerance_of(by_node, unit, floor)
-    said = few(of, campaigns)
-    if said is not None:
-        return _refused(unit, said, tolerance)
+    why = few(of, campaigns)
+    if why is not None:
+        return _refused(unit, why, tolerance)
     excluded, groups = slow_nodes(by_node, unit)
     if groups is not None:
         low, high = (
@@ -200,21 +200,22 @@ def judge(
             f"{MOST_EXCLUDED:.0%}",
             tolerance,
         )
-    kept = {node: own for node, own in by_node.items() if node not in excluded}
+    kept = {node: its for node, its in by_node.items() if node not in excluded}
     tolerance = tolerance_of(kept, unit, floor)
-    counted = [value for own in kept.values() for value in own]
+    counted = [value for its in kept.values() for value in its]
     two = modes(counted, unit)
     if two is not None:
         low, high = (
-            f"{len(one)} sessions about {statistics.median(one):.5g}{_on(one, kept)}" for one in two
+            f"{len(mode)} sessions about {statistics.median(mode):.5g}{_on(mode, kept)}"
+            for mode in two
         )
         return _refused(unit, f"two modes: {low} and {high} {unit}", tolerance, excluded)
     if tolerance.taken > CEILINGS[unit]:
-        said = (
+        why = (
             f"noisy: {min(counted):.5g} to {max(counted):.5g} {unit} need a tolerance of "
             f"{tolerance.taken:.1%}; at most {CEILINGS[unit]:.0%} is allowed"
         )
-        return _refused(unit, said, tolerance, excluded)
+        return _refused(unit, why, tolerance, excluded)
     value = float(f"{middle_of(kept):.{DIGITS}g}")
     part = round(tolerance.taken, 6)
     bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
@@ -229,9 +230,9 @@ def _refused(
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
     """Name the nodes that have all their values in one mode."""
-    own = {node for node, theirs in by_node.items() if set(theirs) & set(values)}
-    apart = own != by_node.keys() and all(set(by_node[node]) <= set(values) for node in own)
-    return f" ({named(sorted(own))})" if apart else ""
+    has = {node for node, theirs in by_node.items() if set(theirs) & set(values)}
+    apart = has != by_node.keys() and all(set(by_node[node]) <= set(values) for node in has)
+    return f" ({named(sorted(has))})" if apart else ""
 
 
 def named(nodes: Sequence[str]) -> str:
@@ -258,17 +259,17 @@ def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
 def middle_of(by_node: Mapping[str, Sequence[float]]) -> float:
     """Return the median of the nodes' medians, or of all values for fewer than three nodes."""
     if len(by_node) >= LEAST_NODES:
-        return statistics.median([statistics.median(own) for own in by_node.values()])
-    return statistics.median([value for own in by_node.values() for value in own])
+        return statistics.median([statistics.median(its) for its in by_node.values()])
+    return statistics.median([value for its in by_node.values() for value in its])
 
 
 def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str, floor: float = 0) -> Tolerance:
     """Return the candidates for the tolerance of finite, positive values."""
     middle = middle_of(by_node)
-    values = [value for own in by_node.values() for value in own]
+    values = [value for its in by_node.values() for value in its]
     if len(by_node) >= LEAST_NODES:
-        between = statistics.mad([statistics.median(own) for own in by_node.values()])
-        several = [statistics.mad(own) for own in by_node.values() if len(own) > 1]
+        between = statistics.mad([statistics.median(its) for its in by_node.values()])
+        several = [statistics.mad(its) for its in by_node.values() if len(its) > 1]
         spread = math.hypot(between, statistics.median(several) if several else 0.0)
     else:
         spread = statistics.mad(values)

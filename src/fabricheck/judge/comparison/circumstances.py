@@ -79,8 +79,8 @@ def _of_devices(devices: Sequence[int | None]) -> str:
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
     """Return sentences on the states in the documents that can explain a changed value."""
-    every = chain.from_iterable(map(state.causes, documents))
-    return tuple(map(state.sentence, state.merged(every)))
+    found = chain.from_iterable(map(state.causes, documents))
+    return tuple(map(state.sentence, state.merged(found)))
 
 
 def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:

@@ -171,7 +171,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         a,
         b,
         # For a metric that cannot be judged, its series are judged.
-        tuple(one for one in compared if one.key.of_series or one.determined),
+        tuple(value for value in compared if value.key.of_series or value.determined),
         (*_results(a, b), *_found(a, b)),
         tuple(key for key in only_a if key not in matched),
         tuple(key for key in only_b if key.without_terms not in loosely),
@@ -285,9 +285,9 @@ def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
 def _differences(side: NodeChecks) -> Mapping[str, list[str]]:
     found = ((row.check, row.document and row.document.get("differences")) for row in side.checks)
     return {
-        check or "": [difference["sentence"] for difference in own]
-        for check, own in found
-        if own is not None
+        check or "": [difference["sentence"] for difference in differences]
+        for check, differences in found
+        if differences is not None
     }
 
 

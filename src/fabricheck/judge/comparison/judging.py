@@ -66,10 +66,10 @@ class Estimate:
         """The interval of the median; of a repeated check, the union of all repetitions."""
         if self.exact:
             # The interval of a repeated check contains each repetition's median.
-            every = [self.median, *(sample for run in self.runs for sample in run)]
-            return min(every), max(every)
+            values = [self.median, *(sample for run in self.runs for sample in run)]
+            return min(values), max(values)
         found = [statistics.median_interval(run, ONE_IN) for run in self.runs]
-        known = [one for one in found if one is not None]
+        known = [interval for interval in found if interval is not None]
         if not known or len(known) != len(found):
             return None
         return min(low for low, _ in known), max(high for _, high in known)
@@ -149,9 +149,9 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     ours, theirs = a.interval, b.interval
     if ours is None or theirs is None:
         few = min(estimate.count for estimate in (a, b) if estimate.interval is None)
-        said = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
+        lacks = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
         side = "A" if ours is None and a.count == few else "B"
-        return Decision("undetermined", ratio, None, None, least, f"{side} {said}")
+        return Decision("undetermined", ratio, None, None, least, f"{side} {lacks}")
     low, high = theirs[0] / ours[1], theirs[1] / ours[0]
     # From the values, because the quotients are rounded.
     if theirs[0] <= ours[1] and ours[0] <= theirs[1]:
@@ -169,8 +169,8 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
 
 def _within(floor: float, unclear: bool) -> str:
     if math.isinf(floor):
-        said = "of the runtime host: judged with --floor only"
-        return said if unclear else "within the floor"
+        host = "of the runtime host: judged with --floor only"
+        return host if unclear else "within the floor"
     if unclear:
         return f"below the floor of {100 * floor:.3g} %, too wide to call it unchanged"
     return f"within the floor of {100 * floor:.3g} %"

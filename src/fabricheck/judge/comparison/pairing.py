@@ -58,7 +58,7 @@ class Side:
         """The heading of a side: session, job, folder or document."""
         job, home, first = self.results.job, self.results.home, self.results.sources[0]
         if job is not None:
-            ran = sum(bool(one.cases) for one in self.results.sessions)
+            ran = sum(bool(session.cases) for session in self.results.sessions)
             count = "" if self.chosen else f", {ran} of them with a session"
             return f"{self.results.title}{count}"
         session = first.reported
@@ -81,10 +81,10 @@ class Side:
         sessions = [
             source.session for source in _compared(self.results) if source.reported is not None
         ]
-        every = (
+        sentences = (
             software.sentences(session.outputs, session.start, session.end) for session in sessions
         )
-        return list(dict.fromkeys(sentence for each in every for sentence in each))
+        return list(dict.fromkeys(sentence for each in sentences for sentence in each))
 
 
 def side(name: str) -> Side:
@@ -123,9 +123,11 @@ def _unread(results: Results) -> Iterator[str]:
     problems = list(results.problems)
     of_job = results.sources if results.job is not None else ()
     folders = [(source, source.folder.node) for source in of_job if source.folder is not None]
-    known = {one.node for one in problems} | {node for one, node in folders if one.reported}
-    for one, node in folders:
-        if one.killed and node not in known:
+    known = {problem.node for problem in problems} | {
+        node for source, node in folders if source.reported
+    }
+    for source, node in folders:
+        if source.killed and node not in known:
             problems.append(Problem(f"The session on {node} has no report: it was killed.", node))
     chosen = {node for source in results.sources for node in source.on}
     for problem in problems:

@@ -58,7 +58,7 @@ class Key:
 
 def _said(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join("none" if one is None else str(one) for one in value) or "none"
+        return ", ".join("none" if item is None else str(item) for item in value) or "none"
     return "none" if value is None else str(value)
 
 
@@ -74,7 +74,7 @@ def estimates(side: NodeChecks) -> dict[Key, Estimate]:
     """Return the values by key; for a repeated check, the median of its repetitions."""
     several: dict[Key, list[Estimate]] = {}
     for row in side.checks:
-        series = [(_key(one), estimate_of(one)) for one in table.series(row, None)]
+        series = [(_key(its), estimate_of(its)) for its in table.series(row, None)]
         # A document with two measurements of one key counts as a repeated check.
         for key, value in (*series, *_metrics(row, series)):
             several.setdefault(key, []).append(value)
@@ -97,17 +97,17 @@ def _metrics(
             for estimate in made_of
             if (estimate.unit, estimate.median) == (row.unit, row.value)
         )
-        own = next(alike, None)
+        estimate = next(alike, None)
         if row.unit == "count":
             yield key, Estimate(row.value, row.unit, (), True, 0.0, check.clock)
             continue
-        if own is None:
+        if estimate is None:
             exact = check.clock == "simulated"
             floor = SIMULATED_FLOOR if exact else 0.0
-            own = Estimate(row.value, row.unit, (), exact, floor, check.clock)
+            estimate = Estimate(row.value, row.unit, (), exact, floor, check.clock)
         basis = (
-            tuple(value for name, value in one.terms if name in _BASIS)
-            for one, _ in series
-            if (one.check, one.unit) == (key.check, key.unit)
+            tuple(value for name, value in other.terms if name in _BASIS)
+            for other, _ in series
+            if (other.check, other.unit) == (key.check, key.unit)
         )
-        yield key, replace(own, basis=frozenset(basis))
+        yield key, replace(estimate, basis=frozenset(basis))

@@ -68,9 +68,9 @@ def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
         if node.link_matrix[a][b] != other.link_matrix[a][b]
     )
     domains = (
-        (frozenset((one.index,)), now.domain)
-        for one, now in zip(node.devices, other.devices, strict=True)
-        if one.domain != now.domain
+        (frozenset((before.index,)), now.domain)
+        for before, now in zip(node.devices, other.devices, strict=True)
+        if before.domain != now.domain
     )
     return frozenset((*links, *domains))
 
@@ -80,10 +80,14 @@ def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) ->
 
     A change that explains few of many differences is no explanation: the node is another one.
     """
-    topologies = [one for one in map(_of_topology, documents.values()) if one is not None]
+    topologies = [
+        differences
+        for differences in map(_of_topology, documents.values())
+        if differences is not None
+    ]
     if not topologies:
         return 0.0
-    places = {place_of(difference) for own in topologies for difference in own}
+    places = {place_of(difference) for differences in topologies for difference in differences}
     if MOST * len(changed & places) < len(places):
         return _A_PLACE * len(places)
     return _A_PLACE * (len(changed - places) - len(changed & places))
@@ -116,7 +120,11 @@ def _contents(
     for first, second in (*(((a,), (b,)) for a, b in combinations(order, 2)), *equal):
         to = dict(zip((*first, *second), (*second, *first), strict=True))
         exchanged = Component(kind="cables_exchanged", ids=(*first, *second))
-        yield exchanged, exchanged.ids, {"remap_links": [to.get(one, one) for one in order]}
+        yield (
+            exchanged,
+            exchanged.ids,
+            {"remap_links": [to.get(device, device) for device in order]},
+        )
     domains = [domain.index for domain in node.domains]
     for steps in range(1, len(domains)):
         turned = (*domains[steps:], *domains[:steps])

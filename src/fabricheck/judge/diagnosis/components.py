@@ -142,19 +142,19 @@ def passes(component: Component, resource: Resource) -> bool:
     if component.operation is not None:
         return resource.source == End("operation", component.operation)
     of = "domain" if kind in ("ddr", "numa_connection") else "device"
-    ends = tuple(End(of, one) for one in component.ids)
+    ends = tuple(End(of, number) for number in component.ids)
     if not ends:
         return resource.owner is None or resource.owner.what == of
     if component.direction == "from":
         return resource.source == ends[0]
     if component.direction == "to":
         return resource.destination == ends[0]
-    own = (resource.source, resource.destination)
+    its_ends = (resource.source, resource.destination)
     if component.direction == "one-way":
-        return own == ends
+        return its_ends == ends
     if kind in ("compute_units", "copy_engines", "package"):
         return resource.owner in ends
-    return set(ends) <= set(own)
+    return set(ends) <= set(its_ends)
 
 
 def candidates(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Candidate]:
@@ -219,7 +219,7 @@ def _of_all(node: NodeModel) -> Iterator[Candidate]:
 
 def _without_model(transfers: Iterable[Transfer]) -> Iterator[Candidate]:
     for name in dict.fromkeys(name for transfer in transfers for name in transfer.slack):
-        ends = [one.number for one in (name.source, name.destination) if one is not None]
+        ends = [end.number for end in (name.source, name.destination) if end is not None]
         yield _of("pair" if len(ends) == 2 else "device", *map(int, ends))
 
 

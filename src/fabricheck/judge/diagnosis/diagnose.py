@@ -72,7 +72,7 @@ class _Diagnosed:
         self.transfers: Mapping[Key, Transfer] = transfers(session.documents, self.routes)
         known = gathered.levels(session, self.transfers)
         if self.routes is not None:
-            references = {name: math.exp(one.log) for name, one in known.items()}
+            references = {name: math.exp(level.log) for name, level in known.items()}
             self.transfers = by_level(self.transfers, self.routes, references)
         measured = gathered.evidence(self.transfers)
         self.explains = Explanations(session, self.transfers, measured, known)
@@ -80,25 +80,27 @@ class _Diagnosed:
 
     def _candidates(self) -> Iterator[tuple[Candidate, Mapping[int, float]]]:
         """Yield the components that limit transfers to be explained, and all they touch."""
-        every = list(self.transfers.values())
-        self._bytes = [transfer.series["bytes"] for transfer in every]
+        measured = list(self.transfers.values())
+        self._bytes = [transfer.series["bytes"] for transfer in measured]
         passing = grouped(
-            (name, number) for number, transfer in enumerate(every) for name in transfer.slack
+            (name, number) for number, transfer in enumerate(measured) for name in transfer.slack
         )
-        concerned = {name for number in self.explains.concerned for name in every[number].slack}
+        concerned = {name for number in self.explains.concerned for name in measured[number].slack}
         by_kind = grouped((name.kind, name) for name in passing)
-        for candidate in candidates(self.node, every):
-            own = [
+        for candidate in candidates(self.node, measured):
+            resources = [
                 name
                 for kind in RESOURCES[candidate.component.kind]
                 for name in by_kind.get(kind, ())
                 if passes(candidate.component, name)
             ]
-            if concerned.isdisjoint(own):
+            if concerned.isdisjoint(resources):
                 continue
-            touched = _touched(own, passing, [transfer.slack for transfer in every])
+            touched = _touched(resources, passing, [transfer.slack for transfer in measured])
             yield candidate, touched
-            loose = _touched(own, passing, [transfer.loose or transfer.slack for transfer in every])
+            loose = _touched(
+                resources, passing, [transfer.loose or transfer.slack for transfer in measured]
+            )
             if loose != touched:
                 yield replace(candidate, loose=True), loose
             if candidate.component.kind in OF_SIZES:
@@ -110,8 +112,8 @@ class _Diagnosed:
         """Yield a component that is slower for transfers of some sizes, if others are not slow."""
         sizes = {number: self._bytes[number] for number in touched}
         slow = [sizes[number] for number in touched if number in self.explains.concerned]
-        of_sizes = {one: slack for one, slack in touched.items()
-                    if min(slow) <= sizes[one] <= max(slow)}  # fmt: skip
+        of_sizes = {number: slack for number, slack in touched.items()
+                    if min(slow) <= sizes[number] <= max(slow)}  # fmt: skip
         if len(of_sizes) < len(touched):
             known = (min(slow), max(slow))
             yield replace(candidate, sizes=known, cost=FURTHER_GAIN), of_sizes
@@ -120,10 +122,10 @@ class _Diagnosed:
         """Yield the other wirings that can explain something."""
         if self.node is None:
             return
-        every = list(self.transfers.values())
+        measured = list(self.transfers.values())
         links = {
             name
-            for number in self.explains.concerned for name in every[number].slack
+            for number in self.explains.concerned for name in measured[number].slack
             if name.kind in _LINKS
         }  # fmt: skip
         yield from changes(self.node, self.session.documents, self.transfers, links)
@@ -137,53 +139,57 @@ class _Diagnosed:
             misses=len(misses),
             explained=len(explained),
             degraded=[self._degraded(best, tried, loss) for loss in best.losses],
-            unexplained=[one.name for number, one in enumerate(misses) if number not in explained],
+            unexplained=[
+                miss.name for number, miss in enumerate(misses) if number not in explained
+            ],
             lacking=[*self._lacking()],
         )
 
-    def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> Degraded:
-        others = [loss for loss in best.losses if loss is not own]
+    def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], loss: Loss) -> Degraded:
+        others = [other for other in best.losses if other is not loss]
         without = self.search.with_losses(others)
-        alone = self.search.with_losses([own])
+        alone = self.search.with_losses([loss])
         explained = self.explains(alone) | (self.explains(best) - self.explains(without))
-        equals = self._equals(best, tried, own)
+        equals = self._equals(best, tried, loss)
         supporting, contradicting = self._measurements(best, alone)
         return Degraded(
-            component=own.what.component,
+            component=loss.what.component,
             equals=equals,
-            loss_percent=_loss(own),
-            sizes=self._sizes(own, explained),
-            devices=list(own.what.devices),
-            explains=sum(one < len(self.session.misses) for one in explained),
+            loss_percent=_loss(loss),
+            sizes=self._sizes(loss, explained),
+            devices=list(loss.what.devices),
+            explains=sum(number < len(self.session.misses) for number in explained),
             odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
             supporting=supporting,
             contradicting=contradicting,
-            next=self._further([own.what.component, *equals]),
+            next=self._further([loss.what.component, *equals]),
         )
 
-    def _sizes(self, own: Loss, explained: Collection[int]) -> tuple[int, int] | None:
+    def _sizes(self, loss: Loss, explained: Collection[int]) -> tuple[int, int] | None:
         """Return the sizes of a loss at some sizes only, with those of what it explains."""
-        if isinstance(own.what, Change) or own.what.sizes is None:
+        if isinstance(loss.what, Change) or loss.what.sizes is None:
             return None
-        every = [
+        sizes = [
             series["bytes"]
-            for number, one in enumerate(self.session.misses) if number in explained
-            for series in gathered.series_of(one, self.session)
+            for number, miss in enumerate(self.session.misses) if number in explained
+            for series in gathered.series_of(miss, self.session)
         ]  # fmt: skip
-        return min(*own.what.sizes, *every), max(*own.what.sizes, *every)
+        return min(*loss.what.sizes, *sizes), max(*loss.what.sizes, *sizes)
 
-    def _equals(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Loss) -> list[Component]:
+    def _equals(
+        self, best: Hypothesis, tried: Sequence[Hypothesis], replaced: Loss
+    ) -> list[Component]:
         """Return components that would explain as much in place of this one."""
-        rest = {loss.what.component for loss in best.losses if loss is not own}
+        rest = {loss.what.component for loss in best.losses if loss is not replaced}
         explained = self.explains(best)
         found = []
         for hypothesis in tried:
             if hypothesis.cost > best.cost + EQUAL or not explained <= self.explains(hypothesis):
                 continue
-            every = [each.what.component for each in hypothesis.losses]
-            other = [each for each in every if each not in rest]
-            same = len(every) == len(best.losses) and len(other) == 1
-            if same and other[0] != own.what.component:
+            components = [each.what.component for each in hypothesis.losses]
+            other = [each for each in components if each not in rest]
+            same = len(components) == len(best.losses) and len(other) == 1
+            if same and other[0] != replaced.what.component:
                 found.append(other[0])
         return found
 
@@ -244,9 +250,9 @@ def _touched(
     return {number: min(its) for number, its in found.items()}
 
 
-def _loss(own: Loss) -> float | None:
-    if isinstance(own.what, Change):
+def _loss(loss: Loss) -> float | None:
+    if isinstance(loss.what, Change):
         return None
-    if own.what.component.is_latency:
-        return round(100 * (math.exp(-own.log) - 1), 1)
-    return round(100 * (1 - math.exp(own.log)), 1)
+    if loss.what.component.is_latency:
+        return round(100 * (math.exp(-loss.log) - 1), 1)
+    return round(100 * (1 - math.exp(loss.log)), 1)

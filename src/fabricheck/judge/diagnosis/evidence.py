@@ -88,23 +88,23 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
     transfers give little more evidence than one. Where a way alone may be far behind, only what all
     ways share is common.
     """
-    limits = {key: _limiting(one) for key, one in transfers.items()}
+    limits = {key: _limiting(transfer) for key, transfer in transfers.items()}
     sharing, spreads = Counter(limits.values()), rules.spreads()
     found = []
-    for key, one in transfers.items():
-        series = one.series
+    for key, transfer in transfers.items():
+        series = transfer.series
         sign = 1 if series["better"] == "higher" else -1
-        spread = spreads[one.kind] / 100
-        common = spreads[rules.ALL_WAYS.get(one.kind, one.kind)] / 100
+        spread = spreads[transfer.kind] / 100
+        common = spreads[rules.ALL_WAYS.get(transfer.kind, transfer.kind)] / 100
         variance = (sharing[limits[key]] - 1) * common**2 + spread**2 + _noise(series) ** 2
         log = sign * math.log(series["median"])
-        found.append(Evidence(log, variance, one.alike))
+        found.append(Evidence(log, variance, transfer.alike))
     return found
 
 
-def _limiting(one: Transfer) -> Hashable:
+def _limiting(transfer: Transfer) -> Hashable:
     """Return the resources that limit a transfer: those without slack."""
-    return frozenset(name for name, slack in one.slack.items() if slack < 0.01)
+    return frozenset(name for name, slack in transfer.slack.items() if slack < 0.01)
 
 
 def _noise(series: Series) -> float:
@@ -125,11 +125,11 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
         parts = [abs(math.log(limit / metric.reference)) for limit in (metric.least, metric.most)
                  if limit]  # fmt: skip
         keys = [(check, index) for index in metric.series or ()]
-        own = [transfers[key] for key in keys if key in transfers]
-        groups = {each.alike for each in own}
+        its = [transfers[key] for key in keys if key in transfers]
+        groups = {each.alike for each in its}
         if not parts or len(groups) != 1 or metric.reference <= 0:
             continue
-        sign = 1 if own[0].series["better"] == "higher" else -1
+        sign = 1 if its[0].series["better"] == "higher" else -1
         known = max(_LEAST_KNOWN, min(parts) / _OF_LIMIT)
         level = Level(sign * math.log(metric.reference), known**2)
         (group,) = groups
@@ -169,8 +169,8 @@ class Explanations:
         self._devices = [named_devices(miss, session) for miss in session.misses]
         # A collective has no route of its own: its messages use the routes of its devices.
         self._collective = [
-            bool(own) and all(series["direction"] == "collective" for series in own)
-            for own in (series_of(miss, session) for miss in session.misses)
+            bool(its) and all(series["direction"] == "collective" for series in its)
+            for its in (series_of(miss, session) for miss in session.misses)
         ]
         self._in_turn = [
             any(is_in_turn(series) for series in series_of(miss, session))
@@ -185,20 +185,20 @@ class Explanations:
             if (miss.check, index) in self._numbers:
                 found.append([self._numbers[miss.check, index]])
             else:
-                every = (
-                    one
+                numbers = (
+                    number
                     for part in _parts(series)
-                    for one in self._shares.get((miss.check, at_once(part)), ())
-                    if series["device"] in (None, self._devices_of[one])
+                    for number in self._shares.get((miss.check, at_once(part)), ())
+                    if series["device"] in (None, self._devices_of[number])
                 )
-                found.append(list(dict.fromkeys(every)))
-        return [own for own in found if own]
+                found.append(list(dict.fromkeys(numbers)))
+        return [numbers for numbers in found if numbers]
 
     @property
     def concerned(self) -> frozenset[int]:
         """The evidence that decided a missed limit, or that is low."""
-        every = (one for miss in self.decided for own in miss for one in own)
-        return frozenset((*every, *self.low))
+        decided = (number for miss in self.decided for numbers in miss for number in numbers)
+        return frozenset((*decided, *self.low))
 
     def __call__(self, found: Hypothesis) -> frozenset[int]:
         """Return the missed limits that degraded components explain, and the low values.
@@ -207,9 +207,13 @@ class Explanations:
         """
         count = len(self.misses)
         low = (
-            count + one for one, log in self.low.items() if found.shifts.get(one, 0.0) <= log / 2
+            count + number
+            for number, log in self.low.items()
+            if found.shifts.get(number, 0.0) <= log / 2
         )
-        return frozenset((*filter(lambda one: self._explains(one, found), range(count)), *low))
+        return frozenset(
+            (*filter(lambda number: self._explains(number, found), range(count)), *low)
+        )
 
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
@@ -217,14 +221,14 @@ class Explanations:
             return any(miss.place in loss.what.places for loss in found.losses
                        if isinstance(loss.what, Change))  # fmt: skip
         lost = [
-            _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
-            for own in self.decided[number]
+            _left([found.shifts.get(index, 0.0) for index in indices], self._in_turn[number])
+            for indices in self.decided[number]
         ]
         # A value computed from several series may follow their mean or the slowest of them.
         if (
             lost
             and min(lost) < -_NEAR
-            and any(miss.reached_without(one) for one in (statistics.fmean(lost), min(lost)))
+            and any(miss.reached_without(log) for log in (statistics.fmean(lost), min(lost)))
         ):
             return True
         return self._collective[number] and any(
@@ -239,7 +243,7 @@ def _low(
     known: Mapping[Hashable, Level],
 ) -> dict[int, float]:
     """Return the low evidence, with the logarithm of the fraction that it reaches."""
-    groups = grouped((one.group, one.log) for one in measured)
+    groups = grouped((each.group, each.log) for each in measured)
     peers = {name: statistics.median(logs) for name, logs in groups.items()}
     about = {
         name: max(middle, known[name].log) if name in known else middle
@@ -247,19 +251,24 @@ def _low(
     }
     found: dict[int, float] = {}
     ways: dict[tuple[Any, ...], dict[int, float]] = {}
-    for number, (own, one) in enumerate(zip(transfers.values(), measured, strict=True)):
-        series = own.series
+    for number, (transfer, its) in enumerate(zip(transfers.values(), measured, strict=True)):
+        series = transfer.series
         if series["direction"] == "collective":
             continue  # slow messages slow it by an unknown amount
-        behind = one.log - about[one.group]
-        if behind < _limit(own.kind):
+        behind = its.log - about[its.group]
+        if behind < _limit(transfer.kind):
             found[number] = behind
-        if own.kind in rules.ALL_WAYS:
-            member = (own.key[0], own.kind, *series["device_set"], *(series.get("ranks") or ()))
-            ways.setdefault(member, {})[number] = one.log - peers[one.group]
-    for (_, kind, *_), every in ways.items():
-        if len(every) > 1 and max(every.values()) < _limit(rules.ALL_WAYS[kind]):
-            found |= every
+        if transfer.kind in rules.ALL_WAYS:
+            member = (
+                transfer.key[0],
+                transfer.kind,
+                *series["device_set"],
+                *(series.get("ranks") or ()),
+            )
+            ways.setdefault(member, {})[number] = its.log - peers[its.group]
+    for (_, kind, *_), logs in ways.items():
+        if len(logs) > 1 and max(logs.values()) < _limit(rules.ALL_WAYS[kind]):
+            found |= logs
     return found
 
 
@@ -307,5 +316,5 @@ def named_devices(miss: Miss, session: Session) -> frozenset[int]:
     document = session.documents.get(miss.check)
     if document is None:
         return frozenset()
-    every = [device_pair(document["series"][index]) for index in miss.series]
-    return frozenset(one for pair in every for one in pair)
+    pairs = [device_pair(document["series"][index]) for index in miss.series]
+    return frozenset(device for pair in pairs for device in pair)

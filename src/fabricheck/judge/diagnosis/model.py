@@ -124,12 +124,12 @@ class Component(StrictModel):
     def label(self) -> str:
         """The component in words."""
         forms, ids = _LABELS[self.kind], self.ids
-        form = next(forms[one] for one in (self.direction, len(ids), "any") if one in forms)
+        form = next(forms[key] for key in (self.direction, len(ids), "any") if key in forms)
         half = (len(ids) + 1) // 2
-        a, b, every = (listed(part) for part in (ids[:half], ids[half:], ids))
+        a, b, all_ids = (listed(part) for part in (ids[:half], ids[half:], ids))
         steps = sorted(ids).index(ids[0]) if ids else 0
         return form.format(
-            a=a, b=b, ids=every, steps=steps, way=self.direction or "of", operation=self.operation
+            a=a, b=b, ids=all_ids, steps=steps, way=self.direction or "of", operation=self.operation
         )
 
     @property
@@ -205,8 +205,8 @@ class Diagnosis(StrictModel):
         return f"{causes}: {self.explained} of {self.misses} missed limits."
 
 
-def _told(one: Degraded) -> str:
-    name = enumerated([each.label for each in (one.component, *one.equals)], last="or")
-    down = "" if one.component.is_latency else "down by "
-    loss = f"{name} {down}{one.loss}" if one.loss else name
-    return f"{loss} ({one.causes[0]})" if one.causes else loss
+def _told(degraded: Degraded) -> str:
+    name = enumerated([each.label for each in (degraded.component, *degraded.equals)], last="or")
+    down = "" if degraded.component.is_latency else "down by "
+    loss = f"{name} {down}{degraded.loss}" if degraded.loss else name
+    return f"{loss} ({degraded.causes[0]})" if degraded.causes else loss

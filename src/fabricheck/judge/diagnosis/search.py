@@ -43,7 +43,7 @@ _LITTLE, _OF_ERRORS = math.log(0.967), 1e-2
 _ALL = 20.0
 
 #: Logarithms of the factors tried first: losses from 3 % to 99 %.
-_TRIED = tuple(math.log(one) for one in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
+_TRIED = tuple(math.log(factor) for factor in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
 
 #: The golden section, and the number of steps that narrow the interval of the best factor.
 _GOLDEN, _STEPS = (math.sqrt(5) - 1) / 2, 10
@@ -131,17 +131,19 @@ class Search:
         :param candidates: each with the evidence that it touches and the slack there.
         """
         groups = {name: number for number, name in enumerate(
-            dict.fromkeys(one.group for one in evidence))}  # fmt: skip
-        self._group = [groups[one.group] for one in evidence]
+            dict.fromkeys(transfer.group for transfer in evidence))}  # fmt: skip
+        self._group = [groups[transfer.group] for transfer in evidence]
         known = [levels.get(name) for name in groups]
         self._known = [1 / level.variance if level is not None else 0.0 for level in known]
-        logs = grouped(zip(self._group, (one.log for one in evidence), strict=True))
+        logs = grouped(zip(self._group, (transfer.log for transfer in evidence), strict=True))
         # The origin of the distances of a group is its level, else its first member.
         about = [level.log if level is not None else logs[g][0] for g, level in enumerate(known)]
-        self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
-        self._healthy = [one.variance for one in evidence]
-        self.candidates = [(one, sorted(touched.items(), key=lambda each: each[1]))
-                           for one, touched in candidates if touched]  # fmt: skip
+        self._distance = [
+            transfer.log - about[g] for transfer, g in zip(evidence, self._group, strict=True)
+        ]
+        self._healthy = [transfer.variance for transfer in evidence]
+        self.candidates = [(candidate, sorted(touched.items(), key=lambda each: each[1]))
+                           for candidate, touched in candidates if touched]  # fmt: skip
         self.changes = list(changes)
 
     def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
@@ -201,8 +203,8 @@ class Search:
 
     def _left(self, found: Hypothesis, explains: Explains) -> bool:
         """Whether a missed limit remains that something could explain."""
-        every = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -_ALL)))
-        return bool(every - explains(found))
+        explainable = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -_ALL)))
+        return bool(explainable - explains(found))
 
     def _extended(self, start: Hypothesis, most: float, explains: Explains) -> Iterable[Hypothesis]:
         """Yield the sets with one more component and its best-fitting factor.
@@ -253,20 +255,20 @@ class Search:
         """
         if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
             return True
-        own = [one for one in touched if one[0] not in start.shifts]
-        return self._with(start.shifts, sums, own, found.losses[-1].log) < -FURTHER_GAIN
+        beyond = [item for item in touched if item[0] not in start.shifts]
+        return self._with(start.shifts, sums, beyond, found.losses[-1].log) < -FURTHER_GAIN
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set with each factor fitted again, given the others."""
         touched = dict(self.candidates)
         losses = list(found.losses)
-        for number, one in enumerate(losses):
-            if isinstance(one.what, Change):
+        for number, loss in enumerate(losses):
+            if isinstance(loss.what, Change):
                 continue
             others = self.shifts_of([*losses[:number], *losses[number + 1 :]])
-            sums, own = self._sums(others), touched[one.what]
-            log, _ = _least(lambda log, o=others, s=sums, t=own: self._with(o, s, t, log))  # type: ignore[misc]
-            losses[number] = Loss(one.what, log)
+            sums, its = self._sums(others), touched[loss.what]
+            log, _ = _least(lambda log, o=others, s=sums, t=its: self._with(o, s, t, log))  # type: ignore[misc]
+            losses[number] = Loss(loss.what, log)
         refined = self.with_losses(losses)
         return refined if refined.cost < found.cost else found
 
@@ -292,14 +294,14 @@ class Search:
 
     def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
         """Return by how many standard deviations evidence exceeds the prediction of a set."""
-        sums, own = self._sums(found.shifts), []
+        sums, deviations = self._sums(found.shifts), []
         for number in numbers:
             group, shift = self._group[number], found.shifts.get(number, 0.0)
             total = sums[group].weight + self._known[group]
             level = sums[group].first / total if total > 0 else 0.0
             above = self._distance[number] - shift - level
-            own.append(above / math.sqrt(self._variance(number, shift)))
-        return own
+            deviations.append(above / math.sqrt(self._variance(number, shift)))
+        return deviations
 
     def _variance(self, number: int, shift: float) -> float:
         """Return the variance of evidence about its prediction."""
@@ -311,10 +313,10 @@ class Search:
             shift = shifts.get(number, 0.0)
             weight = 1 / self._variance(number, shift)
             distance = self._distance[number] - shift
-            own = sums[group]
-            own.weight += weight
-            own.first += weight * distance
-            own.second += weight * distance * distance
+            its = sums[group]
+            its.weight += weight
+            its.first += weight * distance
+            its.second += weight * distance * distance
         return sums
 
     def _total(self, shifts: Mapping[int, float]) -> float:
@@ -351,12 +353,12 @@ class Search:
             before = 1 / (self._variance(number, old) if old else healthy[number])
             was, now = distances[number] - old, distances[number] - shift
             group = self._group[number]
-            own = changes.get(group)
-            if own is None:
-                own = changes[group] = [0.0, 0.0, 0.0]
-            own[0] += after - before
-            own[1] += after * now - before * was
-            own[2] += after * now * now - before * was * was
+            its = changes.get(group)
+            if its is None:
+                its = changes[group] = [0.0, 0.0, 0.0]
+            its[0] += after - before
+            its[1] += after * now - before * was
+            its[2] += after * now * now - before * was * was
             cost += math.log(before / after)
         for group, (weight, first, second) in changes.items():
             own_sums, known = sums[group], self._known[group]
@@ -388,7 +390,7 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
 
     :param most: the search may stop early for factors that clearly cost more than this.
     """
-    costs = [cost_of(one) for one in _TRIED]
+    costs = [cost_of(log) for log in _TRIED]
     least = min(range(len(costs)), key=costs.__getitem__)
     if _COARSE * costs[least] >= most:
         return _TRIED[least], costs[least]

@@ -88,9 +88,11 @@ class Routes:
             for link in content["links"]
         }
         self.each = {link["name"] for link in content["links"] if link["each"]}
-        self._kernel = {(one["device"], one["memory"]): one for one in content["kernel"]}
-        self._copy = {(one["source"], one["destination"]): one for one in content["copy"]}
-        self._message = {(one["source"], one["destination"]): one for one in content["messages"]}
+        self._kernel = {(route["device"], route["memory"]): route for route in content["kernel"]}
+        self._copy = {(route["source"], route["destination"]): route for route in content["copy"]}
+        self._message = {
+            (route["source"], route["destination"]): route for route in content["messages"]
+        }
 
     def flows(self, series: Series, document: ResultDocument) -> tuple[Flow, ...]:
         """Return the flows of one series; none if no route describes it, as for a collective."""
@@ -100,7 +102,7 @@ class Routes:
             pair = device_pair(series)
             if len(pair) == 1 and series["direction"] == "one-way":
                 pair = [*pair, *pair]  # two ranks share the device
-            ends = [f"device{one}" for one in pair] if len(pair) == 2 else []
+            ends = [f"device{device}" for device in pair] if len(pair) == 2 else []
             message = self._message.get((ends[0], ends[1])) if ends else None
             by = "by_kernel" if document["environment"].get(ENV_ENGINES) == "0" else "by_engine"
             return (Counter(message[by]),) if message else ()
@@ -156,7 +158,7 @@ class Routes:
         }
         if len(flows) == 1:  # nearly all cases
             return [min((left[name] / n for name, n in flows[0].items()), default=math.inf)]
-        own = [
+        alone = [
             min((left[name] / times for name, times in flow.items() if name in self.each),
                 default=math.inf)
             for flow in flows
@@ -170,18 +172,18 @@ class Routes:
                 takes = sum(flows[flow].get(name, 0) for flow in open_flows)
                 if takes and left[name] / takes < level:
                     level, tight = left[name] / takes, name
-            first = min(open_flows, key=lambda flow: own[flow])
-            if math.isinf(min(level, own[first])):
+            first = min(open_flows, key=lambda flow: alone[flow])
+            if math.isinf(min(level, alone[first])):
                 for flow in open_flows:  # no known resource limits them
                     found[flow] = math.inf
                 break
-            if own[first] <= level:
-                ending, level = {first}, own[first]
+            if alone[first] <= level:
+                ending, level = {first}, alone[first]
             else:
                 ending = {flow for flow in open_flows if tight in flows[flow]}
-            for one in ending:
-                found[one] = level
-                for name, times in flows[one].items():
+            for flow in ending:
+                found[flow] = level
+                for name, times in flows[flow].items():
                     left[name] = max(0.0, left[name] - times * level)
             open_flows -= ending
         return found
@@ -202,7 +204,9 @@ def transfers(
         chosen = _largest(check, document)
         if routes is not None:
             for flows, numbers in _at_once(chosen, document, routes):
-                found |= {one.key: one for one in _of_flows(flows, numbers, chosen, routes)}
+                found |= {
+                    transfer.key: transfer for transfer in _of_flows(flows, numbers, chosen, routes)
+                }
         for key, series in chosen.items():
             if key not in found:
                 passes = _passed(series, routes)
@@ -284,11 +288,11 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
     collective; without a node model, the devices and the pair.
     """
     pair = device_pair(series)
-    ends = [End("device", one) for one in pair]
+    ends = [End("device", device) for device in pair]
     if routes is None:
-        own = [Resource("device {0.number}", end) for end in dict.fromkeys(ends)]
+        devices = [Resource("device {0.number}", end) for end in dict.fromkeys(ends)]
         both = [Resource("pair {0.number}-{1.number}", *ends)] if len(ends) == 2 else []
-        return [*own, *both] if len(ends) <= 2 else []
+        return [*devices, *both] if len(ends) <= 2 else []
     if series["direction"] == "collective":
         kind: ResourceKind = (
             "{0.number} of mpi" if series["engine"] == "mpi" else "{0.number} of rccl"
@@ -300,7 +304,7 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
     if series["engine"] == "mpi":
         return [Resource("latency of messages {0.number}-{1.number}", *ends)]
     path = routes.node.widest_path(*pair) if routes.node.switch is None else ()
-    hops = pairwise(End("device", one) for one in path)
+    hops = pairwise(End("device", device) for device in path)
     links = [Resource("latency of link {0.number}-{1.number}", *hop) for hop in hops]
     return [Resource("latency of copies {0.number}-{1.number}", *ends), *links]
 
@@ -370,30 +374,30 @@ def by_level(
     # The rates of one array, or of one direction.
     rates = grouped(
         (
-            one.alike,
-            references.get(one.alike, one.series["median"])
-            * one.series["bytes"]
-            / max(1, one.series["bytes_moved"]),
+            each.alike,
+            references.get(each.alike, each.series["median"])
+            * each.series["bytes"]
+            / max(1, each.series["bytes_moved"]),
         )
-        for one in found.values()
+        for each in found.values()
     )
     best = {alike: max(gbs) for alike, gbs in rates.items()}
     changed: dict[Key, Transfer] = {}
-    for key, one in found.items():
+    for key, its in found.items():
         beyond = 0.0
-        if one.gbs is not None and not math.isinf(one.gbs):
-            beyond = max(0.0, math.log(one.gbs / best[one.alike]))
+        if its.gbs is not None and not math.isinf(its.gbs):
+            beyond = max(0.0, math.log(its.gbs / best[its.alike]))
         loose = {
-            name: own + (0.0 if _may_limit(name, one, routes) else beyond)
-            for name, own in one.slack.items()
+            name: slack + (0.0 if _may_limit(name, its, routes) else beyond)
+            for name, slack in its.slack.items()
         }
         far = beyond > -math.log(_LIMITED)
-        changed[key] = replace(one, slack=loose if far else one.slack, loose=loose)
+        changed[key] = replace(its, slack=loose if far else its.slack, loose=loose)
     return changed
 
 
-def _may_limit(name: Resource, one: Transfer, routes: Routes) -> bool:
+def _may_limit(name: Resource, its: Transfer, routes: Routes) -> bool:
     """Whether a resource without a peak may limit a transfer; no engine limits pageable copies."""
-    if name.kind in _ENGINES and any(each.kind in _PAGEABLE for each in one.slack):
+    if name.kind in _ENGINES and any(each.kind in _PAGEABLE for each in its.slack):
         return False
     return math.isinf(routes.gbs.get(name, math.inf))

@@ -191,11 +191,11 @@ def attribute(measured: Measured) -> Attribution:
         rounds=len(measured.rounds),
     )
     if len(seen) < FEWEST_NODES:
-        said = (
+        why = (
             f"{count(len(seen), 'node')} cannot show whose NIC is slow, as a rate is of both nodes "
             f"of a pair: an attribution needs {FEWEST_NODES} nodes."
         )
-        return replace(found, open=(*measured.incomplete, said))
+        return replace(found, open=(*measured.incomplete, why))
     apart, together = samples_of(measured)
     if not apart.logs:
         return replace(found, open=(*measured.incomplete, "No rate was measured."))
@@ -240,9 +240,9 @@ def _with_names(
     ]
     rule = _Rule(apart)
     passed, low = rule.judged(ends)
-    confirmed = {end for end, one in passed.items() if one.confirmed}
+    confirmed = {end for end, its in passed.items() if its.confirmed}
     switches, of_switch = _switches(measured, low, confirmed)
-    left = {end: one for end, one in low.items() if end not in of_switch}
+    left = {end: its for end, its in low.items() if end not in of_switch}
     named = list(_nodes(measured, left, confirmed))
     whole = {endpoint.node for endpoint in named}
     for end in ends:
@@ -251,19 +251,22 @@ def _with_names(
     at_fault = of_switch | {
         end for end in left if end in confirmed or measured.nodes[end[0]].name in whole
     }
-    said = [*_unconfirmed(measured, passed, at_fault), *_unsteady(measured, ends, apart, at_fault)]
+    sentences = [
+        *_unconfirmed(measured, passed, at_fault),
+        *_unsteady(measured, ends, apart, at_fault),
+    ]
     known = {node for node, _ in at_fault}
     more, _ = _Rule(together).judged([(node, ALL) for node in range(len(measured.nodes))])
-    more = {end: one for end, one in more.items() if end[0] not in known}
-    named += [_named(measured, end, one) for end, one in more.items() if one.confirmed]
-    at_fault |= {end for end, one in more.items() if one.confirmed}
-    said += _unconfirmed(measured, more, at_fault)
+    more = {end: its for end, its in more.items() if end[0] not in known}
+    named += [_named(measured, end, its) for end, its in more.items() if its.confirmed]
+    at_fault |= {end for end, its in more.items() if its.confirmed}
+    sentences += _unconfirmed(measured, more, at_fault)
     named.sort(key=lambda endpoint: -endpoint.loss)
     names = replace(
         found,
         named=tuple(named),
         switches=tuple(switches),
-        open=tuple(said),
+        open=tuple(sentences),
         least=1 - math.exp(-rule.limit(apart.typical_error)),
     )
     return names, at_fault
@@ -295,14 +298,16 @@ class _Rule:
             if not below:
                 continue
             # Of what was seen again, the worse direction.
-            ranked = sorted(below.values(), key=lambda one: (not self._confirmed(one), one.score))
+            ranked = sorted(
+                below.values(), key=lambda effect: (not self._confirmed(effect), effect.score)
+            )
             worst = ranked[0]
             far = index in self._fit.far
             low[end] = _Low(
                 worst, frozenset(below), -worst.score / self.limit(worst.error),
                 self._confirmed(worst) and not far, far,
             )  # fmt: skip
-            if any(-one.score >= self.limit(one.error) for one in ranked):
+            if any(-effect.score >= self.limit(effect.error) for effect in ranked):
                 passed[end] = low[end]
         return passed, low
 
@@ -407,25 +412,25 @@ def _unconfirmed(
     measured: Measured, passed: Mapping[End, _Low], at_fault: set[End]
 ) -> Iterator[str]:
     """Yield what is low enough for a name and was not seen again."""
-    for end, one in passed.items():
-        if one.confirmed or end in at_fault:
+    for end, its in passed.items():
+        if its.confirmed or end in at_fault:
             continue
-        effect = one.effect
+        effect = its.effect
         of = "with all its NICs at once" if end[1] == ALL else "with its partners"
-        said = f"{_end_name(measured, *end)} is {_percent(one.loss)} low {of}"
-        if one.far:
+        low = f"{_end_name(measured, *end)} is {_percent(its.loss)} low {of}"
+        if its.far:
             yield (
-                f"{said}, and is far from most of them, as few other nodes are: NIC and distance "
+                f"{low}, and is far from most of them, as few other nodes are: NIC and distance "
                 "cannot be told apart, and it is not named."
             )
         elif effect.partners_again < FEWEST_AGAIN or effect.again is None:
             yield (
-                f"{said} and was measured again with {effect.partners_again} proven ones, where "
+                f"{low} and was measured again with {effect.partners_again} proven ones, where "
                 f"{FEWEST_AGAIN} are needed: it is not named."
             )
         else:
             loss = max(0.0, 1 - math.exp(effect.again))
-            yield f"{said} and {_percent(loss)} low when it was measured again: it is not named."
+            yield f"{low} and {_percent(loss)} low when it was measured again: it is not named."
 
 
 def _unsteady(
@@ -491,7 +496,7 @@ def _with_pairs(
         else:
             found.append(_low_pair(measured, pair, rounds, rests))
     found.sort(key=lambda low_pair: -low_pair.loss)
-    said = first_of([low_pair.sentence for low_pair in found], what=" pairs like them")
+    sentences = first_of([low_pair.sentence for low_pair in found], what=" pairs like them")
     notes = []
     if once:
         notes.append(
@@ -502,8 +507,12 @@ def _with_pairs(
         notes.append(
             f"{count(not_again, 'pair')} of nodes had a low rate and met too seldom to tell why."
         )
-    said = [*attribution.open, *groups.values(), *said]
-    return replace(attribution, pairs=tuple(found), open=tuple(said), notes=tuple(notes))
+    return replace(
+        attribution,
+        pairs=tuple(found),
+        open=(*attribution.open, *groups.values(), *sentences),
+        notes=tuple(notes),
+    )
 
 
 def _low_pair(

@@ -147,9 +147,9 @@ def _by_end(
     """Return the partners and the values of each end, by sending and receiving."""
     partners: Columns = ([[] for _ in samples.ends], [[] for _ in samples.ends])
     values: Values = ([[] for _ in samples.ends], [[] for _ in samples.ends])
-    for way, own, other in _ways(samples):
+    for way, ends, other in _ways(samples):
         its_partners, its_values = partners[way], values[way]
-        for end, partner, y in compress(zip(own, other, ys, strict=True), used[way]):
+        for end, partner, y in compress(zip(ends, other, ys, strict=True), used[way]):
             its_partners[end].append(partner)
             its_values[end].append(y)
     return partners, values
@@ -164,7 +164,9 @@ def _polished(
         for way in (SENDING, RECEIVING):
             others = scores[1 - way]
             scores[way] = [
-                median([y - others[one] for y, one in zip(its, with_, strict=True)]) if its else 0.0
+                median([y - others[partner] for y, partner in zip(its, with_, strict=True)])
+                if its
+                else 0.0
                 for its, with_ in zip(values[way], partners[way], strict=True)
             ]
             _centre(scores[way], values[way], positions)
@@ -268,17 +270,19 @@ def _effect(
     others, score = scores[1 - way], scores[way][end]
     its, with_ = values[way][end], partners[way][end]
     count = len(its)
-    own = robust_deviation([y - others[one] - score for y, one in zip(its, with_, strict=True)])
-    own *= math.sqrt(count / max(1, count - 1))
+    own_noise = robust_deviation(
+        [y - others[partner] - score for y, partner in zip(its, with_, strict=True)]
+    )
+    own_noise *= math.sqrt(count / max(1, count - 1))
     # The standard error of a standard deviation from the median absolute deviation.
     surely = noise * (1 + _UNSTEADY_ERRORS / math.sqrt(2 * MAD_EFFICIENCY * count))
-    unsteady = own if own > surely else None
+    unsteady = own_noise if own_noise > surely else None
     second = again[way].get(end, [])
     return Effect(
         score=score,
         error=MEDIAN_WIDER * (unsteady or noise) / math.sqrt(count),
         partners=len(set(with_)),
         again=median([y for _, y in second]) if second else None,
-        partners_again=len({one for one, _ in second}),
+        partners_again=len({partner for partner, _ in second}),
         own_noise=unsteady,
     )

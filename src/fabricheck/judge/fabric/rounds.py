@@ -145,18 +145,23 @@ def _elsewhere(rounds: RoundsMember, document: ResultDocument) -> dict[End, str]
 
 
 def _way(its: RankNetwork) -> str:
-    by = listed(str(one) for one in (its["transport"], its["provider"]) if one is not None)
+    by = listed(str(word) for word in (its["transport"], its["provider"]) if word is not None)
     names = " and ".join(nic["name"] for nic in its["nics"])
     return f"{by} ({names})" if names else by
 
 
-def _round(one: MeasuredRound, elsewhere: Container[End]) -> Round:
-    columns = (one["out"], one["back"], one["together_out"], one["together_back"])
+def _round(measured: MeasuredRound, elsewhere: Container[End]) -> Round:
+    columns = (
+        measured["out"],
+        measured["back"],
+        measured["together_out"],
+        measured["together_back"],
+    )
     return Round(
-        one["phase"],
+        measured["phase"],
         [
             NodePair(pair[0], pair[1], *(_kept(pair, each, elsewhere) for each in rates))
-            for pair, *rates in zip(one["pairs"], *columns, strict=True)
+            for pair, *rates in zip(measured["pairs"], *columns, strict=True)
         ],
     )
 
@@ -231,12 +236,12 @@ def _without_rate(measured: Measured, elsewhere: Container[End]) -> Iterator[str
             yield f"{node.name} has no rate with all its NICs at once."
 
 
-def _wrong(measured: Measured, one: WrongMessage) -> str:
+def _wrong(measured: Measured, wrong: WrongMessage) -> str:
     sender, receiver = (
-        f"{measured.nodes[node].name}:{measured.nodes[node].nics[one['nic']].name}"
-        for node in (one["from"], one["to"])
+        f"{measured.nodes[node].name}:{measured.nodes[node].nics[wrong['nic']].name}"
+        for node in (wrong["from"], wrong["to"])
     )
     return (
-        f"Data from {sender} to {receiver} was wrong: {count(one['errors'], 'byte')}, the first "
-        f"at byte {one['offset_bytes']}, expected {one['expected']}, found {one['found']}."
+        f"Data from {sender} to {receiver} was wrong: {count(wrong['errors'], 'byte')}, the first "
+        f"at byte {wrong['offset_bytes']}, expected {wrong['expected']}, found {wrong['found']}."
     )

@@ -138,9 +138,9 @@ def _join_classes(samples: Samples) -> None:
     largest: dict[int, int] = {}
     for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
         largest.setdefault(group // _DISTANCES, group)
-    own = _with_a_median(samples, sizes)
+    with_a_median = _with_a_median(samples, sizes)
     joined = {
-        group: group if group in own else largest.get(group // _DISTANCES, group)
+        group: group if group in with_a_median else largest.get(group // _DISTANCES, group)
         for group in set(samples.groups)
     }
     moved = {group for group, other in joined.items() if other != group}

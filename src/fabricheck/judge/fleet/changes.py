@@ -69,7 +69,7 @@ class PartitionChanges:
     def judged(self, judgement: str) -> list[Changed]:
         """Return the metrics of one judgement, the greatest change first."""
         found = [metric for metric in self.metrics if metric.decision.judgement == judgement]
-        return sorted(found, key=lambda one: -abs(math.log(one.decision.ratio or 1.0)))
+        return sorted(found, key=lambda metric: -abs(math.log(metric.decision.ratio or 1.0)))
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,9 @@ def compare(before: Fleet, after: Fleet) -> Changes:
 
 
 def _partition_changes(before: Partition, after: Partition, fleet: Fleet) -> PartitionChanges:
-    own, theirs = ({one: at for at, one in enumerate(part.metrics)} for part in (before, after))
+    own, theirs = (
+        {metric: at for at, metric in enumerate(part.metrics)} for part in (before, after)
+    )
     both = [metric for metric in own if metric in theirs]
     at = {node: row for row, node in enumerate(after.nodes)}
     nodes = [node for node in before.nodes if node in at]
@@ -174,8 +176,8 @@ def _changed(metric: Metric, before: pl.Series, after: pl.Series, part: Partitio
     one, other = _usable(before), _usable(after)
     if not len(one) or not len(other):
         side = "A" if not len(one) else "B"
-        said = f"{side} has no usable value"
-        decision = Decision("undetermined", None, None, None, FLOORS[metric.noise], said)
+        why = f"{side} has no usable value"
+        decision = Decision("undetermined", None, None, None, FLOORS[metric.noise], why)
         return Changed(metric, _median(one), _median(other), len(other), decision)
     a, b = (_estimate(metric, each, part) for each in (one, other))
     return Changed(metric, a.median, b.median, len(other), judge(a, b))
@@ -213,10 +215,12 @@ def _beside_others(
 ) -> PartitionOutliers:
     """Return the nodes that changed beside the others, from the ratios of their values."""
     columns = [
-        (after[one] - before[one] if one.unit == "count" else after[one] / before[one]).alias(
-            str(at)
-        )
-        for at, one in enumerate(metrics)
+        (
+            after[metric] - before[metric]
+            if metric.unit == "count"
+            else after[metric] / before[metric]
+        ).alias(str(at))
+        for at, metric in enumerate(metrics)
     ]
     changed = replace(part, nodes=nodes, metrics=metrics, values=pl.DataFrame(columns))
     return outliers.judge(changed)
@@ -285,6 +289,6 @@ def _checks(before: Fleet, after: Fleet) -> Iterator[ChangedCheck]:
     )
     both = one.join(other, on=["check", "node"], suffix="_after")
     changed = both.filter(pl.col("good") != pl.col("good_after")).sort("check", "node")
-    for (check,), own in changed.group_by("check", maintain_order=True):
-        worse, better = (own.filter(pl.col("good") == was)["node"] for was in (True, False))
+    for (check,), nodes in changed.group_by("check", maintain_order=True):
+        worse, better = (nodes.filter(pl.col("good") == was)["node"] for was in (True, False))
         yield ChangedCheck(str(check), tuple(worse), tuple(better))

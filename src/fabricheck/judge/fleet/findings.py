@@ -42,7 +42,11 @@ class Findings:
     @property
     def missing_metrics(self) -> dict[str, tuple[Metric, ...]]:
         """By node the metrics that nearly all others have and it has not."""
-        return {node: own for part in self.partitions for node, own in part.missing_metrics.items()}
+        return {
+            node: metrics
+            for part in self.partitions
+            for node, metrics in part.missing_metrics.items()
+        }
 
     @property
     def unusable(self) -> list[Distribution]:
@@ -102,12 +106,14 @@ def _diagnosed(
     for found in judged:
         part, nodes = found.partition, [outlier.node for outlier in found.outliers[:MOST_DIAGNOSED]]
         wanted = {session for node in nodes for session in sessions.get(node, ())}
-        own = (
+        sources = (
             [source for source in results.sources if (source.name, str(source.results)) in wanted]
             if results
             else []
         )
-        verdicts = judging.judge(replace(results, sources=tuple(own))) if results and own else []
+        verdicts = (
+            judging.judge(replace(results, sources=tuple(sources))) if results and sources else []
+        )
         diagnoses = {
             verdict.node: verdict.diagnosis
             for verdict in verdicts

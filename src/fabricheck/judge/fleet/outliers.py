@@ -195,7 +195,10 @@ def judge(partition: Partition) -> PartitionOutliers:
         for number, metric in enumerate(partition.metrics)
     ]
     in_limits = pl.DataFrame(
-        [(behind / one.limit).alias(str(one.number)) for one, behind in measured]
+        [
+            (behind / distribution.limit).alias(str(distribution.number))
+            for distribution, behind in measured
+        ]
     )
     scores = _scores(in_limits, tests)
     return PartitionOutliers(
@@ -346,9 +349,18 @@ def _outliers(
     candidates = {node for score in scores for node in (score.values > score.limit).arg_true()}
     values = partition.values
     wrong = grouped(
-        (node, OutlyingValue(one.metric, values[node, one.number], one.median, None, math.inf))
-        for one, _ in (measured if scores else ())
-        for node in one.implausible
+        (
+            node,
+            OutlyingValue(
+                distribution.metric,
+                values[node, distribution.number],
+                distribution.median,
+                None,
+                math.inf,
+            ),
+        )
+        for distribution, _ in (measured if scores else ())
+        for node in distribution.implausible
     )
     found = []
     for node in candidates | wrong.keys():
@@ -360,10 +372,12 @@ def _outliers(
         averaged = order[: count if beyond > 1 else 0]
         outlying = []
         for at in order:
-            one, behind = measured[at]
+            distribution, behind = measured[at]
             if row[at] > 1 or (at in averaged and behind[node] >= LEAST):
-                far = behind[node] if one.metric.unit != "count" else None
-                value = OutlyingValue(one.metric, values[node, at], one.median, far, row[at])
+                far = behind[node] if distribution.metric.unit != "count" else None
+                value = OutlyingValue(
+                    distribution.metric, values[node, at], distribution.median, far, row[at]
+                )
                 outlying.append(value)
         if outlying or node in wrong:
             implausible = tuple(wrong.get(node, ()))
@@ -379,7 +393,7 @@ def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
         for distribution in found.distributions
         if distribution.groups is not None
     ]
-    for groups, metric in sorted(grouped, key=lambda one: -one[0].apart):
+    for groups, metric in sorted(grouped, key=lambda item: -item[0].apart):
         for members in same:
             first, now = set(members[0][0].slow), set(groups.slow)
             if len(first & now) >= THE_SAME * len(first | now):
@@ -396,7 +410,7 @@ def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
         metrics = tuple(metric for _, metric in members)
         nodes = len(slow) + len(fast)
         many = len(slow) >= LEAST_PART_OF_A_MODE * nodes
-        counts = many or len({one.check for one in metrics}) > 1
+        counts = many or len({metric.check for metric in metrics}) > 1
         yield NodeGroups(
             found.partition.title, first_groups.kind, first_groups.apart, metrics, slow, nodes,
             counts, _alike(fleet, slow, fast) if counts else None,
@@ -405,7 +419,7 @@ def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
 
 def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str | None:
     """Return a fact that the slow nodes have and the fast ones have not."""
-    of = (pl.col("node").is_in(list(own)).sum() for own in (slow, fast))
+    of = (pl.col("node").is_in(list(nodes)).sum() for nodes in (slow, fast))
     counts = fleet.facts.group_by("fact", "value", maintain_order=True).agg(
         **dict(zip(("slow", "fast"), of, strict=True))
     )

@@ -239,11 +239,11 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
     named = list(dict.fromkeys(_expanded(names, set())))
     if names and not named:
         raise NotFoundError(f"{' '.join(names)} lists no name.")
-    tables = [Path(one) for one in named if _suffix(one) in TABLES]
-    others = [one for one in named if _suffix(one) not in TABLES]
+    tables = [Path(name) for name in named if _suffix(name) in TABLES]
+    others = [name for name in named if _suffix(name) not in TABLES]
     strange = [other for other in others if _is_not_json(Path(other))]
     results = [other for other in others if other not in strange]
-    log = table.ExportLog(problems=[f"{one} is neither a table nor a result." for one in strange])
+    log = table.ExportLog(problems=[f"{name} is neither a table nor a result." for name in strange])
     exported: list[pl.LazyFrame] = []
     found: reading.Results | None = None
     if results or not names:
@@ -340,9 +340,9 @@ def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
 
 def _inside(folder: Path) -> Iterator[str]:
     """Yield the tables of a folder, else the results folders in it, else the folder itself."""
-    every = sorted(folder.iterdir(), key=lambda one: nodelists.natural(one.name))
-    tables = [path for path in every if path.suffix.lower() in TABLES and path.is_file()]
-    results = [path for path in every if path.is_dir() and reading.holds_sessions(path)]
+    paths = sorted(folder.iterdir(), key=lambda path: nodelists.natural(path.name))
+    tables = [path for path in paths if path.suffix.lower() in TABLES and path.is_file()]
+    results = [path for path in paths if path.is_dir() and reading.holds_sessions(path)]
     for path in tables or results or [folder]:
         yield str(path)
 
@@ -366,8 +366,8 @@ def _one_by_one(paths: Sequence[Path]) -> tuple[list[pl.LazyFrame], list[str]]:
             # Damage shows only when cells are read: the greatest of a column needs all of them.
             _needed(_scan([path])).select(pl.all().max()).collect(engine=STREAMING)
         except UNREADABLE as error:
-            said = " ".join(str(error).split()).partition("This error occurred")[0]
-            problems.append(f"{path}: cannot be read ({said[:200].rstrip('. ')}).")
+            reason = " ".join(str(error).split()).partition("This error occurred")[0]
+            problems.append(f"{path}: cannot be read ({reason[:200].rstrip('. ')}).")
             continue
         except InvalidInputError as error:
             problems.append(f"{path}: {error}")
@@ -390,12 +390,12 @@ def _required(rows: pl.LazyFrame) -> pl.LazyFrame:
         that is needed may have several values.
     """
     there = rows.collect_schema()
-    lacks = [f"{one} is missing" for one in _REQUIRED if one not in there]
+    lacks = [f"{name} is missing" for name in _REQUIRED if name not in there]
     nested = [name for name, kind in there.items() if name in _NEEDED and kind.is_nested()]
     if lacks or nested:
-        said = [*lacks, *(f"{one} has cells of several values" for one in nested)][0]
+        reason = [*lacks, *(f"{name} has cells of several values" for name in nested)][0]
         raise InvalidInputError(
-            f"it is no table of `fabricheck results export`: the column {said}."
+            f"it is no table of `fabricheck results export`: the column {reason}."
         )
     return rows
 
@@ -450,8 +450,8 @@ def _exported(results: reading.Results, log: table.ExportLog) -> list[pl.LazyFra
 
 
 def _batches(rows: Iterable[dict[str, object]]) -> Iterator[list[dict[str, object]]]:
-    every = iter(rows)
-    while batch := list(itertools.islice(every, writing.BATCH)):
+    rest = iter(rows)
+    while batch := list(itertools.islice(rest, writing.BATCH)):
         yield batch
 
 
@@ -465,10 +465,10 @@ def _partitions(rows: pl.LazyFrame) -> list[Partition]:
         .collect(engine=STREAMING)
     )
     by_partition = grouped.group_by(*PARTITION, "networks", maintain_order=True)
-    found = [_partition(own) for _, own in by_partition]
+    found = [_partition(its) for _, its in by_partition]
     return sorted(
         found,
-        key=lambda one: (one.networks, one.clock != "measured", -len(one.nodes), one.title),
+        key=lambda part: (part.networks, part.clock != "measured", -len(part.nodes), part.title),
     )
 
 

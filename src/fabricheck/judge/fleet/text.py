@@ -57,54 +57,58 @@ def lines(found: Findings) -> Iterator[str]:
 
 
 def _outliers(found: Findings) -> Iterator[str]:
-    every = list(found.outliers)
-    if not every:
+    found_outliers = list(found.outliers)
+    if not found_outliers:
         enough = any(
             len(partition.partition.nodes) >= outliers.FEWEST for partition in found.partitions
         )
         fewer = f"Fewer than {outliers.FEWEST} nodes: none can stand out."
         yield "No node stands out." if enough else fewer
         return
-    are = "1 node stands" if len(every) == 1 else f"{len(every)} nodes stand"
-    yield f"{are} out: {shortened(one.node for _, one in every)}"
-    said = [f"{one.node}: {_outlier(one, len(part.partition.metrics))}" for part, one in every]
-    yield from (f"  {each}" for each in first_of(said, MOST_OUTLIERS, " (--json, --output)"))
+    are = "1 node stands" if len(found_outliers) == 1 else f"{len(found_outliers)} nodes stand"
+    yield f"{are} out: {shortened(outlier.node for _, outlier in found_outliers)}"
+    sentences = [
+        f"{outlier.node}: {_outlier(outlier, len(part.partition.metrics))}"
+        for part, outlier in found_outliers
+    ]
+    yield from (f"  {each}" for each in first_of(sentences, MOST_OUTLIERS, " (--json, --output)"))
 
 
-def _outlier(one: Outlier, metrics: int) -> str:
+def _outlier(outlier: Outlier, metrics: int) -> str:
     """Return by how much a node stands out, in how many metrics, and its diagnosis."""
     parts = []
-    if one.values:
-        far = f"{behind(one)} behind" if one.behind else "more faults"
-        parts.append(f"{far} in {len(one.values)} of {metrics} metrics")
-        parts.append(f"farthest {value_of(one.values[0])}")
-    if one.implausible:
-        parts.append(f"not believed: {implausible(one)}")
-    if one.diagnosis is not None:
-        parts.append(f"diagnosis: {one.diagnosis.sentence}")
+    if outlier.values:
+        far = f"{behind(outlier)} behind" if outlier.behind else "more faults"
+        parts.append(f"{far} in {len(outlier.values)} of {metrics} metrics")
+        parts.append(f"farthest {value_of(outlier.values[0])}")
+    if outlier.implausible:
+        parts.append(f"not believed: {implausible(outlier)}")
+    if outlier.diagnosis is not None:
+        parts.append(f"diagnosis: {outlier.diagnosis.sentence}")
     return "; ".join(parts)
 
 
-def implausible(one: Outlier) -> str:
+def implausible(outlier: Outlier) -> str:
     """Return the first value of a node that cannot be, and how many more there are."""
-    return listed(map(value_of, one.implausible), 1)
+    return listed(map(value_of, outlier.implausible), 1)
 
 
-def behind(one: Outlier) -> str:
+def behind(outlier: Outlier) -> str:
     """Return how far behind the values of a node are, from the least to the most."""
-    least, most = percent(one.behind[0]), percent(one.behind[-1])
+    least, most = percent(outlier.behind[0]), percent(outlier.behind[-1])
     return most if least == most else f"{least} to {most}"
 
 
-def value_of(one: OutlyingValue) -> str:
+def value_of(outlying: OutlyingValue) -> str:
     """Return a value beside the median of the nodes."""
-    if one.value is None or not math.isfinite(one.value):
+    if outlying.value is None or not math.isfinite(outlying.value):
         value = "no number"
-    elif one.metric.unit == "count" or abs(one.value) >= MOST_DIGITS:
-        value = f"{one.value:g}"
+    elif outlying.metric.unit == "count" or abs(outlying.value) >= MOST_DIGITS:
+        value = f"{outlying.value:g}"
     else:
-        value = number(one.value)
-    return f"{one.metric.title} {value}{_unit(one.metric)} (median {number(one.median)})"
+        value = number(outlying.value)
+    metric, median = outlying.metric, number(outlying.median)
+    return f"{metric.title} {value}{_unit(metric)} (median {median})"
 
 
 def _unit(metric: Metric) -> str:
@@ -131,23 +135,23 @@ def _metrics(metrics: Sequence[Metric]) -> str:
     return listed([metric.title for metric in metrics], 1)
 
 
-def _node_groups(one: NodeGroups) -> str:
+def _node_groups(groups: NodeGroups) -> str:
     """Return a sentence on two groups of nodes."""
-    said = (
-        f"{one.kind} in {_metrics(one.metrics)}: {len(one.slow)} of {one.nodes} nodes "
-        f"{percent(one.apart)} slower"
+    sentence = (
+        f"{groups.kind} in {_metrics(groups.metrics)}: {len(groups.slow)} of {groups.nodes} nodes "
+        f"{percent(groups.apart)} slower"
     )
-    if one.kind == "slow minority":
-        said += f", {shortened(one.slow)}"
+    if groups.kind == "slow minority":
+        sentence += f", {shortened(groups.slow)}"
     else:
-        said += "; check the references to see which group is right"
-    return said + (f"; all slow ones and no other have {one.alike}" if one.alike else "")
+        sentence += "; check the references to see which group is right"
+    return sentence + (f"; all slow ones and no other have {groups.alike}" if groups.alike else "")
 
 
 def _groups(found: Findings) -> Iterator[str]:
     counting = [group for group in found.groups if group.counts]
-    said = [f"Groups: {_node_groups(groups)}" for groups in counting]
-    yield from first_of(said, MOST_GROUPS, " groups (--json, --output)")
+    sentences = [f"Groups: {_node_groups(groups)}" for groups in counting]
+    yield from first_of(sentences, MOST_GROUPS, " groups (--json, --output)")
     rest = [group for group in found.groups if not group.counts]
     if rest:
         yield (
@@ -169,20 +173,20 @@ def _changes(changes: Changes) -> Iterator[str]:
         :MOST_CHANGES
     ]:
         yield f"No longer passes: {check.check} on {shortened(check.worse)}"
-    said = [
+    sentences = [
         f"Changed: {fact.what}: {fact_values(fact.before)} -> {fact_values(fact.after)}"
         for fact in changes.facts
     ]
-    yield from first_of(said, MOST_FACTS, " facts (--json, --output)")
+    yield from first_of(sentences, MOST_FACTS, " facts (--json, --output)")
 
 
-def moved_group(one: NodeGroups) -> str:
+def moved_group(groups: NodeGroups) -> str:
     """Return a sentence on a group of nodes that became worse."""
-    said = (
-        f"{len(one.slow)} of {one.nodes} nodes by {percent(one.apart)} in "
-        f"{_metrics(one.metrics)}, {shortened(one.slow)}"
+    sentence = (
+        f"{len(groups.slow)} of {groups.nodes} nodes by {percent(groups.apart)} in "
+        f"{_metrics(groups.metrics)}, {shortened(groups.slow)}"
     )
-    return said + (f"; all of them and no other have {one.alike}" if one.alike else "")
+    return sentence + (f"; all of them and no other have {groups.alike}" if groups.alike else "")
 
 
 def fact_values(values: Mapping[str, int], most: int = 2) -> str:
@@ -199,8 +203,8 @@ def _partition_changes(part: PartitionChanges) -> Iterator[str]:
         f"unchanged, {len(unclear)} undetermined; {len(part.gone)} disappeared, "
         f"{len(part.came)} new"
     )
-    for word, own in (("worse", worse), ("better", better)):
-        for changed in own[: MOST_CHANGES - 2]:
+    for word, metrics in (("worse", worse), ("better", better)):
+        for changed in metrics[: MOST_CHANGES - 2]:
             yield f"  {word}: {_changed(changed)}"
     for word, nodes in (("worse", part.worse), ("better", part.better)):
         if nodes:
@@ -217,13 +221,13 @@ def _partition_changes(part: PartitionChanges) -> Iterator[str]:
         yield f"  worse than before together: {moved_group(moved)}"
 
 
-def moved_by(one: OutlyingValue) -> str:
+def moved_by(outlying: OutlyingValue) -> str:
     """Return by how much a value changed beside the others; a count, by how many faults."""
-    return f"{one.value:g}" if one.behind is None else percent(one.behind)
+    return f"{outlying.value:g}" if outlying.behind is None else percent(outlying.behind)
 
 
-def _changed(one: Changed) -> str:
+def _changed(change: Changed) -> str:
     """Return a change of a metric over the nodes."""
-    ratio = one.decision.ratio
+    ratio, metric = change.decision.ratio, change.metric
     by = "" if ratio is None else f" ({100 * (ratio - 1):+.1f} %)"
-    return f"{one.metric.title} {number(one.before)} -> {number(one.after)}{_unit(one.metric)}{by}"
+    return f"{metric.title} {number(change.before)} -> {number(change.after)}{_unit(metric)}{by}"

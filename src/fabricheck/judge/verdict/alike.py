@@ -26,15 +26,17 @@ class Difference:
     def rarer(self) -> dict[str, str]:
         """By node, its value if at least as many nodes have another value."""
         most = len([*self.nodes.values()][-1])
-        several = sum(len(own) == most for own in self.nodes.values()) > 1
+        several = sum(len(nodes) == most for nodes in self.nodes.values()) > 1
         values = self.nodes.items()
-        return {node: value for value, own in values if several or len(own) < most for node in own}
+        return {
+            node: value for value, nodes in values if several or len(nodes) < most for node in nodes
+        }
 
     @property
     def note(self) -> str:
         """A sentence with all values, and the nodes of all but the most frequent value."""
         *fewer, (most, rest) = self.nodes.items()
-        unlike = [f"{value} on {nodelists.folded(own)}" for value, own in fewer]
+        unlike = [f"{value} on {nodelists.folded(nodes)}" for value, nodes in fewer]
         even = len(rest) == len([*self.nodes.values()][-2])
         others = nodelists.folded(rest) if even else f"the other {count(len(rest), 'node')}"
         return f"The nodes differ in {self.what}: {listed(unlike)}, {most} on {others}."
@@ -42,8 +44,8 @@ class Difference:
     def caveat(self, value: str) -> str:
         """Return a sentence on one node that has a rarer value."""
         others = [
-            f"{other} on {count(len(own), 'node')}"
-            for other, own in reversed(self.nodes.items())
+            f"{other} on {count(len(nodes), 'node')}"
+            for other, nodes in reversed(self.nodes.items())
             if other != value
         ]
         return f"Its {self.what} is {value}; that of others is {listed(others)}."

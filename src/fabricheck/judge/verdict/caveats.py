@@ -20,7 +20,11 @@ _MOST_CHECKS = 3
 
 def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
     """Yield one sentence for each cause that no reason of the checks states."""
-    known = [one for one in attempts if one.document is not None and "state" in one.document]
+    known = [
+        attempt
+        for attempt in attempts
+        if attempt.document is not None and "state" in attempt.document
+    ]
     checks = {attempt.check for attempt in known}
     found = grouped(
         (cause.key, (attempt.check, cause)) for attempt in known for cause in attempt.caveats
@@ -64,15 +68,15 @@ def result_caveats(
     hosts = (document["host"] for document in documents if document["clock"] == "measured")
     yield from islice(filter(None, map(settings.numa_balancing, hosts)), 1)
     counted = limits(cases)
-    every = counted.total()
-    if every and counted["free"] == every:
-        yield f"None of {count(every, 'metric')} has a limit, so its speed is not judged."
+    metrics = counted.total()
+    if metrics and counted["free"] == metrics:
+        yield f"None of {count(metrics, 'metric')} has a limit, so its speed is not judged."
     elif counted["free"]:
         yield (
-            f"{every - counted['free']} of {count(every, 'metric')} have a limit; the others are "
-            "recorded but not judged."
+            f"{metrics - counted['free']} of {count(metrics, 'metric')} have a limit; the others "
+            "are recorded but not judged."
         )
-    elif not every and any(document["series"] for document in documents):
+    elif not metrics and any(document["series"] for document in documents):
         yield "No metric was recorded, so its speed is not judged."
     if skipped:
         yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."

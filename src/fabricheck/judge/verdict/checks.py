@@ -247,7 +247,7 @@ class Attempt:
         found = self.metrics.get(metric or "")
         if found is None or found.reduce != "peers" or self.document is None:
             return False
-        missed = any((one.rule.name, one.metric) == ("reference", metric) for one in self.findings)
+        missed = any((it.rule.name, it.metric) == ("reference", metric) for it in self.findings)
         watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
         return missed and watched and found.value is not None and found.value <= FAR_BEHIND_PEERS
 
@@ -427,9 +427,9 @@ def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) 
     reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
-        for one in _worst(attempt):
-            limited = one.rule.name in _OF_LIMITS and attempt.began in others
-            found = others[attempt.began] if limited else one
+        for worst in _worst(attempt):
+            limited = worst.rule.name in _OF_LIMITS and attempt.began in others
+            found = others[attempt.began] if limited else worst
             beside = found.rule.beside_a_pass
             if not passed or (broken and attempt in since):
                 reasons.append(found)
@@ -479,7 +479,10 @@ def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
         (way, frozenset().union(*each)) for found in by_attempt for way, each in found.items()
     )
     return {
-        way: sum(not (own and each[-1]) or not own.isdisjoint(each[-1]) for own in each)
+        way: sum(
+            not (devices_of and each[-1]) or not devices_of.isdisjoint(each[-1])
+            for devices_of in each
+        )
         for way, each in devices.items()
     }
 

@@ -38,8 +38,11 @@ def session_verdict(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
     statuses = {verdict.status for verdict in ordered}
     good: bool = statuses <= {"PASS"}
     rows = [
-        Row(**{name: getattr(one, name) for name in Row.model_fields if name != "file"}, file=file)
-        for one, file in zip(ordered, file_names(ordered), strict=True)
+        Row(
+            **{name: getattr(verdict, name) for name in Row.model_fields if name != "file"},
+            file=file,
+        )
+        for verdict, file in zip(ordered, file_names(ordered), strict=True)
     ]
     networks = [row for row in rows if is_several(row.node)]
     nodes = [row for row in rows if not is_several(row.node)]

@@ -87,7 +87,9 @@ def _by_software(
     attempts: Sequence[Attempt],
 ) -> Iterator[tuple[tuple[Key, Software | None], Attempt]]:
     """Yield the attempts of a session that ran, each by its check and the software."""
-    documents = grouped((key(one)[0], one.document) for one in attempts if one.document is not None)
+    documents = grouped(
+        (key(attempt)[0], attempt.document) for attempt in attempts if attempt.document is not None
+    )
     software = {where: _software(its) for where, its in documents.items()}
     for attempt in attempts:
         if not attempt.skipped:
@@ -103,7 +105,9 @@ def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> 
 
 def _software(documents: Iterable[ResultDocument]) -> Software | None:
     """Return the software of a session in a partition; None where the driver's is unknown."""
-    ran = [one for one in documents if has_runtime(one) and not is_from_tool(one)]
+    ran = [
+        document for document in documents if has_runtime(document) and not is_from_tool(document)
+    ]
     programs = [document["program"] for document in ran]
     found = Software(
         programs=_known(f"{program['version']} {program['commit']}" for program in programs),
@@ -111,7 +115,7 @@ def _software(documents: Iterable[ResultDocument]) -> Software | None:
         runtimes=_known(document["versions"].get("runtime") for document in ran),
         drivers=_known(document["versions"].get("driver") for document in ran),
         caps=_known(
-            one["power_cap_w"] for document in ran for one in state.device_states(document)
+            device["power_cap_w"] for document in ran for device in state.device_states(document)
         ),
     )
     return found if found.drivers else None
@@ -206,14 +210,14 @@ def _doubts_of_contrast(
 ) -> list[model.Doubt]:
     """Return what is missing for a contrast, of the run of the check in which least is missing."""
     rule = {"peers": "reference"}.get(reason.rule, reason.rule)
-    every = [
+    ways = [
         (run, way)
         for run in judged.runs
         for way in (run.isolating if rule == "isolated" else [(rule, reason.metric)])
         if reason.check in (None, run.check[2]) and way in run.failures
     ]
     found = []
-    for run, way in every:
+    for run, way in ways:
         doubts = others.doubts(judged.verdict, run, way)
         if reason.rule == "reference" and not calibrated.has_own(folder(), run.check[0]):
             doubts.insert(0, "provisional")
@@ -237,7 +241,7 @@ class _Cohorts:
     def passed_elsewhere(self, verdict: model.NodeVerdict, run: Run) -> list[str]:
         """Return the other nodes on which a check passed with the same software."""
         cohort = self._nodes[run.check, run.software]
-        return [node for node, own in cohort.items() if own.passed and node != verdict.node]
+        return [node for node, other in cohort.items() if other.passed and node != verdict.node]
 
     def doubts(self, verdict: model.NodeVerdict, run: Run, way: Way) -> list[model.Doubt]:
         """Return what is missing for a contrast; empty where nothing is."""
@@ -249,7 +253,7 @@ class _Cohorts:
         elif not (run.passed_before or self.passed_elsewhere(verdict, run)):
             found.append("no-contrast")
         cohort = self._nodes[run.check, run.software]
-        alike = sum(way in own.failures for own in cohort.values())
+        alike = sum(way in other.failures for other in cohort.values())
         if alike > max(1, FEW * len(cohort)):
             found.append("all-alike" if alike == len(cohort) else "many-alike")
         return found
@@ -259,7 +263,7 @@ class _Cohorts:
         lost = [run for run in runs if _fails_by(run, "lost")]
         cohorts = [self._nodes[run.check, run.software] for run in lost]
         return any(
-            len(nodes) >= SEVERAL and all(_fails_by(own, "lost") for own in nodes.values())
+            len(nodes) >= SEVERAL and all(_fails_by(other, "lost") for other in nodes.values())
             for nodes in cohorts
         )
 
@@ -269,7 +273,7 @@ class _Cohorts:
         for run in runs:
             cohort = self._nodes[run.check, run.software]
             for rule in dict.fromkeys(rule for rule, _ in run.failures if rule in _OF_ALL):
-                if len(cohort) > 1 and all(_fails_by(own, rule) for own in cohort.values()):
+                if len(cohort) > 1 and all(_fails_by(other, rule) for other in cohort.values()):
                     drivers = list(run.software.drivers) if run.software is not None else []
                     alike = model.AllAlike(
                         check=run.check[2], rule=rule, nodes=len(cohort), drivers=drivers
@@ -279,7 +283,7 @@ class _Cohorts:
 
 
 def _fails_by(run: Run, rule: str) -> bool:
-    return any(rule == own for own, _ in run.failures)
+    return any(rule == failed_by for failed_by, _ in run.failures)
 
 
 #: The nodes of a launch have one software: that of its programs.

@@ -130,7 +130,9 @@ def _shares(results: Results) -> list[tuple[Source, ...]]:
 
     The folder of a node is in one share. All other sources form one share.
     """
-    by_folder = [tuple(own) for _, own in groupby(results.sources, lambda source: source.results)]
+    by_folder = [
+        tuple(sources) for _, sources in groupby(results.sources, lambda source: source.results)
+    ]
     shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(by_folder) // _FEWEST)
     if results.job is None or shares < 2:
         return [results.sources]
@@ -160,7 +162,9 @@ class _Node:
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(source.choice for source in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
-        recorded = {where: it for one in results.sources for where, it in one.recorded.items()}
+        recorded = {
+            where: it for source in results.sources for where, it in source.recorded.items()
+        }
         self.recorded = {
             where: recorded[where] for where in results.partitions if where in recorded
         }
@@ -242,8 +246,8 @@ class _Node:
             return []
         missed = [
             where
-            for (where, _, _), one in self.outcomes.items()
-            if any(reason.status == "PERF-FAIL" for reason in one.reasons)
+            for (where, _, _), outcome in self.outcomes.items()
+            if any(reason.status == "PERF-FAIL" for reason in outcome.reasons)
         ]
         rules = {
             reason.rule.name for outcome in self.outcomes.values() for reason in outcome.reasons
@@ -275,12 +279,14 @@ class _Node:
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
         yield from self.named
-        problems = [one for one in self.all_results.problems if (one.node or UNPLACED) == node]
+        problems = [
+            problem for problem in self.all_results.problems if (problem.node or UNPLACED) == node
+        ]
         for problem in problems:
             yield finding("report", problem.sentence)
         requested = self._requested()
         # On this node, or on a node that it simulates.
-        sessions = [one.reported for one in self.results.sources]
+        sessions = [source.reported for source in self.results.sources]
         failed_anywhere = any(session is None or session.failed for session in sessions)
         if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
             lacking = f"There is no result of {self.title}"
@@ -348,7 +354,7 @@ class _Node:
                 for where in self.results.partitions
                 for _, _, check in self.ran_in.get((where, True), ())
             }
-            yield from dict.fromkeys(one for one in absent if one not in here)
+            yield from dict.fromkeys(check for check in absent if check not in here)
             return
         yield from dict.fromkeys(absent)
         for where in self.results.partitions:
@@ -466,13 +472,13 @@ def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) ->
         fabricheck=_each(document["program"]["version"] for document in ours or documents),
         commits=_each(document["program"]["commit"] for document in ours),
         kernel=_each(document["host"]["kernel"] for document in documents),
-        runtime=_each(one.get("runtime") for one in versions),
-        driver=_each(one.get("driver") for one in versions),
+        runtime=_each(found.get("runtime") for found in versions),
+        driver=_each(found.get("driver") for found in versions),
         vbios=_each(device_state["vbios"] for device_state in states),
         firmware={name: _each(versions) for name, versions in sorted(firmware.items())},
-        mpi=_each(one.get("mpi") for one in versions),
-        rccl=_each(one.get("rccl") for one in versions),
-        reframe=_each(one.session.reframe for one in sources if one.reported),
+        mpi=_each(found.get("mpi") for found in versions),
+        rccl=_each(found.get("rccl") for found in versions),
+        reframe=_each(source.session.reframe for source in sources if source.reported),
         spack_locks={name: digest for of_source in locks for name, digest in of_source.items()},
     )
 

@@ -285,7 +285,7 @@ def provisional_partitions(
     if status not in _ON_LIMITS or "peers" in rules:
         return []
     resting = missed if status == "PERF-FAIL" else partitions
-    found = [one for one in resting if not calibrated.has_own(folder(), one)]
+    found = [partition for partition in resting if not calibrated.has_own(folder(), partition)]
     return [] if status == "PERF-FAIL" and len(found) < len(resting) else found
 
 

@@ -44,8 +44,8 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
         if not SLURM_NAME.fullmatch(row.node):
             lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
             continue
-        said = plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
-        line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{said}"'
+        why = plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
+        line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{why}"'
         doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
         lines.append(line if drain.live else f"# {doubts}: {line}")
     return lines
