@@ -77,6 +77,27 @@ def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path, form):
 
 
 @pytest.mark.parametrize(
+    "rest",
+    [
+        {},
+        {"nodes": 3},
+        {"nodes": [None, "a", {}, {"file": None}, {"file": ["b"]}, {"file": ".."}, {"file": ""}]},
+        {"nodes": [], "networks": None},
+        {"nodes": [{"file": "folder"}, {"file": "a\0b"}, {"file": "../mine.txt"}]},
+    ],
+)
+def test_a_verdict_that_was_changed_by_hand_is_replaced(tmp_path, rest):
+    verdicts = list(two_nodes(tmp_path).values())
+    folder = tmp_path / "v"
+    (folder / "folder").mkdir(parents=True)
+    (tmp_path / "mine.txt").write_text("kept")
+    (folder / "verdict.json").write_text(json.dumps({"form": "fabricheck-verdict-3"} | rest))
+    written = documents.write(folder, verdicts, documents.session_verdict("run-0", verdicts))
+    validate(json.loads(written.read_text()))
+    assert (folder / "folder").is_dir() and (tmp_path / "mine.txt").exists()
+
+
+@pytest.mark.parametrize(
     "name", ["../../etc/passwd", "verdict", ".hidden", "a b", "n" * 300, "(no node)", "ü"]
 )
 def test_names_of_nodes_are_safe_for_files(tmp_path, name):

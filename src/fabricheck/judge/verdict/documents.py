@@ -143,8 +143,16 @@ def _files_of(folder: Path) -> set[str]:
     """Return the files of nodes that an earlier verdict in a folder lists, in any version."""
     earlier = _earlier(folder)
     ours = str(earlier.get("form")).startswith("fabricheck-verdict-")
-    rows = [*earlier["nodes"], *earlier.get("networks", [])] if ours else []
-    return {row["file"] for row in rows if Path(row["file"]).name == row["file"]}
+    lists = [earlier.get("nodes"), earlier.get("networks")] if ours else []
+    # A list that was changed by hand may have anything.
+    return {
+        row["file"]
+        for rows in lists
+        if isinstance(rows, list)
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("file"), str)
+        if Path(row["file"]).name == row["file"] and (folder / row["file"]).is_file()
+    }
 
 
 def _text(document: NodeVerdict | Verdict) -> str:
