@@ -371,10 +371,10 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
     """Resolve names; without any, return what started last in the results folder.
 
     A name is ``latest``, a session's id (``run-3`` or ``3``), a part of its UUID, the folder of a
-    killed session, the number of a job over many nodes, ``unreported`` (all documents without a run
-    report), a results folder or an archive of one (what started last there), the folder of a job, a
-    run report, a document, or a folder of documents; a partition, a node, or both may follow ``@``.
-    Several names are combined: one without results becomes a problem.
+    killed session, the number of a job over many nodes, a results folder or an archive of one (what
+    started last there), the folder of a job, a run report, a document, or a folder of documents; a
+    partition, a node, or both may follow ``@``. Several names are combined: one without results
+    becomes a problem.
 
     :param every: all sessions of a results folder, of an archive, and of the folders of a job's
         nodes, instead of the last one.
