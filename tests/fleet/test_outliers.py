@@ -111,6 +111,14 @@ def test_a_value_that_cannot_be_is_named_and_moves_nobody(value):
     assert other.median == pytest.approx(one.median, rel=1e-4)
 
 
+def test_a_node_that_lacks_most_metrics_is_judged_by_those_it_has():
+    columns = healthy(300)
+    for number, values in enumerate(columns):
+        values[5] = 0.9 * values[5] if number < 2 else None
+    (outlier,) = outliers.judge(partition(columns)).outliers
+    assert [value.metric.name for value in outlier.values] == ["m0", "m1"]
+
+
 def test_a_missing_value_is_no_bad_value():
     columns = healthy(300)
     columns[0][9] = None

@@ -367,8 +367,9 @@ def _outliers(
         beyond, count = max(
             ((score.values[node] or 0.0) / score.limit, score.count) for score in scores
         )
-        row = [-math.inf if limits is None else limits for limits in in_limits.row(node)]
-        order = sorted(range(len(row)), key=lambda at: -row[at])
+        # Of the metrics that this node has.
+        row = {at: far for at, far in enumerate(in_limits.row(node)) if far is not None}
+        order = sorted(row, key=lambda at: -row[at])
         averaged = order[: count if beyond > 1 else 0]
         outlying = []
         for at in order:
@@ -376,7 +377,11 @@ def _outliers(
             if row[at] > 1 or (at in averaged and behind[node] >= LEAST):
                 far = behind[node] if distribution.metric.unit != "count" else None
                 value = OutlyingValue(
-                    distribution.metric, values[node, at], distribution.median, far, row[at]
+                    distribution.metric,
+                    values[node, distribution.number],
+                    distribution.median,
+                    far,
+                    row[at],
                 )
                 outlying.append(value)
         if outlying or node in wrong:
