@@ -265,12 +265,14 @@ def test_a_name_whose_check_fits_no_partition_says_what_it_needs(suite):
 #: A choice that does not exist, and what is said of it.
 CHOICES = {
     "-p nosuch": "-p nosuch names no environment of system local: there are host.",
+    # The check would fit; the environment is what is wrong.
+    "-p nosuch -n stream_local": "-p nosuch names no environment of system local: there are host.",
     "-t smok_": "Nothing to run: no test case was selected; system local has 7; the selection was "
     "tags=['smok_']",
 }
 
 
-@pytest.mark.parametrize("choice", ["-p nosuch", "-t smok_"])
+@pytest.mark.parametrize("choice", ["-p nosuch", "-p nosuch -n stream_local", "-t smok_"])
 def test_a_choice_that_does_not_exist(suite, choice):
     outcome = suite("-r", *choice.split())
     assert outcome.status == 1
@@ -295,9 +297,12 @@ def test_a_search_path_that_does_not_exist(suite):
 
 
 def test_a_search_path_without_checks(suite):
-    outcome = suite("-r", checks=suite.programs)
+    checks = suite.programs
+    outcome = suite("-r", checks=checks)
     assert outcome.status == 1
     assert "Nothing to run: no test case was selected; " in outcome
+    named = suite("-r", "-n", "stream_local", checks=checks)
+    assert f"-n stream_local names no check of system local: there are none in {checks}." in named
     assert f"{suite.programs} contains no check for system local." in outcome
 
 

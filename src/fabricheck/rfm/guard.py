@@ -321,8 +321,8 @@ class _Session:
 
     def require_choice(self, testcases: Iterable[Any]) -> None:
         """Raise an error when a name or an environment is unknown, or nothing is selected."""
-        self._require_names()
         self._require_environments()
+        self._require_names()
         if not list(testcases):
             raise ReframeError(f"Nothing to run: no test case was selected; {self._why_nothing()}.")
         if not self._is_part and all(_is_plain(case.check) for case in self._generated):
@@ -360,10 +360,11 @@ class _Session:
         for pattern in reframe_internals.option("names") or []:
             if not reframe_internals.named(pattern, (case.check for case in self._generated)):
                 unfit = reframe_internals.named(pattern, reframe_internals.session.checks)
-                names = sorted({type(case.check).__name__ for case in self._generated})
-                why = _needs(unfit[0]) if unfit else f"there are {show.listed(names) or 'none'}"
+                names = show.listed(sorted({type(case.check).__name__ for case in self._generated}))
+                known = f"there are {names or f'none in {self._path}'}"
                 raise ReframeError(
-                    f"-n {pattern} names no check of system {runtime.runtime().system.name}: {why}."
+                    f"-n {pattern} names no check of system {runtime.runtime().system.name}: "
+                    f"{_needs(unfit[0]) if unfit else known}."
                 )
 
     def _require_environments(self) -> None:
