@@ -11,6 +11,7 @@ from fabricheck.cli import app
 from fabricheck.judge.verdict import documents, scheduler
 from fabricheck.references import calibrated
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
+from fabricheck.results import observed
 
 OTHER = "cluster:more"
 MISSED = made.good() | made.missed()
@@ -128,3 +129,27 @@ def test_the_page_says_it_once(uncalibrated, tmp_path, monkeypatch):
     text = (where / "index.html").read_text()
     assert text.count("has no calibration of its own") == 1
     assert "provisional PASS" in text
+
+
+def test_a_moved_session_is_firm_by_the_record_of_its_own_node_and_not_of_this_one(
+    tmp_path, monkeypatch
+):
+    """Its node model is in the results folder; documents have the path where it was made."""
+    monkeypatch.setenv(PREFIX_VARIABLE, str(OWN_FOLDER))
+    monkeypatch.delenv("FABRICHECK_NODE", raising=False)
+    environment = {"FABRICHECK_NODE": "/elsewhere/results/nodes/vm.yaml"}
+    case = made.good(node=None, system="local", partition="gpu")
+    document = factories.document(environment=environment)
+    root, model = OWN_FOLDER.parent, tmp_path / "nodes" / "vm.yaml"
+    results = made.write(tmp_path, [(case, document)])
+    facts = root / "tests" / "outputs" / "inventory" / "h100-x2.json"
+    words = ["node", "draft", "vm", "--from", facts, "--output", model.parent]
+    model.parent.mkdir()
+    assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    (verdict,) = made.judge(results).values()
+    assert verdict.status == "PASS" and verdict.provisional == []
+    text = (root / "config" / "nodes" / "mi210.yaml").read_text()
+    model.write_text(text.replace("name: mi210", "name: vm"))
+    observed._node.cache_clear()
+    (verdict,) = made.judge(results).values()
+    assert verdict.provisional == ["local:gpu"]

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from fabricheck.core import models, yaml_files
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.core.models import StrictModel
+from fabricheck.node import NodeModel
 from fabricheck.references.entries import faults, report_only, requires
 from fabricheck.site import this_machine
 
@@ -180,13 +181,17 @@ class Transfer(StrictModel):
 _M = TypeVar("_M", Record, Transfer)
 
 
-def file_of(references: Path, partition: str, folder: str = FOLDER) -> Path:
+def file_of(
+    references: Path, partition: str, folder: str = FOLDER, node: NodeModel | None = None
+) -> Path:
     """Return the file of a partition's record, or of its transfer, beside the reference files.
 
     That of ``local:gpu`` is for machines of one kind: another kind has another file.
+
+    :param node: the node model of a session of ``local:gpu``; by default this machine's.
     """
     name = partition.replace(":", "-")
-    kind = this_machine.kind() if partition == this_machine.NAME else ""
+    kind = this_machine.kind(node) if partition == this_machine.NAME else ""
     return references / folder / f"{name}{'-' * bool(kind)}{kind}.yaml"
 
 
@@ -219,12 +224,14 @@ def read_of(references: Path, partition: str) -> Record:
     return found
 
 
-def has_own(references: Path, partition: str) -> bool:
+def has_own(references: Path, partition: str, node: NodeModel | None = None) -> bool:
     """Whether a partition has a record of sessions that measured it.
 
     Metrics taken from another partition's record do not count, nor does an unreadable record.
+
+    :param node: as for `file_of`.
     """
-    path = file_of(references, partition)
+    path = file_of(references, partition, node=node)
     return path.exists() and _is_measured(path, path.stat().st_mtime_ns, partition)
 
 

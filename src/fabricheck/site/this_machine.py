@@ -11,7 +11,7 @@ from typing import Any
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
-from fabricheck.node import load
+from fabricheck.node import NodeModel, load
 from fabricheck.site.variables import word
 
 #: The variable with the node model: its name, or the path of a file.
@@ -54,15 +54,18 @@ def node(required: bool = False) -> str | None:
     return model
 
 
-def kind() -> str:
-    """Return what distinguishes this node from others in file names; empty without a node model.
+def kind(model: NodeModel | None = None) -> str:
+    """Return what distinguishes a node from others in file names; empty without a node model.
 
     Equal machines have the same: 2x-nvidia-h100-80gb-hbm3-switch18.
+
+    :param model: that of the node of a session; by default this machine's.
     """
-    named = node()
-    if named is None:
-        return ""
-    model = load(named)
+    if model is None:
+        named = node()
+        if named is None:
+            return ""
+        model = load(named)
     words = [
         f"{len(model.devices)}x",
         model.device_model,

@@ -20,8 +20,6 @@ from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
 from fabricheck.judge.verdict.grouping import JudgedNode, NodeResults
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
-from fabricheck.references import calibrated
-from fabricheck.references.published import folder
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import has_runtime, is_from_tool
@@ -219,7 +217,7 @@ def _doubts_of_contrast(
     found = []
     for run, way in ways:
         doubts = others.doubts(judged.verdict, run, way)
-        if reason.rule == "reference" and not calibrated.has_own(folder(), run.check[0]):
+        if reason.rule == "reference" and run.check[0] in judged.verdict.uncalibrated:
             doubts.insert(0, "provisional")
         found.append(doubts)
     return min(found, key=len, default=["no-contrast"])

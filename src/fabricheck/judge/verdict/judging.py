@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ from fabricheck.judge.verdict.grouping import (
     silent,
 )
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
+from fabricheck.node import NodeModel
+from fabricheck.references import calibrated
+from fabricheck.references.published import folder
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
@@ -187,6 +191,7 @@ class _Node:
             node=self.subject.node,
             scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
             status=status,
+            uncalibrated=self.uncalibrated,
             provisional=self._provisional(status),
             kind=self._kind(),
             simulated=self._simulated(),
@@ -241,6 +246,20 @@ class _Node:
         measured = self.documents or self.named or self._ran_on_hardware()
         return "measured" if measured else "nothing"
 
+    def _node_model(self, where: str) -> NodeModel | None:
+        cases = (attempt.case for attempt in self.results.attempts)
+        case = next((case for case in cases if case and case.where == where), None)
+        return node_of(where, self.documents, case)
+
+    @cached_property
+    def uncalibrated(self) -> list[str]:
+        """The partitions that measured and have no calibration of their own."""
+        return [
+            where
+            for where in self.results.partitions
+            if not calibrated.has_own(folder(), where, self._node_model(where))
+        ]
+
     def _provisional(self, status: NodeStatus) -> list[str]:
         if self.subject.simulated is not None:
             return []
@@ -253,7 +272,9 @@ class _Node:
             reason.rule.name for outcome in self.outcomes.values() for reason in outcome.reasons
         }
         missed = list(dict.fromkeys(missed))
-        return model.provisional_partitions(status, self.results.partitions, missed, rules)
+        return model.provisional_partitions(
+            status, self.results.partitions, missed, rules, self.uncalibrated
+        )
 
     def _ran_on_hardware(self) -> bool:
         """Whether a check ran in a partition that measures hardware, according to the site."""
@@ -378,7 +399,7 @@ class _Node:
                 why = partitions.why_unknown(where)
                 yield f"The devices that {where} should have are unknown. {why}"
         for where in {this_machine.NAME} & {*self.results.partitions}:
-            yield from coverage.not_judged(node_of(where, self.documents))
+            yield from coverage.not_judged(self._node_model(where))
         yield from caveats.state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():

@@ -14,8 +14,6 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict.rules import STATUSES, Evidence, NodeStatus, worst
-from fabricheck.references import calibrated
-from fabricheck.references.published import folder
 from fabricheck.results.requested_nodes import Moment
 
 Kind = Literal["measured", "simulated", "nothing"]
@@ -172,8 +170,10 @@ class _Status(StrictModel):
     faults_injected: list[str]
     """Faults that were injected to see them found; empty in a real measurement."""
     status: NodeStatus
+    uncalibrated: list[str] = []
+    """The partitions that measured and have no calibration of their own."""
     provisional: list[str] = []
-    """The partitions without a calibration of their own on whose limits the status rests."""
+    """Those of them on whose limits the status rests."""
     set: str
     """What was chosen: smoke, node, full, other tags, or names of checks."""
     duration_s: float | None = Field(ge=0)
@@ -226,7 +226,7 @@ class NodeVerdict(_Status):
         return self.model_copy(
             update={
                 "status": status,
-                "provisional": provisional_partitions(status, here, here, rules),
+                "provisional": provisional_partitions(status, here, here, rules, self.uncalibrated),
                 "reasons": reasons,
             }
         )
@@ -272,6 +272,7 @@ def provisional_partitions(
     partitions: Collection[str],
     missed: Collection[str],
     rules: Collection[str],
+    uncalibrated: Collection[str],
 ) -> list[str]:
     """Return the partitions without their own calibration on whose limits a status depends.
 
@@ -281,11 +282,12 @@ def provisional_partitions(
     :param partitions: the partitions that measured.
     :param missed: the partitions of which a metric missed its reference.
     :param rules: those of the node's reasons.
+    :param uncalibrated: the partitions without a calibration of their own.
     """
     if status not in _ON_LIMITS or "peers" in rules:
         return []
     resting = missed if status == "PERF-FAIL" else partitions
-    found = [partition for partition in resting if not calibrated.has_own(folder(), partition)]
+    found = [partition for partition in resting if partition in uncalibrated]
     return [] if status == "PERF-FAIL" and len(found) < len(resting) else found
 
 
