@@ -222,3 +222,10 @@ def test_what_python_says_of_a_site_file_is_cut(tmp_path):
     said = str(refused.value)
     assert said.startswith(f"Site file {tmp_path}/site.py cannot be read: ValueError: a bbb")
     assert len(said) < 600 and "\n" not in said
+
+
+def test_a_site_file_that_ends_the_process_is_named(tmp_path):
+    # Every command would end with its code: with 0 as if nothing were wrong.
+    (tmp_path / "site.py").write_text("raise SystemExit(0)")
+    with pytest.raises(InvalidInputError, match=r"site\.py cannot be read: SystemExit: 0\.$"):
+        sites.read(tmp_path / "site.py")

@@ -139,7 +139,7 @@ def read(file: Path) -> dict[str, list[dict[str, Any]]]:
         site = runpy.run_path(str(file)).get("site_configuration")
     except InvalidInputError as error:
         raise InvalidInputError(f"Site file {file}: {error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         excerpt = " ".join(str(error).split())[:_LONGEST]
         # Without its cause, which ReFrame would repeat.
         raise InvalidInputError(
