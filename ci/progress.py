@@ -34,7 +34,8 @@ def main() -> None:
             word, number, total, check, where, why = found.groups()
             result, colour = WORDS[word]
             console.print(f"  {result:8}", style=colour, end="")
-            console.print(f"{number:>3}/{total}  {check}  {where}" + (f": {why}" if why else ""))
+            line = f"{number:>3}/{total}  {check}  {where}" + (f": {why}" if why else "")
+            console.print(line, soft_wrap=True)
             progress.update(task, completed=int(number), total=int(total))
     if not ended:
         sys.stdout.writelines(others)

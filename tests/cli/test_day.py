@@ -43,13 +43,16 @@ def test_reframe_prints_five_digits_and_keeps_all():
     assert float.__repr__(value) == "32.27216483946"
 
 
-REFRAME = """\
+#: Longer than a line of the terminal.
+WHY = "Partition local:host has 1 device: " + 4 * "there is no choice, " + "so."
+
+REFRAME = f"""\
 [----------] start processing checks
 [ RUN      ] stream_local /5be1f145 @local:host+host
 [       OK ] (1/3) stream_local /5be1f145 @local:host+host
 P: copy_worst: 32.3 GB/s
 [     FAIL ] (2/3) memcpy_near /8a7414b1 @local:host+host
-[     SKIP ] (3/3) p2p_scan /8a7414b2 @local:host+host [There is one device.]
+[     SKIP ] (3/3) p2p_scan /8a7414b2 @local:host+host [{WHY}]
 [  FAILED  ] Ran 2/3 test case(s)
 """
 
@@ -59,7 +62,7 @@ P: copy_worst: 32.3 GB/s
     [
         (REFRAME, "  passed    1/3  stream_local  local:host\n"
                   "  FAILED    2/3  memcpy_near  local:host\n"
-                  "  skipped   3/3  p2p_scan  local:host: There is one device.\n"),
+                  f"  skipped   3/3  p2p_scan  local:host: {WHY}\n"),
         ("reframe: no such mode: bogus\n", "reframe: no such mode: bogus\n"),
     ],
 )  # fmt: skip
