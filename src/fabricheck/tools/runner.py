@@ -208,12 +208,11 @@ def run(
 
 
 def output_of(*command: str, limit_s: float) -> str:
-    """Return the standard output of a command; empty if it cannot be run, or fails."""
+    """Return the standard output of a command, however it ends; empty if it cannot be run."""
     try:
-        done = run(command, limit_s)
+        return run(command, limit_s).out
     except OSError:
         return ""
-    return done.out if done.code == 0 else ""
 
 
 def text_of(path: Path) -> str:
