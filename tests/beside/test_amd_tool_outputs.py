@@ -38,8 +38,8 @@ def p2p(text, executor="GFX", remote=False):
     return tb.parse_p2p(text, "the file", SIZE, executor, remote)
 
 
-def a2a(text, settings=None, direct=True, size=SIZE):
-    return tb.parse_a2a(text, "the file", size, settings or {}, direct)
+def a2a(text, settings=None, size=SIZE):
+    return tb.parse_a2a(text, "the file", size, settings or {})
 
 
 def one_to_all(text, executor="G", gpus=4):
@@ -195,9 +195,8 @@ def test_p2p_of_another_run(old, new, said):
 def test_a2a_of_another_run():
     said = refused(a2a, A2A, {"USE_DMA_EXEC": "1"}, error=OtherRunError)
     assert said.endswith("USE_DMA_EXEC was 0, not 1.")
-    assert "between directly connected pairs, not all" in refused(
-        a2a, A2A, direct=False, error=OtherRunError
-    )
+    said = refused(a2a, A2A, {"A2A_DIRECT": "0"}, error=OtherRunError)
+    assert said.endswith("A2A_DIRECT was 1, not 0.")
     refused(a2a, A2A, size=MIB, error=OtherRunError)
     refused(one_to_all, composed.transferbench_one_to_all(gpus=3), error=OtherRunError)
     refused(one_to_all, composed.transferbench_one_to_all(), "D", error=OtherRunError)

@@ -23,6 +23,7 @@ from fabricheck.results.document import load
 from fabricheck.results.metric_records import is_at_times, reached
 from fabricheck.results.series import device_pair
 from fabricheck.rfm import metrics, relative
+from peer_percents import percents
 
 OUTPUTS = ROOT / "tests" / "outputs"
 SIMULATED = OUTPUTS / "simulated-mi250x"
@@ -108,7 +109,7 @@ class Judged:
         Below 0 of one that misses it already.
         """
         assert isinstance(self.metric, relative.PeerRatio) and self.limits[0] is not None
-        parts = self.metric.percents(document, self.population)
+        parts = percents(self.metric, document, self.population)
         return [100 * (1 - self.limits[0] / part) for part in parts]
 
 

@@ -17,6 +17,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.references import rules
 from fabricheck.references.stated import References
 from fabricheck.rfm import relative
+from peer_percents import percents
 from plain_references import in_plain_form
 
 PAGE = ROOT / "docs" / "evidence" / "limits.md"
@@ -117,7 +118,7 @@ def test_a_slow_cable_is_seen_both_ways_in_a_class_of_two(healthy):
     document = healthy.documents["p2p_kernel"]
     for pair in ([0, 6], [6, 0]):
         slow(healthy, "p2p_kernel", 0.95, device_set=pair, operation="write")
-    parts = sorted(metric.metric.percents(document, metric.population))
+    parts = sorted(percents(metric.metric, document, metric.population))
     assert parts == pytest.approx([95, 95, 100 / 0.95, 100 / 0.95])
 
 

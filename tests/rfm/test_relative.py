@@ -11,6 +11,7 @@ from fabricheck.node import load
 from fabricheck.rfm import relative
 from fabricheck.rfm.metrics import Metric
 from fabricheck.rfm.pairs import one_each
+from peer_percents import percents
 
 COPY = {"operation": "copy"}
 
@@ -28,7 +29,7 @@ def of_devices(values, unit="GB/s"):
 
 def test_a_member_is_none_of_the_others():
     metric, document, population = of_devices([100.0, 90.0])
-    assert metric.percents(document, population) == pytest.approx([100 / 0.9, 90])
+    assert percents(metric, document, population) == pytest.approx([100 / 0.9, 90])
     figure = metric.figure(document, population)
     assert figure.value == pytest.approx(90)
     assert [one["device"] for one in figure.decisive] == [1]
@@ -43,7 +44,7 @@ def test_of_latencies_the_longest_is_behind():
 
 
 @pytest.mark.parametrize(
-    ("values", "percents"),
+    ("values", "expected"),
     [
         # Of each the two of the other cable: 98 of 90 and 90, and 90 of 100 and 96.
         ([90.0, 90.0, 100.0, 96.0], [90 / 0.98, 90 / 0.98, 100 / 0.9, 96 / 0.9]),
@@ -51,7 +52,7 @@ def test_of_latencies_the_longest_is_behind():
         ([90.0, 100.0], [90, 100 / 0.9]),
     ],
 )
-def test_the_other_direction_of_a_cable_is_none_of_the_others(values, percents):
+def test_the_other_direction_of_a_cable_is_none_of_the_others(values, expected):
     pairs = ([0, 1], [1, 0], [2, 3], [3, 2])[: len(values)]
     series = [
         factories.series([value] * 7, device=pair[0], device_set=pair)
@@ -59,7 +60,7 @@ def test_the_other_direction_of_a_cable_is_none_of_the_others(values, percents):
     ]
     among = tuple((pair,) for pair in pairs)
     metric = relative.of_members(Metric("copy_worst", COPY, ("device_set",), among=among), None)
-    assert metric.percents({"series": series}, {}) == pytest.approx(percents)
+    assert percents(metric, {"series": series}, {}) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,8 @@ def _transferbench(text: str, origin: str, launch: str, devices: int) -> PlacedV
     preset, variables = _preset(launch), _TRANSFERBENCH[launch]
     size = TRANSFERBENCH_BYTES
     if preset == "a2a":
-        shown = {name: one for name, one in variables.items() if name not in ("USE_GPU_DMA",)}
-        return transferbench.parse_a2a(text, origin, size, shown, direct=False)
+        shown = {name: value for name, value in variables.items() if name != "USE_GPU_DMA"}
+        return transferbench.parse_a2a(text, origin, size, shown)
     if preset == "one2all":
         return transferbench.parse_one_to_all(text, origin, size, devices, variables["SWEEP_EXE"])
     if preset == "scaling":

@@ -161,15 +161,11 @@ def _with_overlay(node: NodeModel, content: dict[str, Any]) -> dict[str, Any]:
     return content if overlay is None else changed(content, overlay.parts.of_node, overlay.file)
 
 
-def _peaks() -> SimulationSection:
-    """Return the parameters of a node that reaches its peaks."""
-    one = KnownQuantity(value=1, kind="assumed", note="a whole peak, or a unit")
-    required = [name for name, field in SimulationSection.model_fields.items()
-                if field.is_required()]  # fmt: skip
-    return SimulationSection.model_validate(dict.fromkeys(required, one))
-
-
-_PEAKS = _peaks()
+#: The parameters of a node that reaches its peaks.
+_PEAKS = SimulationSection.model_validate({
+    name: KnownQuantity(value=1, kind="assumed", note="a whole peak, or a unit")
+    for name, field in SimulationSection.model_fields.items() if field.is_required()
+})  # fmt: skip
 
 
 #: Where a transfer begins or ends: in the memory of a device or of a NUMA domain.
@@ -281,8 +277,8 @@ class Platform:
         if isinstance(place, Device) and peak is not None:
             peak *= float(self.parameters.memory_efficiency.value)
         elif isinstance(place, Domain) and peak is None:
-            own = place.devices or [device.index for device in self.node.devices]
-            peak = sum(2 * self.node.devices[one].host_link_gbs for one in own)
+            near = place.devices or range(len(self.node.devices))
+            peak = sum(2 * self.node.devices[index].host_link_gbs for index in near)
         return self._link(name, peak)
 
     def _fabric(self, path: Path) -> list[Resource]:
@@ -305,15 +301,15 @@ class Platform:
             return self._fabric(path)
         ways = ((source, False), (destination, True))
         home = self._domains[source.domain]
-        return [link for one, down in ways for link in self._host_links(one, home, down=down)]
+        return [link for end, down in ways for link in self._host_links(end, home, down=down)]
 
     def _host_links(self, device: Device, domain: Domain, *, down: bool) -> list[Resource]:
         """Return the links between a device and a domain, one way; down is to the device."""
         name = Resource("host link to {1}" if down else "host link from {0}", *_way(device, down))
         efficiency = float(self.parameters.host_link_efficiency.value)
         links = [self._link(name, device.host_link_gbs * efficiency)]
-        own = self._domains[device.domain]
-        return links + self._interconnect(*((domain, own) if down else (own, domain)))
+        home = self._domains[device.domain]
+        return links + self._interconnect(*((domain, home) if down else (home, domain)))
 
     def _interconnect(self, source: Domain, destination: Domain) -> list[Resource]:
         """Return the connection of two domains, where the model has one."""
@@ -325,18 +321,18 @@ class Platform:
 
     def _kernel(self, device: Device, place: Place) -> dict[str, Any]:
         """Return the links over which a device's kernel reads and writes a memory."""
-        memory, own = self._memory(place), end_of(device)
+        memory, end = self._memory(place), end_of(device)
         read, write = [memory], [memory]
         if isinstance(place, Domain):
             peak = device.host_link_gbs * float(self.parameters.host_kernel_efficiency.value)
-            reads = Resource("host reads of kernels of {0}", own)
-            writes = Resource("host writes of kernels of {0}", own)
+            reads = Resource("host reads of kernels of {0}", end)
+            writes = Resource("host writes of kernels of {0}", end)
             for links, window, down in ((read, reads, True), (write, writes, False)):
                 links += [self._link(window, peak), *self._host_links(device, place, down=down)]
         elif place is not device:
             peak = self.node.peer_peak_gbs(device.index, place.index)
             peak *= float(self.parameters.kernel_window.value)
-            name = Resource("accesses of kernels of {0} to {1}", own, end_of(place))
+            name = Resource("accesses of kernels of {0} to {1}", end, end_of(place))
             window = self._link(name, peak)
             read += [window, *self._between(place, device)]
             write += [window, *self._between(device, place)]
@@ -434,10 +430,10 @@ class Platform:
             on = self.network_end(domain, nic, out=out)
             return [memory, *host_links, self._memory(domain), *on]
         if nic.device is None:
-            own = self._domains[nic.domain]
+            home = self._domains[nic.domain]
             if isinstance(place, Device):
-                return [memory, *self._host_links(place, own, down=not out)]
-            return [memory, *self._interconnect(*((place, own) if out else (own, place)))]
+                return [memory, *self._host_links(place, home, down=not out)]
+            return [memory, *self._interconnect(*((place, home) if out else (home, place)))]
         owner = self.node.devices[nic.device]
         if isinstance(place, Domain):
             return [memory, *self._host_links(owner, place, down=out)]
@@ -532,13 +528,12 @@ def _with_one_link(content: dict[str, Any], names: Sequence[str]) -> dict[str, A
 
     def replaced(value: Any) -> Any:
         if isinstance(value, list):
-            return [replaced(one) for one in value]
+            return [replaced(entry) for entry in value]
         return first if value in others else value
 
     routes = {
         key: [{field: replaced(value) for field, value in route.items()} for route in content[key]]
         for key in ("kernel", "copy", "messages")
     }
-    return (
-        content | routes | {"links": [one for one in content["links"] if one["name"] not in others]}
-    )
+    links = [link for link in content["links"] if link["name"] not in others]
+    return content | routes | {"links": links}

@@ -60,29 +60,20 @@ class PeerRatio(Metric):
 
         :raises MetricError: as `Metric.figure` does.
         """
-        ways = self._ways(document, population)
-        every = tuple(series for members in ways for member in members for series in member.series)
-        percent, worst = min((own, number) for number, own in enumerate(_least_behind(ways)))
-        own = [members[worst] for members in ways]
-        said = ", ".join(
-            f"{member.value:.6g} of {statistics.median(_others(member, members)):.6g} "
-            f"{member.series[0]['unit']}"
-            for member, members in zip(own, ways, strict=True)
-        )
-        decisive = tuple(series for member in own for series in member.series)
-        return Figure(self, percent, every, decisive, f"{percent:.4g} % of the others ({said})")
-
-    def percents(self, document: ResultDocument, population: Population) -> list[float]:
-        """Return each member in percent of the median of the others.
-
-        :raises MetricError: as `Metric.figure` does.
-        """
-        return _least_behind(self._ways(document, population))
-
-    def _ways(self, document: ResultDocument, population: Population) -> list[list[_Member]]:
-        return [
+        ways = [
             self._members(document, population, metric) for metric in (self.compared, *self.ways)
         ]
+        all_series = (series for members in ways for member in members for series in member.series)
+        percent, worst = min((value, number) for number, value in enumerate(_least_behind(ways)))
+        of_worst = [members[worst] for members in ways]
+        values = ", ".join(
+            f"{member.value:.6g} of {statistics.median(_others(member, members)):.6g} "
+            f"{member.series[0]['unit']}"
+            for member, members in zip(of_worst, ways, strict=True)
+        )
+        decisive = tuple(series for member in of_worst for series in member.series)
+        said = f"{percent:.4g} % of the others ({values})"
+        return Figure(self, percent, tuple(all_series), decisive, said)
 
     def _members(
         self, document: ResultDocument, population: Population, of: Metric
@@ -98,8 +89,8 @@ class PeerRatio(Metric):
                 f"Metric {self} has only one member on {where_measured(document, ())}."
             )
         return [
-            _Member(tuple(own), sum(one["median"] for one in own), _cable(own))
-            for own in found.values()
+            _Member(tuple(members), sum(series["median"] for series in members), _cable(members))
+            for members in found.values()
         ]
 
 
@@ -115,9 +106,9 @@ def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
     The other direction of the same cable is left out if there are other cables, because a fault of
     the cable affects both directions.
     """
-    rest = [one for one in members if one is not member]
-    away = [one.value for one in rest if member.cable is None or one.cable != member.cable]
-    return away or [one.value for one in rest]
+    rest = [other for other in members if other is not member]
+    away = [other.value for other in rest if member.cable is None or other.cable != member.cable]
+    return away or [other.value for other in rest]
 
 
 def _least_behind(ways: Sequence[Sequence[_Member]]) -> list[float]:
@@ -133,7 +124,7 @@ def _least_behind(ways: Sequence[Sequence[_Member]]) -> list[float]:
         ]
         for members in ways
     )
-    return [max(own) for own in zip(*percents, strict=True)]
+    return [max(by_way) for by_way in zip(*percents, strict=True)]
 
 
 def _percent(value: float, others: float, better: str) -> float:
@@ -162,16 +153,16 @@ class OfSingle(Metric):
         at_once = series_of(document, self.compared, population, self.compared.unit)
         alone = [series_of(document, metric, population, metric.unit) for metric in self.singles]
         parts = []
-        for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
-            sharing = busiest(self.node, device_pair(own), _listed(own)) if self.node else 1
-            fair = sum(one["median"] for one in single) / sharing
-            parts.append((_percent(own["median"], fair, own["better"]), number, fair))
-        percent, worst, fair = min(parts)
-        own = at_once[worst]
-        every = (*at_once, *itertools.chain.from_iterable(alone))
+        for number, (shared, *single) in enumerate(zip(at_once, *alone, strict=True)):
+            sharing = busiest(self.node, device_pair(shared), _listed(shared)) if self.node else 1
+            fair = sum(series["median"] for series in single) / sharing
+            parts.append((_percent(shared["median"], fair, shared["better"]), number, fair))
+        percent, number, fair = min(parts)
+        worst = at_once[number]
         share = " by its share of links" if self.node is not None else ""
-        said = f"({own['median']:.6g} of {fair:.6g} {own['unit']}{share})"
-        return Figure(self, percent, every, (own,), f"{percent:.4g} % of its solo value {said}")
+        values = f"{worst['median']:.6g} of {fair:.6g} {worst['unit']}{share}"
+        said = f"{percent:.4g} % of its solo value ({values})"
+        return Figure(self, percent, (*at_once, *itertools.chain(*alone)), (worst,), said)
 
 
 @dataclass(frozen=True)
@@ -199,12 +190,12 @@ class OfLinks(Metric):
         by_pair: dict[Pair, Series] = {
             (a, b): series for series in alone for a, b in [device_pair(series)]
         }
-        rates = {pair: one["median"] for pair, one in by_pair.items()}
+        rates = {pair: series["median"] for pair, series in by_pair.items()}
         fair, narrow = left_to_the_slowest(self.node, rates)
         percent = 100 * at_once["median"] / (fair * len(by_pair))
-        said = f"({at_once['median']:.6g} of {len(by_pair)} times {fair:.6g} {at_once['unit']})"
-        every = (at_once, *alone)
-        return Figure(self, percent, every, (at_once, by_pair[narrow]), f"{percent:.4g} % {said}")
+        values = f"{at_once['median']:.6g} of {len(by_pair)} times {fair:.6g} {at_once['unit']}"
+        decisive = (at_once, by_pair[narrow])
+        return Figure(self, percent, (at_once, *alone), decisive, f"{percent:.4g} % ({values})")
 
 
 def _listed(series: Series) -> list[Pair]:
@@ -226,18 +217,18 @@ def alike(
         and (metric.independent if metric.alike is None else metric.alike)
         and len(combinations(metric, population)) > 1
     ]
-    every: list[Metric] = [of_members(metric, node) for metric in compared]
+    comparing: list[Metric] = [of_members(metric, node) for metric in compared]
     for way, joint in rules.ALL_WAYS.items():
         ways = [metric for metric in compared if kind(metric, node) == way]
         if len(ways) > 1:
             first, rule = ways[0], rules.alike(joint)
-            every.append(
+            comparing.append(
                 PeerRatio(
                     f"{way}_alike", first.where, first.over, unit="%", rule=rule, compared=first,
                     ways=tuple(ways[1:]),
                 )
             )  # fmt: skip
-    return every
+    return comparing
 
 
 def of_members(

@@ -42,8 +42,8 @@ _MATRIX = re.compile(
 )
 _KINDS = ("CPU->CPU", "CPU->GPU", "GPU->CPU", "GPU->GPU")
 _COPYING = re.compile(
-    r"- Copying (\d+) bytes between (directly connected|all) pairs of GPUs using \d+ CUs "
-    r"\((\d+) Transfers\)"
+    r"- Copying (?P<bytes>\d+) bytes between (?:directly connected|all) pairs of GPUs "
+    r"using \d+ CUs \((?P<transfers>\d+) Transfers\)"
 )
 _SUMMARY = re.compile(r"Summary:(?: \[(\d+) bytes per Transfer\])?")
 _TOTALS = (
@@ -129,7 +129,7 @@ def _require_executors(
         by_cuda = skipped | {
             pair
             for pair in executors
-            if pair[0][:3] != pair[1][:3] and any(one[:3] == "CPU" for one in executors[pair])
+            if pair[0][:3] != pair[1][:3] and any(name[:3] == "CPU" for name in executors[pair])
         }
         if missing not in (skipped, by_cuda):
             source, target = min(missing ^ skipped)
@@ -170,9 +170,9 @@ def _matrix(
 
 
 def _require_sums(line: Line, rows: Mapping[str, Sequence[float | None]]) -> None:
-    for one, other, both in zip(rows["->"], rows["<-"], rows["<->"], strict=True):
-        known = [value is not None for value in (one, other, both)]
-        added = (one or 0.0) + (other or 0.0)
+    for there, back, both in zip(rows["->"], rows["<-"], rows["<->"], strict=True):
+        known = [value is not None for value in (there, back, both)]
+        added = (there or 0.0) + (back or 0.0)
         if len(set(known)) > 1 or (both is not None and abs(both - added) > 0.0151):
             raise line.garbled(f"{both} is not the sum of both directions, {added:g}")
 
@@ -192,9 +192,7 @@ def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[f
             raise line.garbled(f"the average {word} is not that of its values, {mean}")
 
 
-def parse_a2a(
-    text: str, origin: str, size: int, settings: Mapping[str, str], direct: bool = True
-) -> PlacedValues:
+def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) -> PlacedValues:
     """Parse preset ``a2a``: values of simultaneous pairs by source and destination, and totals.
 
     Totals are at `SUM`, the sum of the rates, and at `BY_HOST`, all bytes over the time by the
@@ -203,7 +201,6 @@ def parse_a2a(
     :param origin: the file, for errors.
     :param size: bytes of a transfer.
     :param settings: environment variables of the run; other printed values are refused.
-    :param direct: whether only pairs with a link of their own were requested.
     :raises GarbledOutput: when the text is cut off, damaged, or contradicts itself.
     :raises OtherRunError: when it is of another run or an older version.
     :raises WrongDataError: when it found wrong data.
@@ -211,10 +208,8 @@ def parse_a2a(
     reader = _Reader(text, origin)
     reader.require_settings(settings)
     line, match = reader.find(_COPYING, "'Copying ... bytes between ... pairs'")
-    reader.require_size(line, int(match[1]), size)
-    if (match[2] == "directly connected") != direct:
-        wanted = "directly connected" if direct else "all"
-        raise line.other_run(f"it is between {match[2]} pairs, not {wanted}")
+    reader.require_size(line, int(match["bytes"]), size)
+    transfers = int(match["transfers"])
     line, summary = reader.find(_SUMMARY, "'Summary:'")
     if summary[1] is not None:
         reader.require_size(line, int(summary[1]), size)
@@ -243,8 +238,8 @@ def parse_a2a(
         _require_sum(line, cell, columns[target])
     _require_sum(line, cells[-3], sums)
     added = cells[-3] or 0.0
-    if len(values) != int(match[3]):
-        raise line.garbled(f"it has {len(values)} values of {match[3]} transfers")
+    if len(values) != transfers:
+        raise line.garbled(f"it has {len(values)} values of {transfers} transfers")
     for head, place in _TOTALS:
         line = reader.take(f"'{head}'")
         text_of, _, rest = line.text.partition(": ")
@@ -255,7 +250,7 @@ def parse_a2a(
             raise line.garbled("a total is missing")
         if place is not None:
             values[place] = value
-        expected = {None: added / int(match[3]), SUM: added}.get(place)
+        expected = {None: added / transfers, SUM: added}.get(place)
         if expected is not None and abs(value - expected) > 0.0011:
             raise line.garbled(f"{value:g} is not the {expected:g} of the table")
     reader.end()
@@ -346,7 +341,7 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     reader.title("- All numbers reported as GB/sec")
     line = reader.take("the names of the columns")
     head, *found = line.words
-    names = [f"{one[:3]} {one[3:]}" for one in found]
+    names = [f"{name[:3]} {name[3:]}" for name in found]
     if head != "NumCUs" or not names or names != _device_names(names):
         raise line.garbled(f"'{line.text.strip()}' are not names of columns")
     values: dict[tuple[str | int, ...], float] = {}

@@ -118,7 +118,7 @@ class Driver:
         requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
         self._is_changed, self._writing, self._calling = False, _RateLimiter(), _RateLimiter()
-        self._waiting = deque(name for name, one in self.nodes.nodes.items() if one.said is None)
+        self._waiting = deque(name for name, node in self.nodes.nodes.items() if node.said is None)
         #: In the order in which they were started.
         self._running: dict[str, NodeSession] = {}
         #: Those that have not begun and delay others, and how long the latest took to begin, in s.
@@ -153,9 +153,9 @@ class Driver:
                 self._say(node.said)
         if self._request.network_only:
             return None
-        self._most, said = session.number_of_sruns(self._most)
-        if said is not None:
-            self._say(said)
+        self._most, sentence = session.number_of_sruns(self._most)
+        if sentence is not None:
+            self._say(sentence)
         before = {step.id for step in session.steps(self._allocation.job)}
         taken = ending_signals.taken(lambda number, frame: self._signals.append(number))
         with taken, self._command() as self._arguments:
@@ -202,22 +202,22 @@ class Driver:
                 return
             node = self._waiting.popleft()
             try:
-                one = NodeSession(node, self.folder / node, self._arguments)
+                started = NodeSession(node, self.folder / node, self._arguments)
             except BlockingIOError:
                 if not self._wait_for_room(node):
                     return
             except OSError as error:
                 self._note({node: f"{node}: the session cannot be started ({error})."})
             else:
-                self._running[node] = one
-                self._starting.append(one)
+                self._running[node] = started
+                self._starting.append(started)
 
-    def _delays(self, one: NodeSession, limit: float) -> bool:
+    def _delays(self, node_session: NodeSession, limit: float) -> bool:
         """Whether a session still reads its files, so that another one has to wait."""
-        if self._running.get(one.node) is not one:
+        if self._running.get(node_session.node) is not node_session:
             return False
-        age = time.monotonic() - one.began
-        if one.has_begun():
+        age = time.monotonic() - node_session.began
+        if node_session.has_begun():
             self._took.append(age)
             return False
         return age < limit
@@ -229,12 +229,12 @@ class Driver:
         """Record what has ended, and end what has reached its limit."""
         ended = [(node_session, status) for node_session in self._running.values()
                  if (status := node_session.status) is not None]  # fmt: skip
-        for one, status in ended:
-            del self._running[one.node]
-            self._next.pop(one.node, None)
-            self._note_end(one, status)
-            if one.stopped or not session.has_report(one.folder):
-                self._swept.add(one.node)
+        for node_session, status in ended:
+            del self._running[node_session.node]
+            self._next.pop(node_session.node, None)
+            self._note_end(node_session, status)
+            if node_session.stopped or not session.has_report(node_session.folder):
+                self._swept.add(node_session.node)
         if self._calling.is_due:
             self._sweep(spared)
         if self._signals:
@@ -269,16 +269,16 @@ class Driver:
             self._swept.clear()
             self._calling.did(began)
 
-    def _note_end(self, one: NodeSession, status: int) -> None:
-        if one.stopped is not None:
-            self._note({one.node: one.stopped})
-        elif session.has_report(one.folder):
+    def _note_end(self, ended: NodeSession, status: int) -> None:
+        if ended.stopped is not None:
+            self._note({ended.node: ended.stopped})
+        elif session.has_report(ended.folder):
             how = "well" if status == 0 else f"with exit status {status}"
-            self._note({one.node: None}, f"{one.node}: ended {how}", status)
+            self._note({ended.node: None}, f"{ended.node}: ended {how}", status)
         else:
-            said = f"{one.node} ended without a run report: {session.last_words(one.folder)}."
+            why = f"{ended.node} ended without a run report: {session.last_words(ended.folder)}."
             # srun ends with 0 when its node fails.
-            self._note({one.node: said}, said, status or None)
+            self._note({ended.node: why}, status=status or None)
 
     def _leave(self, why: str) -> None:
         left = list(self._waiting)
@@ -287,10 +287,10 @@ class Driver:
             self._note({node: f"{node} {why}." for node in left})
 
     def _note(
-        self, said: dict[str, str | None], line: str | None = None, status: int | None = None
+        self, sentences: dict[str, str | None], line: str | None = None, status: int | None = None
     ) -> None:
         nodes = self.nodes.nodes
-        for node, sentence in said.items():
+        for node, sentence in sentences.items():
             ended = requested_nodes.now() if (self.folder / node).exists() else None
             change = {"ended": ended, "status": status, "said": sentence}
             nodes[node] = nodes[node].model_copy(update=change)

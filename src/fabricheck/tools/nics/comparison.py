@@ -13,7 +13,6 @@ from fabricheck.core.vocabulary import NIC_FAILURES
 from fabricheck.node import Nic, NodeModel
 from fabricheck.node.fabric import Fabric, Place
 from fabricheck.results.model import NodeNic
-from fabricheck.tools.nics.loopback import Loopback
 from fabricheck.tools.nics.reading import LAST_RESTART, SeenNic
 from fabricheck.tools.topology.reported import Difference
 
@@ -256,7 +255,7 @@ def described(
     nic: SeenNic,
     fabric: Fabric | None,
     errors: Mapping[str, tuple[int, int]],
-    reached: Loopback | None = None,
+    loopback_gbit_per_s: float | None = None,
 ) -> NodeNic:
     """Return a NIC as the result document has it."""
     place = None if fabric is None else fabric.place(node, nic.address)
@@ -287,6 +286,6 @@ def described(
         "errors": {name: list(values) for name, values in errors.items()},
         "absent": [{"item": item, "why": why} for item, why in nic.absent.items()],
     }  # fmt: skip
-    if reached is not None:
-        found["loopback_gbs"] = reached.gbit_per_s / 8
+    if loopback_gbit_per_s is not None:
+        found["loopback_gbs"] = loopback_gbit_per_s / 8
     return found

@@ -39,20 +39,8 @@ _PACKET_BITS, _APART = 8 * 2048, 0.03
 _REMARKS = ("Conflicting", "Warning:")
 
 
-@dataclass(frozen=True)
-class Loopback:
-    """What a NIC reached in writing to itself: the size of a write in bytes, and the bandwidth.
-
-    memory: where the data was read, in the tool's words (System); ``None`` where it does not say.
-    """
-
-    size: int
-    gbit_per_s: float
-    memory: str | None = None
-
-
-def parse_cxi(text: str, origin: str, nic: str) -> Loopback:
-    """Parse the output of ``cxi_gpu_loopback_bw --device NIC``; it states no version.
+def parse_cxi(text: str, origin: str, nic: str) -> float:
+    """Return the Gb/s that ``cxi_gpu_loopback_bw --device NIC`` printed; it states no version.
 
     :param origin: the file or command, for errors.
     :param nic: the NIC that was asked for.
@@ -83,11 +71,11 @@ def parse_cxi(text: str, origin: str, nic: str) -> Loopback:
     apart = abs(packets.value * _PACKET_BITS / 1000 - bandwidth.value)
     if bandwidth.value <= 0 or apart > _APART * bandwidth.value:
         raise row.garbled("its bandwidth and its rate of packets contradict each other")
-    return Loopback(int(size), bandwidth.value, fields["TX Mem"][1])
+    return bandwidth.value
 
 
-def parse_ib(text: str, origin: str, nic: str, size: int) -> Loopback:
-    """Parse the output of ``ib_write_bw -d NIC --report_gbits`` of one size.
+def parse_ib(text: str, origin: str, nic: str, size: int) -> float:
+    """Return the Gb/s that ``ib_write_bw -d NIC --report_gbits`` of one size printed.
 
     The peak of a run with a duration (``-D``) is 0.00, so only the average is read.
 
@@ -98,16 +86,16 @@ def parse_ib(text: str, origin: str, nic: str, size: int) -> Loopback:
     :raises OtherRunError: when it is of another NIC or size.
     """
     lines = _below(_IB_TITLE, text, origin)
-    devices = [(one, match) for one in lines if (match := _DEVICE.fullmatch(one.text))]
+    devices = [(line, match) for line in lines if (match := _DEVICE.fullmatch(line.text))]
     if len(devices) != 1:
         raise GarbledOutput(origin, None, "it does not name one device")
     line, match = devices[0]
     if match[1] != nic:
         raise line.other_run(f"it is of {match[1]}, not of {nic}")
-    heads = [at for at, one in enumerate(lines) if one.words[0] == _IB_HEADER[0]]
+    heads = [at for at, line in enumerate(lines) if line.words[0] == _IB_HEADER[0]]
     if len(heads) != 1 or lines[heads[0]].words != _IB_HEADER:
         raise GarbledOutput(origin, None, "it has no header with bandwidths in Gb/s")
-    below = [one for one in lines[heads[0] + 1 :] if one.words[0] not in _REMARKS]
+    below = [line for line in lines[heads[0] + 1 :] if line.words[0] not in _REMARKS]
     row, (_, _, _, average, rate) = _only_row(below, 5, origin)
     if int(row.words[0]) != size:
         raise row.other_run(f"messages have {row.words[0]} bytes, not {size}")
@@ -115,7 +103,7 @@ def parse_ib(text: str, origin: str, nic: str, size: int) -> Loopback:
     by_messages = bits * rate.low, bits * rate.high
     if average.value <= 0 or not agree((average.low, average.high), by_messages):
         raise row.garbled("its bandwidth and its rate of messages contradict each other")
-    return Loopback(size, average.value)
+    return average.value
 
 
 def _below(title: str, text: str, origin: str) -> list[Line]:
@@ -133,7 +121,7 @@ def _only_row(lines: Sequence[Line], cells: int, origin: str) -> tuple[Line, lis
     if len(table) != 1 or not closed:
         raise GarbledOutput(origin, None, "it has no whole table with one row")
     (row,) = table
-    numbers = [one for one in map(printed, row.words) if one is not None]
+    numbers = [number for number in map(printed, row.words) if number is not None]
     whole = row.words[0] + row.words[1] if len(row.words) > 1 else ""
     if len(row.words) != cells or len(numbers) != cells or not whole.isdecimal():
         raise row.garbled(f"it is no row of {cells} numbers")
@@ -154,7 +142,7 @@ class _Tool:
     kind: Kind
     provider: str
     command: Callable[[str, str], str]
-    parse: Callable[[str, str, str], Loopback]
+    parse: Callable[[str, str, str], float]
 
 
 def _cxi_command(tool: str, nic: str) -> str:
@@ -165,11 +153,11 @@ def _cxi_command(tool: str, nic: str) -> str:
 
 def _ib_command(tool: str, nic: str) -> str:
     """Return a line that starts the server, and the client until it has a connection."""
-    one = shlex.join([tool, "-d", nic, "-F", "--report_gbits", "-s", str(_IB_BYTES),
-                      "-D", str(_IB_SECONDS), "-p", "18517"])  # fmt: skip
-    client = f"found=$({one} localhost 2>&1) && break"
+    test = shlex.join([tool, "-d", nic, "-F", "--report_gbits", "-s", str(_IB_BYTES),
+                       "-D", str(_IB_SECONDS), "-p", "18517"])  # fmt: skip
+    client = f"found=$({test} localhost 2>&1) && break"
     tries = f"for i in 1 2 3 4 5 6; do sleep 0.5; kill -0 $! || exit 1; {client}; done"
-    return f'{one} >/dev/null 2>&1 & {tries}; echo "$found"; wait $!'
+    return f'{test} >/dev/null 2>&1 & {tries}; echo "$found"; wait $!'
 
 
 #: The tools by name.
@@ -204,8 +192,8 @@ def require_installed(tool: str) -> None:
         raise NotFoundError(f"There is no program {tool} on this machine.")
 
 
-def loopback(tool: str, nic: SeenNic, limit_s: float) -> Loopback:
-    """Run a loopback on one NIC.
+def loopback(tool: str, nic: SeenNic, limit_s: float) -> float:
+    """Run a loopback on one NIC; return the Gb/s that it reached in writing to itself.
 
     :param tool: its path, or its name in the PATH.
     :param limit_s: its time limit, in s.

@@ -13,14 +13,9 @@ from fabricheck.core.vocabulary import Runtime
 from fabricheck.node import NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
 from fabricheck.results.model import ResultDocument, node_name
-from fabricheck.tools.nics.comparison import (
-    compare,
-    described,
-    new_errors,
-    require_nics,
-)
+from fabricheck.tools.nics.comparison import compare, described, new_errors, require_nics
 from fabricheck.tools.nics.libraries import libraries
-from fabricheck.tools.nics.loopback import Loopback, loopback, require_installed
+from fabricheck.tools.nics.loopback import loopback, require_installed
 from fabricheck.tools.nics.reading import counters, read_nics
 from fabricheck.tools.topology.recording import empty, fail, finish
 from fabricheck.tools.topology.reported import Difference
@@ -99,16 +94,16 @@ def _examine(
     nics = read_nics(root)
     before = {nic.name: counters(nic, root) for nic in nics}
     began = time.monotonic()
-    names = {one.name for one in model.nics}
-    own = [nic for nic in nics if nic.name in names]
-    found = libraries(node, own, None if fabric is None else fabric.provider, root)
+    names = {nic.name for nic in model.nics}
+    modelled = [nic for nic in nics if nic.name in names]
+    found = libraries(node, modelled, None if fabric is None else fabric.provider, root)
     content["versions"] |= found.versions
-    reached: dict[str, Loopback] = {}
+    reached: dict[str, float] = {}
     failure: FabricheckError | None = None
     try:
         if tool is not None:
             require_installed(tool)
-            for nic in own:
+            for nic in modelled:
                 limit = min(LOOPBACK_S, max(end - time.monotonic(), 0.001))
                 reached[nic.name] = loopback(tool, nic, limit)
     except FabricheckError as error:

@@ -169,7 +169,7 @@ def _matched(
     if len(known) != len(addresses):
         return report, by_number.format(reason=f"{model.name} does not have all PCI addresses")
     try:
-        return by_pci(report, known) or report, "devices were matched by PCI address"
+        return by_pci(report, known), "devices were matched by PCI address"
     except InvalidInputError as error:
         if weighs(model, "devices.pci"):
             differences.append(Difference(str(error)))
@@ -214,12 +214,12 @@ def _cores(model: NodeModel, report: Reported) -> Iterator[Difference]:
     assert report.cpus is not None
     domains = {domain.index: domain for domain in model.domains}
     for device, cpus in zip(model.devices, report.cpus, strict=True):
-        own = set(domains[device.domain].cores)
+        expected = set(domains[device.domain].cores)
         if report.numa is not None and report.numa[device.index] != device.domain:
             continue  # the cores of another domain
-        if cpus is not None and not own <= set(parse_cores(cpus)):
+        if cpus is not None and not expected <= set(parse_cores(cpus)):
             sentence = (
-                f"Device {device.index}: near the cores {format_cores(own)} in {model.name}, "
+                f"Device {device.index}: near the cores {format_cores(expected)} in {model.name}, "
                 f"{cpus} in {report.origin}."
             )
             yield Difference(sentence, (device.index,))

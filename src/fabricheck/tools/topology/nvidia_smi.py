@@ -116,23 +116,20 @@ def _same_fields(rows: Sequence[Line], header: Line) -> None:
             raise line.garbled("this row has another number of fields than the header has columns")
     if header.text.endswith(_COLUMNS[-1]):
         # Memory of devices as NUMA domains: each device has its own, or none has one.
-        own = [line.words[-1] for line in rows]
-        numbers = {one for one in own if one.isdecimal()}
-        if len(numbers) not in (0, len(rows)) or {*own} - numbers - {"N/A"}:
-            raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({', '.join(own)})")
+        domains = [line.words[-1] for line in rows]
+        numbers = set(filter(str.isdecimal, domains))
+        if len(numbers) not in (0, len(rows)) or {*domains} - numbers - {"N/A"}:
+            raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({', '.join(domains)})")
 
 
 def _affinity(line: Line, columns: int) -> list[str]:
     """Return CPU and NUMA affinity; tabs show which one is empty, else both are required."""
-    if "\t" in line.text:
-        fields = [part.strip() for part in line.text.split("\t")][columns + 1 :]
-        return [*fields[:2], "", ""][:2]
-    words = line.words[columns + 1 :]
-    return words[:2] if len(words) > 1 else [*words, ""]
+    fields = line.text.split("\t") if "\t" in line.text else line.words
+    return [*map(str.strip, fields[columns + 1 :]), "", ""][:2]
 
 
 def _numa(values: Sequence[str], line: Line) -> int | None:
-    text = values[1] if len(values) > 1 else ""
+    text = values[1]
     if text in ("", "N/A"):
         return None
     if found := re.fullmatch(r"(\d+)-(\d+)", text):
@@ -146,7 +143,7 @@ def _numa(values: Sequence[str], line: Line) -> int | None:
 
 
 def _cpus(values: Sequence[str], line: Line) -> str | None:
-    text = values[0] if values else ""
+    text = values[0]
     if text in ("", "N/A"):
         return None
     try:

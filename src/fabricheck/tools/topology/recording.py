@@ -289,31 +289,13 @@ _KEPT = ("output", "stage")
 _DOCUMENTS = "*/*/*/node_topology*/result.json"
 
 
-def newest_whole(results: Path, content: Mapping[str, Any]) -> tuple[str, ResultDocument] | None:
-    """Return the newest earlier session in which this host had lost no device, and its document.
-
-    A session that found a loss is passed over, so that the loss stays a finding until it is mended.
-
-    :param results: the folder of results.
-    :param content: the document of this run.
-    """
-    return next(
-        (
-            (session, document)
-            for session, document in _newest_first(results)
-            if _is_earlier(document, content)
-            and not any(one["lost"] for one in document.get("differences") or ())
-        ),
-        None,
-    )
-
-
 def missing_devices(
     content: Mapping[str, Any], results: Path, hidden: Sequence[str], origin: str
 ) -> list[str]:
     """Return the sentence on devices that an earlier session of this host had; none without.
 
-    A job that was granted fewer devices misses none.
+    A job that was granted fewer devices misses none. A session that found a loss is passed over, so
+    that the loss stays a finding until it is mended.
 
     :param content: the document of this run.
     :param results: the folder of results.
@@ -321,10 +303,15 @@ def missing_devices(
     :param origin: what tells the devices of this run.
     """
     devices: Sequence[Device] = content["devices"]
-    found = newest_whole(results, content)
-    if found is None or granting(content["environment"], len(devices)):
+    whole = (
+        (session, document)
+        for session, document in _newest_first(results)
+        if _is_earlier(document, content)
+        and not any(difference["lost"] for difference in document.get("differences") or ())
+    )
+    session, earlier = next(whole, (None, None))
+    if earlier is None or granting(content["environment"], len(devices)):
         return []
-    session, earlier = found
     before, now = _cards(earlier["devices"]), _cards(devices)
     absent = [address for card, address in before.items() if card not in now]
     if len(now) >= len(before) or set(absent) <= {*hidden}:

@@ -126,14 +126,13 @@ def _permuted(report: Reported, order: Sequence[int]) -> Reported:
     )
 
 
-def by_pci(report: Reported, addresses: Sequence[str]) -> Reported | None:
-    """Renumber the devices by PCI address, so that device i is at ``addresses[i]``.
+def by_pci(report: Reported, addresses: Sequence[str]) -> Reported:
+    """Renumber the devices of a report with addresses, so that device i is at ``addresses[i]``.
 
-    :returns: ``None`` when the report has no addresses.
     :raises InvalidInputError: when it has other addresses.
     """
     if report.pci is None:
-        return None
+        return report
     for address in addresses:
         if address not in report.pci:
             raise InvalidInputError(
@@ -159,7 +158,7 @@ def merge(reports: Sequence[Reported]) -> Reported:
                 f"{report.count} {report.vendor} devices in {report.origin}."
             )
         if merged.pci is not None:
-            report = by_pci(report, merged.pci) or report
+            report = by_pci(report, merged.pci)
         _agree(merged, report)
         merged = replace(
             merged,
