@@ -45,6 +45,8 @@ METRICS = (
     Mutant("of alike latencies the shortest is behind", "rfm/relative.py",
            'if better == "higher" else (others, value)',
            'if better == "higher" else (value, others)', _RELATIVE),
+    Mutant("of several ways the one in which a member is most behind counts", "rfm/relative.py",
+           "[max(by_way) for by_way", "[min(by_way) for by_way", _RELATIVE),
     Mutant("pairs over several links have the limit of direct ones", "results/series.py",
            "if not direct:", "if unit is None:", _LIMITS),
     Mutant("a collective is compared with its widest link", "rfm/base.py",
