@@ -204,7 +204,7 @@ TOOLS: dict[str, Tool] = {
         limit_s=180,
         runtimes=("rocm",),
         fewest_devices=2,
-        environment={launch: _PLAIN | one for launch, one in _TRANSFERBENCH.items()},
+        environment={launch: _PLAIN | variables for launch, variables in _TRANSFERBENCH.items()},
     ),
     "rocm-bandwidth-test": Tool(
         "rocm_bandwidth_test",
@@ -277,15 +277,15 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
     Commands between devices are included only if there are several devices.
     """
     needed = {comparison.ours.launch for comparison in COMPARISONS[runtime]}
-    own = f"{_SIZE} {_QUICK} {_BATCH}"
+    options = f"{_SIZE} {_QUICK} {_BATCH}"
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
-    every = ",".join(f"{a}-{b}" for a in range(devices) for b in range(devices) if a != b)
+    all_pairs = ",".join(f"{a}-{b}" for a in range(devices) for b in range(devices) if a != b)
     found = [
         # BabelStream's block, too; on an H100 it moves 0.8 % more than one of 256 threads.
-        ("stream", "stream", f"--devices 0 --kernels copy --block-sizes 1024 {own}"),
-        ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {own}"),
-        ("stream-to-host", "stream", f"--devices 0 --kernels copy --destination host {own}"),
+        ("stream", "stream", f"--devices 0 --kernels copy --block-sizes 1024 {options}"),
+        ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {options}"),
+        ("stream-to-host", "stream", f"--devices 0 --kernels copy --destination host {options}"),
         (
             "memcpy",
             "memcpy",
@@ -296,10 +296,10 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
         both = "engine,read,write,engine-both,read-both,write-both,latency,latency-host"
         group = "--operations engine,read,write"
         found += [
-            ("p2p", "p2p", f"--pairs 0-1 --operations {both} {own}"),
-            ("p2p-to-all", "p2p", f"--together {from_one} {group} {own}"),
-            ("p2p-to-one", "p2p", f"--together {to_one} {group} {own}"),
-            ("p2p-all", "p2p", f"--together {every} {group} {own}"),
+            ("p2p", "p2p", f"--pairs 0-1 --operations {both} {options}"),
+            ("p2p-to-all", "p2p", f"--together {from_one} {group} {options}"),
+            ("p2p-to-one", "p2p", f"--together {to_one} {group} {options}"),
+            ("p2p-all", "p2p", f"--together {all_pairs} {group} {options}"),
             (
                 "p2p-chase",
                 "p2p",

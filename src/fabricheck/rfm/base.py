@@ -224,9 +224,12 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise PipelineError(str(error)) from None
         # No file can have the link classes of any node: what it leaves out is report only there.
         known = partition.fullname != this_machine.NAME
-        free = {} if known else {one.name: entries.report_only(one.unit) for one in metrics}
+        free = (
+            {} if known else {metric.name: entries.report_only(metric.unit) for metric in metrics}
+        )
         of_rules = {
-            one.name: one.rule if known else bounds.any_node(one, self.node) for one in metrics
+            metric.name: metric.rule if known else bounds.any_node(metric, self.node)
+            for metric in metrics
         }
         self.rules_used = {
             name: rule
@@ -442,14 +445,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
-        said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
+        sentences = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
         if hidden:
             raise failed("setting", hidden)
         if other_devices:
-            raise failed("other-devices", said)
-        if said:
+            raise failed("other-devices", sentences)
+        if sentences:
             doubted: Failure | None = "doubted-value" if only_doubts else None
-            raise failed("setting" if found else doubted, said)
+            raise failed("setting" if found else doubted, sentences)
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""
@@ -527,6 +530,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             if recorded.result != "fail":
                 continue
             figure, where, causes = self._figures[name]
-            said = run_report.missed_limit(name, where, recorded, figure.said)
-            sentences.append(state.with_causes(said, causes))
+            sentence = run_report.missed_limit(name, where, recorded, figure.said)
+            sentences.append(state.with_causes(sentence, causes))
         return sentences

@@ -268,8 +268,8 @@ def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> 
     versions |= {} if result.library is None else {"rccl": result.library}
     headers, library = result.headers, result.library
     others = headers and library and not re.match(rf"{re.escape(headers)}(?![.\d])", library)
-    said = f"{result.tests} was built with headers of {headers}, and the library is {library}"
-    notes = (said,) if others else ()
+    note = f"{result.tests} was built with headers of {headers}, and the library is {library}"
+    notes = (note,) if others else ()
     return Found(tuple(series), versions | dict(result.stack), notes)
 
 
@@ -361,7 +361,7 @@ def _of_another_run(
         yield f"the ranks are on {len(hosts)} nodes, but no network is required between them"
     if len(hosts) != launch.nodes:
         yield f"the ranks are on {len(hosts)} nodes, but {launch.nodes} were requested"
-    known = {one["index"]: one["pci_address"] for one in facts["devices"]}
+    known = {each["index"]: each["pci_address"] for each in facts["devices"]}
     for index, device in zip(launch.devices, result.devices, strict=False):
         if index not in known:
             yield f"device {index} is not one of the node's"
@@ -487,4 +487,4 @@ NCCL_TESTS = Benchmark(
 RCCL_TESTS = replace(NCCL_TESTS, name="rccl-tests", folder="that of rccl-tests")
 
 #: The tools by name.
-BENCHMARKS = {one.name: one for one in (OSU, RCCL_TESTS, NCCL_TESTS)}
+BENCHMARKS = {tool.name: tool for tool in (OSU, RCCL_TESTS, NCCL_TESTS)}

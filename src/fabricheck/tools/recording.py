@@ -117,16 +117,16 @@ class _Recording:
         if self.plan.mpi_program is not None:
             self.mpi = mpi_version(Path(self.plan.mpi_program))
         for number, launch in enumerate(self.plan.launches, 1):
-            said = f"[{number}/{len(self.plan.launches)}] {launch.what}"
+            progress = f"[{number}/{len(self.plan.launches)}] {launch.what}"
             if self._left() <= 0:
                 raise TimeLimit(
                     f"The time limit of {self.limit_s:g} s had passed before {launch.what}."
                 )
             try:
-                self.say(f"{said}: {_values(self._launch(launch))}")
+                self.say(f"{progress}: {_values(self._launch(launch))}")
             except FabricheckError as error:
                 self.failures.append(error)
-                self.say(f"{said}: {error}")
+                self.say(f"{progress}: {error}")
             self._partial()
         self._look_again()
 
@@ -343,8 +343,8 @@ def mpi_version(program: Path) -> str | None:
     found = MPI_LIBRARY.search(output_of("ldd", str(program), limit_s=_ASK_S))
     if found is None:
         return None
-    said = output_of(sys.executable, "-c", _ASK_LIBRARY, found[1], limit_s=_ASK_S)
-    return " ".join(said.split()) or None
+    version = output_of(sys.executable, "-c", _ASK_LIBRARY, found[1], limit_s=_ASK_S)
+    return " ".join(version.split()) or None
 
 
 def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) -> dict[str, Any]:

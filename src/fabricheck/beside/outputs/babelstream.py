@@ -55,11 +55,10 @@ def parse(text: str, origin: str, runs: int, array_bytes: int) -> PlacedValues:
 def _row(line: Line, runs: int, array_bytes: int) -> tuple[str, float]:
     """Return the kernel and its best rate in GB/s."""
     kernel, *words = line.text.split(",")
-    numbers = [number for word in words if (number := printed(word)) is not None]
+    values = [number.value for word in words if (number := printed(word)) is not None]
     whole = all(word.isdecimal() for word in words[:3])
     if kernel not in ARRAYS or len(words) != 7 or not whole:
         raise line.garbled(f"'{line.text}' is not a row of a kernel")
-    values = [number.value for number in numbers]
     if len(values) != 7 or min(values) <= 0:
         raise line.garbled(f"'{line.text}' has no positive value")
     ran, elements, size, rate, shortest, longest, mean = values

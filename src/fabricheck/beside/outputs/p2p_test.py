@@ -51,10 +51,7 @@ def parse(text: str, origin: str) -> PlacedValues:
     for line in lines:
         if line.text.startswith("Cuda failure"):
             raise line.garbled(f"the test ended with '{line.text}'")
-    return _read(Reader(lines, origin))
-
-
-def _read(reader: Reader) -> PlacedValues:
+    reader = Reader(lines, origin)
     reader.title(_NAME)
     devices: list[str] = []
     no_access = set()

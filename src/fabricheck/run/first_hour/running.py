@@ -99,7 +99,7 @@ def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
         "driver": None if driver == UNKNOWN else driver,
         "rocm": text_of(rocm / ".info/version").strip() or None,
-        "modules": [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one],
+        "modules": list(filter(None, os.environ.get("LOADEDMODULES", "").split(":"))),
         "programs": {name: _program(place.programs / name) for name in PROGRAMS},
     }
 
@@ -171,8 +171,8 @@ def move_log(output: Path, log: Path) -> None:
                 kept.append(line.rstrip(b"\n")[:MOST_IN_LINE] + b"\n")
     rest.replace(output)
     if seen:
-        said = f"{len(kept)} of {seen} lines of the runtime, the most significant ones\n"
-        log.write_bytes(said.encode() + b"".join(kept))
+        head = f"{len(kept)} of {seen} lines of the runtime, the most significant ones\n"
+        log.write_bytes(head.encode() + b"".join(kept))
 
 
 #: The folder with the output of the commands, a folder for each.
@@ -362,8 +362,8 @@ def _answer(folder: Path) -> str:
     except FabricheckError as error:
         return str(error)
     values = (
-        f"{one['operation']} {amounts.size(one['bytes'])} {one['median']:.4g} {one['unit']}"
-        for one in series
+        f"{each['operation']} {amounts.size(each['bytes'])} {each['median']:.4g} {each['unit']}"
+        for each in series
     )
     return ", ".join(values)
 
@@ -371,6 +371,6 @@ def _answer(folder: Path) -> str:
 def _last_line(*files: Path) -> str:
     """Return the last line with content; for ReFrame and a verdict the one that counts."""
     texts = [text_of(file) for file in files]
-    said = next(filter(str.strip, texts), "")
-    counted = [line for line in said.splitlines() if _COUNTED.search(line.strip())]
+    text = next(filter(str.strip, texts), "")
+    counted = [line for line in text.splitlines() if _COUNTED.search(line.strip())]
     return last_words(*counted[-1:], *texts)

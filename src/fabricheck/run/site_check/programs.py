@@ -87,8 +87,8 @@ def launching(target: Target, machine: Machine) -> Iterator[Finding]:
 
 def _account(target: Target, machine: Machine) -> Finding:
     option = JOB_OPTIONS[ACCOUNT].split("=")[0]
-    access = [str(one) for one in target.partition.get("access", [])]
-    stated = [one for one in access if one.startswith((f"{option}=", "-A"))]
+    access = map(str, target.partition.get("access", []))
+    stated = [text for text in access if text.startswith((f"{option}=", "-A"))]
     found = [name for name in (ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
     if stated or found:
         return ok(f"Jobs have an account ({', '.join(stated or found)}).")
@@ -108,17 +108,17 @@ def modules(target: Target, environment: Section, machine: Machine) -> Iterator[
             "could load them: state one (lmod, tmod4)."
         )
         return
-    code, said = machine.run("bash", "-c", LOAD + _LIST, "bash", *wanted)
+    code, printed = machine.run("bash", "-c", LOAD + _LIST, "bash", *wanted)
     if code == 127:
         yield missing(
             "The command module is missing here, but the site file names the modules "
             f"{', '.join(wanted)} ({named}): start from a login shell of the site."
         )
         return
-    loads, _, listed = said.rpartition("\nlist\n")
+    loads, _, listed = printed.rpartition("\nlist\n")
     loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in listed.splitlines()]
     for name in wanted:
-        if any(one == name or one.startswith(f"{name}/") for one in loaded):
+        if any(module == name or module.startswith(f"{name}/") for module in loaded):
             yield ok(f"The module {name} can be loaded.")
         else:
             yield missing(
@@ -137,7 +137,7 @@ def check(target: Target, environment: Section, machine: Machine) -> Iterator[Fi
     """Yield which of an environment's programs exist and are of the right kind."""
     features = environment.get("features", [])
     folder = Path(environment["extras"]["programs"])
-    yield from _own(environment, machine)
+    yield from _programs(environment, machine)
     for name in [program for program in RANK_PROGRAMS if program in features][:1]:
         yield from _libraries(folder / name, target, environment, machine)
     if "osu" in features:
@@ -176,7 +176,7 @@ def _runs(program: Path) -> bool:
     return program.is_file() and os.access(program, os.X_OK)
 
 
-def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
+def _programs(environment: Section, machine: Machine) -> Iterator[Finding]:
     extras = environment["extras"]
     folder = Path(extras["programs"])
     wanted = [name for name in PROGRAMS if name in environment.get("features", [])]
@@ -189,12 +189,12 @@ def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
     elif wanted:
         yield ok(f"The programs {', '.join(wanted)} are in {folder}.")
     # Programs of ranks may need their launcher even to report a version.
-    for name in [one for one in wanted if one not in (*lacks, *RANK_PROGRAMS)]:
-        code, said = machine.run(str(folder / name), "--version")
-        version = _VERSION.search(said)
+    for name in [program for program in wanted if program not in (*lacks, *RANK_PROGRAMS)]:
+        code, printed = machine.run(str(folder / name), "--version")
+        version = _VERSION.search(printed)
         if code != 0 or version is None:
             yield missing(
-                f"{folder / name} --version reports no version, but: {last_words(said)}. Its "
+                f"{folder / name} --version reports no version, but: {last_words(printed)}. Its "
                 "libraries may need the site's modules."
             )
         elif version[3] != extras["runtime"]:
@@ -219,20 +219,20 @@ def _libraries(
         return
     loaded = target.modules(environment)
     script = "\n".join(["program=$1; shift", LOAD, *target.exports(environment), 'ldd "$program"'])
-    code, said = machine.run("bash", "-c", script, "bash", str(program), *loaded)
-    lacks = re.findall(r"^\s*(\S+) => not found", said, re.MULTILINE)
+    code, printed = machine.run("bash", "-c", script, "bash", str(program), *loaded)
+    lacks = re.findall(r"^\s*(\S+) => not found", printed, re.MULTILINE)
     having = f"with the modules {', '.join(loaded)}" if loaded else "without a module"
     if lacks:
         yield missing(
             f"{program} does not find {', '.join(dict.fromkeys(lacks))} in a job, {having}: name "
             "the module that has it in the site file."
         )
-    elif code == 0 and not MPI_LIBRARY.search(said):
+    elif code == 0 and not MPI_LIBRARY.search(printed):
         yield missing(f"{program} is built without MPI: its ranks cannot join.")
     elif code == 0:
         yield ok(f"{program} finds its libraries in a job, {having}.")
     else:
-        yield Finding("not seen", f"The libraries of {program}: ldd says {last_words(said)}.")
+        yield Finding("not seen", f"The libraries of {program}: ldd says {last_words(printed)}.")
 
 
 def _osu_bw(environment: Section) -> Path:
@@ -252,15 +252,15 @@ def _osu(environment: Section, machine: Machine) -> Iterator[Finding]:
     if runtime not in OF_DEVICES:
         yield ok(f"OSU Micro-Benchmarks are in {folder}.")
         return
-    _, said = machine.run(str(program), "-h")
-    if _ON_DEVICES in said:
+    _, printed = machine.run(str(program), "-h")
+    if _ON_DEVICES in printed:
         yield ok(f"OSU Micro-Benchmarks in {folder} are built for devices.")
-    elif "Options" in said or "--help" in said:
+    elif "Options" in printed or "--help" in printed:
         yield missing(
             f"{program} was built without devices (its help has no {_ON_DEVICES}): build it with "
             f"--enable-{runtime}."
         )
     elif machine.is_compute:
-        yield missing(f"{program} does not show its help, but: {last_words(said)}.")
+        yield missing(f"{program} does not show its help, but: {last_words(printed)}.")
     else:
         yield unseen(f"Whether {program} was built for devices")

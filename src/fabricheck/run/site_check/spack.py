@@ -79,10 +79,10 @@ def _spack(machine: Machine, name: str, found: Lock | None, installed: bool) -> 
             "and source its share/spack/setup-env.sh."
         )
         return
-    code, said = machine.run("spack", "--version")
-    match = re.search(r"(\d+)\.(\d+)", said)
+    code, printed = machine.run("spack", "--version")
+    match = re.search(r"(\d+)\.(\d+)", printed)
     if code != 0 or match is None:
-        yield missing(f"'spack --version' reports no version, but: {last_words(said)}.")
+        yield missing(f"'spack --version' reports no version, but: {last_words(printed)}.")
         return
     version = match[0]
     first = FIRST_SPACK[found.format] if found else (0, 0)

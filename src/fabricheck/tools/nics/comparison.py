@@ -59,24 +59,24 @@ def compare(
     :param now: in s since 1970; by default the present time.
     """
     seen = {nic.name: nic for nic in nics}
-    pairs = [(one, seen[one.name]) for one in model.nics if one.name in seen]
+    pairs = [(expected, seen[expected.name]) for expected in model.nics if expected.name in seen]
     # Where none is there, the driver or the namespace lacks them; as many with other names are none
     # that is gone.
     gone = bool(pairs) and len(nics) < len(model.nics)
     gone = gone and model.facts["nics"].kind in ("published", "measured")
     lacks = [
-        f"{node}:{one.name} is not there; {model.name} has {count(len(model.nics), 'NIC')}."
-        for one in model.nics
-        if one.name not in seen
+        f"{node}:{expected.name} is not there; {model.name} has {count(len(model.nics), 'NIC')}."
+        for expected in model.nics
+        if expected.name not in seen
     ]
     differences: list[str] = []
     unread: list[str] = []
-    for one, nic in pairs:
-        where = f"{node}:{one.name}"
-        differences += _of_one(where, model, one, nic, now or time.time())
+    for expected, nic in pairs:
+        where = f"{node}:{expected.name}"
+        differences += _of_one(where, model, expected, nic, now or time.time())
         unread += _unread(where, nic)
     chosen = [nic for _, nic in pairs]
-    differences += _of_the_mtu(node, [nic for one, nic in pairs if one.mtu_bytes is None])
+    differences += _of_the_mtu(node, [nic for expected, nic in pairs if expected.mtu_bytes is None])
     notes = [*_extra(node, model, nics), *_firmware(node, chosen)]
     if fabric is None:
         notes.append("no fabric is named, so places and provider were not examined")
@@ -237,8 +237,8 @@ def _of_the_places(node: str, nics: Sequence[SeenNic], fabric: Fabric) -> Iterat
 
 def _extra(node: str, model: NodeModel, nics: Sequence[SeenNic]) -> Iterator[str]:
     """Yield the NICs that the model does not have: those of storage, for example."""
-    own = {nic.name for nic in model.nics}
-    more = [nic.name for nic in nics if nic.name not in own]
+    modelled = {nic.name for nic in model.nics}
+    more = [nic.name for nic in nics if nic.name not in modelled]
     if more:
         yield f"not in {model.name}: {', '.join(more)} of {node}"
 

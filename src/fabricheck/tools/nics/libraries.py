@@ -64,12 +64,12 @@ def libraries(
     versions: dict[str, str] = {}
     notes: list[str] = []
     for library, (command, form) in _VERSIONS.items():
-        said = _said(command, environ)
-        found = form.search(said.out) if isinstance(said, Output) else None
+        answer = _answer(command, environ)
+        found = form.search(answer.out) if isinstance(answer, Output) else None
         if found is not None:
             versions[library] = found[1]
         else:
-            why = said if isinstance(said, str) else "its output has no version"
+            why = answer if isinstance(answer, str) else "its output has no version"
             notes.append(f"no version of {library}: {why}")
     verbs = _verbs(root)
     versions |= {} if verbs is None else {"rdma_core": verbs}
@@ -77,7 +77,7 @@ def libraries(
     return Libraries(versions, tuple(settings), tuple(notes))
 
 
-def _said(command: Sequence[str], environ: Mapping[str, str]) -> Output | str:
+def _answer(command: Sequence[str], environ: Mapping[str, str]) -> Output | str:
     """Return what a tool printed, or why it did not."""
     name = command[0]
     if shutil.which(name, path=environ.get("PATH")) is None:
@@ -96,11 +96,11 @@ def _no_provider(node: str, provider: str | None, environ: Mapping[str, str]) ->
     """
     if provider != "cxi":
         return
-    said = _said(("fi_info", "-p", provider), environ)
-    if isinstance(said, Output) and f"provider: {provider}" not in said.out:
+    answer = _answer(("fi_info", "-p", provider), environ)
+    if isinstance(answer, Output) and f"provider: {provider}" not in answer.out:
         yield (
             f"Node {node}: libfabric has no provider {provider} (fi_info -p {provider}: "
-            f"{last_words(said.err, said.out)}), so messages would go by TCP: use the system's "
+            f"{last_words(answer.err, answer.out)}), so messages would go by TCP: use the system's "
             "libfabric."
         )
 

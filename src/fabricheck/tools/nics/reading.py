@@ -116,8 +116,8 @@ def counters(nic: SeenNic, root: Path = Path("/")) -> dict[str, int]:
         if match is not None:
             found[name] = int(match[1])
     if nic.kind == "cxi":
-        restarts, is_known = _restarts(folder / "device")
-        if is_known:
+        restarts = _restarts(folder / "device")
+        if restarts is not None:
             found[LAST_RESTART] = max(restarts, default=0)
     return found
 
@@ -187,7 +187,6 @@ def _cxi(folder: Path, root: Path) -> SeenNic:
     speed = _Reading().number(properties / "speed", "speed", least=1)
     if speed is None:
         speed = reading.number(net / "speed" if interface else properties / "speed", "speed", 1)
-    restarts, _ = _restarts(device)
     return SeenNic(
         name=folder.name,
         kind="cxi",
@@ -200,7 +199,7 @@ def _cxi(folder: Path, root: Path) -> SeenNic:
         driver=_driver(device, reading, properties / "driver_rev"),
         pcie=_pcie(device, reading, properties / "current_esm_link_speed"),
         device_file=Path("dev", folder.name),
-        restarts=restarts,
+        restarts=_restarts(device) or (),
         pci_address=_pci_address(device, reading),
         numa_domain=reading.number(device / "numa_node", "numa_domain"),
         near_devices=_near_devices(device, root),
@@ -271,12 +270,12 @@ def _near_devices(nic: Path, root: Path) -> tuple[str, ...]:
     """Return the devices with which a NIC shares the most bridges; none where it shares none."""
     shared: dict[str, int] = {}
     above_nic = Path(os.path.realpath(nic)).parts[:-1]
-    own = [part for part in above_nic if _PCI_ADDRESS.fullmatch(part)]
+    bridges = [part for part in above_nic if _PCI_ADDRESS.fullmatch(part)]
     for driver in _DEVICE_DRIVERS:
         for entry in _listed(root / "sys/bus/pci/drivers" / driver):
             if _PCI_ADDRESS.fullmatch(entry.name):
                 above = Path(os.path.realpath(entry)).parts[:-1]
-                shared[entry.name] = sum(bridge in above for bridge in own)
+                shared[entry.name] = sum(bridge in above for bridge in bridges)
     most = max(shared.values(), default=0)
     return tuple(name for name, number in sorted(shared.items()) if number == most and most)
 
@@ -301,18 +300,18 @@ def _pcie(device: Path, reading: _Reading, esm: Path | None = None) -> PcieLink:
     )
 
 
-def _restarts(device: Path) -> tuple[tuple[int, ...], bool]:
-    """Return when the link of CXI restarted, and whether the kernel tells that."""
+def _restarts(device: Path) -> tuple[int, ...] | None:
+    """Return when the link of CXI restarted; ``None`` where the kernel does not tell that."""
     times = [_Reading().number(path, "time") for path in _listed(device / "link_restarts")]
     known = [time for time in times if time is not None]
-    return tuple(sorted(one for one in known if one)), bool(known)
+    return tuple(sorted(filter(None, known))) if known else None
 
 
 def _interface(device: Path, root: Path) -> str | None:
     """Return the network interface on a device; the first of several."""
-    own = [path.name for path in _listed(device / "net")]
-    if own:
-        return own[0]
+    names = [path.name for path in _listed(device / "net")]
+    if names:
+        return names[0]
     place = os.path.realpath(device)
     for path in _physical(root / "sys/class/net"):
         if os.path.realpath(path / "device") == place:
@@ -354,8 +353,8 @@ def _listed(folder: Path) -> list[Path]:
     except OSError:
         return []
     kept = [entry for entry in entries if not (entry / "device/physfn").exists()]
-    return sorted(kept, key=lambda one: [int(part) if part.isdecimal() else part
-                                         for part in re.split(r"(\d+)", one.name)])  # fmt: skip
+    return sorted(kept, key=lambda entry: [int(part) if part.isdecimal() else part
+                                           for part in re.split(r"(\d+)", entry.name)])  # fmt: skip
 
 
 def _physical(net: Path) -> Iterator[Path]:

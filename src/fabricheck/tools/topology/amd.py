@@ -91,7 +91,7 @@ def parse(lines: Sequence[Line], origin: str) -> Reported:
         raise GarbledOutput(origin, None, "it contains topology tables of several tools")
     of_amd_smi = True in by_amd_smi
     known = {_TELLS[title]: section for title, section in found.items() if title in _TELLS}
-    tables = {what: _table(one) for what, one in known.items() if what not in _FIELDS}
+    tables = {what: _table(section) for what, section in known.items() if what not in _FIELDS}
     for title in filter(found.__contains__, _NOT_READ):
         _table(found[title])  # a table whose title is damaged would be a part of it
     _require_all(tables, found, closed, lines[-1])

@@ -72,9 +72,9 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
             "there, and draft from the file that its --output names."
         )
     node = node_name(description["host"])
-    for mode in filter(divides, (one["compute_partition"] for one in description["devices"])):
+    for mode in filter(divides, (device["compute_partition"] for device in description["devices"])):
         raise InvalidInputError(divided_sentence(node, mode, report.count))
-    kinds = sorted({one["name"] or one["architecture"] for one in description["devices"]})
+    kinds = sorted({device["name"] or device["architecture"] for device in description["devices"]})
     if len(kinds) > 1:
         raise InvalidInputError(
             f"Node {node} has devices of {len(kinds)} kinds ({', '.join(kinds)}), and a node model "
@@ -133,12 +133,12 @@ def _memory_peak(sources: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _packages(links: Sequence[Sequence[int]], name: str) -> dict[str, Any]:
     """Return the devices of each package, which no driver tells."""
-    every = range(len(links))
-    pairs = [[a, b] for a, b in combinations(every, 2) if links[a][b] == _WITHIN_A_PACKAGE]
-    if "MI250" in name and sorted(device for pair in pairs for device in pair) == list(every):
+    devices = range(len(links))
+    pairs = [[a, b] for a, b in combinations(devices, 2) if links[a][b] == _WITHIN_A_PACKAGE]
+    if "MI250" in name and sorted(device for pair in pairs for device in pair) == list(devices):
         note = "the two devices that four links join"
         return {"kind": "assumed", "note": note, "devices": pairs}
-    alone = [[index] for index in every]
+    alone = [[index] for index in devices]
     return {"kind": "assumed", "note": "one device in each", "devices": alone}
 
 
@@ -169,17 +169,19 @@ def _host_link(device: Mapping[str, Any], memory_peak: Mapping[str, Any]) -> dic
 def _domains(description: Mapping[str, Any]) -> dict[str, Any]:
     """Return the NUMA domains; a device of which none is told is in the first one with cores."""
     cores = {
-        one["index"]: format_cores(one["cores"]) for one in description["domains"] if one["cores"]
+        domain["index"]: format_cores(domain["cores"])
+        for domain in description["domains"]
+        if domain["cores"]
     }
     cores = cores or {0: format_cores(description["host"]["cores_allowed"])}
-    homes = [one["numa_domain"] for one in description["devices"]]
+    homes = [device["numa_domain"] for device in description["devices"]]
     lost = [str(device) for device, home in enumerate(homes) if home not in cores]
     homes = [home if home in cores else min(cores) for home in homes]
     note = f"the driver does not tell that of device {', '.join(lost)}"
     found = [
-        {"index": index, "cores": own,
-         "devices": {device: own for device, home in enumerate(homes) if home == index}}
-        for index, own in sorted(cores.items())
+        {"index": index, "cores": near,
+         "devices": {device: near for device, home in enumerate(homes) if home == index}}
+        for index, near in sorted(cores.items())
     ]  # fmt: skip
     how = {"kind": "assumed", "note": note} if lost else _SEEN
     return {**how, "memory_peak_gbs": {**_UNKNOWN}, "list": found}

@@ -46,7 +46,7 @@ _DRIVERS = frozenset({"amdgpu", "nvidia"})
 _TYPES = {"xgmi": "XGMI", "pcie": "PCIE"}
 
 
-def this_machine(programs: Path | None, limit_s: float = 60) -> dict[str, Any]:
+def this_machine(programs: Path | None) -> dict[str, Any]:
     """Return the description of this machine.
 
     :param programs: the folder of the programs; None for those of the first build with devices.
@@ -57,7 +57,7 @@ def this_machine(programs: Path | None, limit_s: float = 60) -> dict[str, Any]:
     folders = [programs] if programs else [Path(folder) for folder in built]
     for folder in folders:
         if (folder / PROGRAM).is_file():
-            return ask(folder, limit_s)
+            return ask(folder, 60)
     named = " or ".join(map(str, folders))
     raise NotFoundError(f"There is no program {PROGRAM} in {named}: build the programs.")
 
@@ -81,18 +81,18 @@ def ask(programs: Path, limit_s: float) -> dict[str, Any]:
             ended = run(command, limit_s + _GRACE_S)
         except OSError as error:
             raise ProgramFailed(f"{program} cannot be run ({error.strerror}).") from None
-        said = last_words(ended.err, ended.out).removeprefix(f"{PROGRAM}: ")
+        why = last_words(ended.err, ended.out).removeprefix(f"{PROGRAM}: ")
         if ended.code in (None, EXIT_CODE["time-limit"]):
             raise TimeLimit(f"The node's drivers did not answer within {limit_s:g} s.")
         if ended.code == EXIT_CODE["setting"]:
-            raise PreventedBySetting(f"{PROGRAM}: {said}.")
+            raise PreventedBySetting(f"{PROGRAM}: {why}.")
         described = parse(read_text(output), output) if output.is_file() else None
         if ended.code == EXIT_CODE["unsupported"] and described is not None:
             if not lost_functions(described):
-                raise ProgramFailed(f"{PROGRAM} shows no device: {said}.")
+                raise ProgramFailed(f"{PROGRAM} shows no device: {why}.")
         elif ended.code != 0:
             if ended.code in EXIT_CODE.values():
-                raise EndedBadly(f"{program} failed: {said}.", ended.code)
+                raise EndedBadly(f"{program} failed: {why}.", ended.code)
             ended.require_good(str(program), limit_s, ended.err, ended.out)
     if described is None:
         raise ProgramFailed(f"{program} wrote no description.")
@@ -145,8 +145,10 @@ def reported(content: Mapping[str, Any], origin: str | None = None) -> Reported:
     if set(ways) != set(permutations(range(n), 2)):
         raise ValueError("the pairs are not those of the devices")
 
-    def square(cell: Any, own: Any) -> Matrix[Any]:
-        return tuple(tuple(own if a == b else cell(ways[a, b]) for b in range(n)) for a in range(n))
+    def square(cell: Any, diagonal: Any) -> Matrix[Any]:
+        return tuple(
+            tuple(diagonal if a == b else cell(ways[a, b]) for b in range(n)) for a in range(n)
+        )
 
     vendor = _vendor(content, origin)
     links = square(lambda way: way["links"], 0)
@@ -196,17 +198,17 @@ def devices_of(content: Mapping[str, Any]) -> list[Device]:
     """Return the devices of a description as a result document has them."""
     return [
         {
-            "index": one["index"],
-            "name": one["name"] or UNKNOWN,
-            "arch": one["architecture"] or UNKNOWN,
-            "pci_address": one["pci_address"],
+            "index": device["index"],
+            "name": device["name"] or UNKNOWN,
+            "arch": device["architecture"] or UNKNOWN,
+            "pci_address": device["pci_address"],
             "unique_id": None,
-            "memory_bytes": one["memory_bytes"],
+            "memory_bytes": device["memory_bytes"],
             "compute_units": None,
             "last_level_cache_bytes": None,
-            "numa_domain": one["numa_domain"],
+            "numa_domain": device["numa_domain"],
         }
-        for one in content["devices"]
+        for device in content["devices"]
     ]
 
 
@@ -253,7 +255,7 @@ def reason(content: Mapping[str, Any] | None, fact: str) -> str | None:
     """Return why a description lacks the links or the NUMA domains; None if it does not say."""
     item = {"links": "links.links", "NUMA domains": "devices.numa_domain"}[fact]
     absent = () if content is None else content["absent"]
-    return next((one["why"] for one in absent if one["item"] == item), None)
+    return next((entry["why"] for entry in absent if entry["item"] == item), None)
 
 
 def one_sided(content: Mapping[str, Any], origin: str) -> list[Difference]:

@@ -120,16 +120,16 @@ def _require_all_devices(
     :raises PreventedBySetting: naming the mode or the setting.
     """
     node = node_name(content["host"])
-    modes = [one["compute_partition"] for one in description["devices"]]
+    modes = [device["compute_partition"] for device in description["devices"]]
     mode = next(filter(divides, modes), None)
     if mode is not None and model is not None:
-        said = divided_sentence(node, mode, report.count)
+        sentence = divided_sentence(node, mode, report.count)
         # The parts of one package are functions of one PCI device.
-        packages = {one["pci_address"].rpartition(".")[0] for one in description["devices"]
-                    if one["pci_address"]}  # fmt: skip
+        packages = {device["pci_address"].rpartition(".")[0] for device in description["devices"]
+                    if device["pci_address"]}  # fmt: skip
         other = len(packages) not in (0, len(model.devices))
         beside = f" It shows {len(packages)} GPUs; {model.name} has {len(model.devices)}."
-        raise PreventedBySetting(f"{said}{beside if other else ''}")
+        raise PreventedBySetting(f"{sentence}{beside if other else ''}")
     if model is None or report.count >= len(model.devices):
         return
     shown = f"{count(report.count, 'device')} of the {len(model.devices)} in {model.name}"
@@ -200,14 +200,14 @@ def _compare(
     if unknown and report.count == len(model.devices) and report.vendor == model.vendor:
         why = inventory.reason(report.description, unknown[0])
         reason = f" ({why}; driver {content['versions']['driver']})" if why else ""
-        said = (
+        sentence = (
             f"The {' and '.join(unknown)} of node {host['hostname']} are not known to "
             f"{report.origin}{reason}, so they cannot be compared with {model.name}."
         )
         if not differences and not found:
-            raise InvalidInputError(said)
-        content["notes"].append(said)
-    domains = sum(bool(one["cores"]) for one in host["numa_domains"])
+            raise InvalidInputError(sentence)
+        content["notes"].append(sentence)
+    domains = sum(bool(domain["cores"]) for domain in host["numa_domains"])
     is_gone = bool(found) or any(difference.lost for difference in outcome.differences)
     as_cabled = not is_gone and report.links in (None, model.link_matrix)
     if domains not in (0, len(model.domains)) and weighs(model, "domains") and as_cabled:

@@ -38,8 +38,8 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
     yield f"\nDevices: {len(model.devices)} x {model.device_model} ({model.architecture})"
     for device in model.devices:
         pci = "" if device.pci_address is None else f", PCI {device.pci_address}"
-        own = device.memory_peak_gbs
-        rate = "its peak unknown" if own is None else f"at {own:g} GB/s"
+        peak = device.memory_peak_gbs
+        rate = "its peak unknown" if peak is None else f"at {peak:g} GB/s"
         yield (
             f"  {device.index}: package {device.package}, NUMA domain {device.domain}, "
             f"memory {device.memory_bytes / 2**30:.1f} GiB {rate}, "

@@ -174,32 +174,33 @@ def merge(reports: Sequence[Reported]) -> Reported:
     return merged
 
 
-def _agree(one: Reported, other: Reported) -> None:
-    for a in range(one.count):
-        for b in range(a + 1, one.count):
-            if one.links and other.links and one.links[a][b] != other.links[a][b]:
+def _agree(first: Reported, second: Reported) -> None:
+    for a in range(first.count):
+        for b in range(a + 1, first.count):
+            if first.links and second.links and first.links[a][b] != second.links[a][b]:
                 raise InvalidInputError(
-                    f"Pair {a}-{b}: {one.links[a][b]} links in {one.origin}, "
-                    f"{other.links[a][b]} in {other.origin}."
+                    f"Pair {a}-{b}: {first.links[a][b]} links in {first.origin}, "
+                    f"{second.links[a][b]} in {second.origin}."
                 )
             types = [
-                (each, each.link_types[a][b])
-                for each in (one, other)
-                if each.link_types and each.link_types[a][b] not in UNKNOWN_TYPES
+                (report, report.link_types[a][b])
+                for report in (first, second)
+                if report.link_types and report.link_types[a][b] not in UNKNOWN_TYPES
             ]
             if len({kind for _, kind in types}) > 1:
                 raise InvalidInputError(
-                    f"Pair {a}-{b}: {types[0][1]} in {one.origin}, {types[1][1]} in {other.origin}."
+                    f"Pair {a}-{b}: {types[0][1]} in {first.origin}, {types[1][1]} in "
+                    f"{second.origin}."
                 )
-            for each, (described, kind) in product((one, other), types):
-                links = each.links[a][b] if each.links else 0
-                if one.vendor == "amd" and links and kind != "XGMI":
+            for report, (described, kind) in product((first, second), types):
+                links = report.links[a][b] if report.links else 0
+                if first.vendor == "amd" and links and kind != "XGMI":
                     raise InvalidInputError(
-                        f"Pair {a}-{b}: {count(links, 'link')} in {each.origin}, {kind} in "
+                        f"Pair {a}-{b}: {count(links, 'link')} in {report.origin}, {kind} in "
                         f"{described.origin}."
                     )
-        if one.numa and other.numa and one.numa[a] != other.numa[a]:
+        if first.numa and second.numa and first.numa[a] != second.numa[a]:
             raise InvalidInputError(
-                f"Device {a}: NUMA domain {one.numa[a]} in {one.origin}, "
-                f"{other.numa[a]} in {other.origin}."
+                f"Device {a}: NUMA domain {first.numa[a]} in {first.origin}, "
+                f"{second.numa[a]} in {second.origin}."
             )
