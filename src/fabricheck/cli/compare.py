@@ -99,30 +99,40 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     return EXIT_GOOD
 
 
-def _comparison(one: Comparison) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
-        "a": {"partition": one.a.where, "node": one.a.node, "clock": one.a.clock},
-        "b": {"partition": one.b.where, "node": one.b.node, "clock": one.b.clock},
-        "informs_only": one.informs,
-        "differs": one.differs,
-        "causes_in_a": one.causes_in_a,
-        "causes_in_b": one.causes_in_b,
-        "outcomes": one.outcomes,
+        "a": {
+            "partition": comparison.a.where,
+            "node": comparison.a.node,
+            "clock": comparison.a.clock,
+        },
+        "b": {
+            "partition": comparison.b.where,
+            "node": comparison.b.node,
+            "clock": comparison.b.clock,
+        },
+        "informs_only": comparison.informs,
+        "differs": comparison.differs,
+        "causes_in_a": comparison.causes_in_a,
+        "causes_in_b": comparison.causes_in_b,
+        "outcomes": comparison.outcomes,
         **{
-            judgement: [_value(value) for value in one.judged(judgement)]
+            judgement: [_value(value) for value in comparison.judged(judgement)]
             for judgement in ("worse", "better", "undetermined", "unchanged")
         },
-        "by_chance_at_most": one.by_chance,
-        "missing_in_b": [key.columns for key in one.in_a],
-        "missing_in_a": [key.columns for key in one.in_b],
-        "checks_missing_in_b": one.checks_in_a,
-        "checks_missing_in_a": one.checks_in_b,
-        "not_comparable": [item.key.columns | {"why": item.why} for item in one.not_comparable],
-        "unread": one.unread,
+        "by_chance_at_most": comparison.by_chance,
+        "missing_in_b": [key.columns for key in comparison.in_a],
+        "missing_in_a": [key.columns for key in comparison.in_b],
+        "checks_missing_in_b": comparison.checks_in_a,
+        "checks_missing_in_a": comparison.checks_in_b,
+        "not_comparable": [
+            item.key.columns | {"why": item.why} for item in comparison.not_comparable
+        ],
+        "unread": comparison.unread,
     }
 
 
-def _value(one: Compared) -> dict[str, Any]:
+def _value(compared: Compared) -> dict[str, Any]:
     sides = {
         name: {
             "median": value.median,
@@ -131,10 +141,10 @@ def _value(one: Compared) -> dict[str, Any]:
             "clock": value.clock,
             "noisy": value.noisy,
         }
-        for name, value in (("a", one.a), ("b", one.b))
+        for name, value in (("a", compared.a), ("b", compared.b))
     }
-    decision = one.decision
-    return one.key.columns | sides | {
+    decision = compared.decision
+    return compared.key.columns | sides | {
         "ratio": decision.ratio,
         "ratio_interval": None if decision.low is None else [decision.low, decision.high],
         "floor": None if math.isinf(decision.floor) else decision.floor,

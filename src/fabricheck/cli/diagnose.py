@@ -21,8 +21,6 @@ from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.results import reading
 
-_COLUMNS = ("Component", "Loss", "Explains", "Odds", "Or as well")
-
 #: The file descriptor of standard error.
 _STDERR = 2
 
@@ -90,21 +88,22 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
             )
 
 
-def _explained(one: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
-    by = f", simulated by {one.simulated.label}" if one.simulated else ""
-    yield f"{one.node}{by}: {one.label}"
+def _explained(verdict: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
+    by = f", simulated by {verdict.simulated.label}" if verdict.simulated else ""
+    yield f"{verdict.node}{by}: {verdict.label}"
     yield f"  {found.sentence}"
     rows = [
         (each.component.label, each.loss or "-", f"{each.explains}/{found.misses}", each.said_odds,
          listed(equal.label for equal in each.equals))
         for each in found.degraded
     ]  # fmt: skip
-    yield show.Table(_COLUMNS, rows, ("Loss", "Explains", "Odds"))
+    columns = ("Component", "Loss", "Explains", "Odds", "Or as well")
+    yield show.Table(columns, rows, ("Loss", "Explains", "Odds"))
     for degraded in found.degraded:
         yield from _names(f"For {degraded.component.label}", degraded.supporting)
         yield from _names(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
-            yield f"  To distinguish them, run: {' '.join(_command(one, degraded.next))}"
+            yield f"  To distinguish them, run: {' '.join(_command(verdict, degraded.next))}"
     yield from _names("Not explained", found.unexplained)
     yield from (f"  {sentence}" for sentence in found.lacking)
 
@@ -119,10 +118,10 @@ def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
     return {(session.results, session.id) for verdict in verdicts for session in verdict.sessions}
 
 
-def _command(one: NodeVerdict, checks: Iterable[str]) -> list[str]:
+def _command(verdict: NodeVerdict, checks: Iterable[str]) -> list[str]:
     """Return the command line that runs checks on the partition of a node."""
     chosen = [part for check in dict.fromkeys(checks) for part in ("-n", f"^{check}$")]
-    system = [f"--system={one.partitions[0]}"] if one.partitions else []
+    system = [f"--system={verdict.partitions[0]}"] if verdict.partitions else []
     return ["reframe", *system, "-c", "reframe_checks", "-r", *chosen]
 
 
@@ -134,14 +133,14 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
     """
     if len(verdicts) != 1:
         raise UsageError(f"--measure needs exactly one node; there are {len(verdicts)}.")
-    (one,) = verdicts
-    if one.diagnosis is None:
+    (verdict,) = verdicts
+    if verdict.diagnosis is None:
         return False
-    checks = [check for degraded in one.diagnosis.degraded for check in degraded.next]
+    checks = [check for degraded in verdict.diagnosis.degraded for check in degraded.next]
     if not checks:
         return False
-    if one.simulated is not None and one.simulated.overlay is not None:
-        line = " ".join(_command(one, checks))
+    if verdict.simulated is not None and verdict.simulated.overlay is not None:
+        line = " ".join(_command(verdict, checks))
         raise UsageError(
             f"An overlay changed the simulated node: run {line} with the same overlay "
             "(-S overlay=FILE)."
@@ -151,7 +150,7 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
         raise NotFoundError(
             "ReFrame and the checks were not found: change to the root of the repository."
         )
-    command = _command(one, checks)
+    command = _command(verdict, checks)
     # Standard output is for the diagnosis.
     typer.echo(f"Runs {' '.join(command)}", err=True)
     subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)

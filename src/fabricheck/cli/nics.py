@@ -49,8 +49,8 @@ def check_command(
     node = scheduler_node() or platform.node()
     nics = read_nics(SYSTEM)
     found = compare(node, expected, nics, network)
-    own = [nic for nic in nics if nic.name in {one.name for one in expected.nics}]
-    there = libraries(node, own, None if network is None else network.provider, SYSTEM)
+    modelled = [nic for nic in nics if nic.name in {known.name for known in expected.nics}]
+    there = libraries(node, modelled, None if network is None else network.provider, SYSTEM)
     differences = [difference.sentence for difference in found.differences]
     result = {
         "node": node,
@@ -63,7 +63,7 @@ def check_command(
         "versions": there.versions,
         "nics": [described(node, nic, network, {}) for nic in nics],
     }
-    good = f"{node}: {show.listed(nic.name for nic in own)} are as in {expected.name}."
+    good = f"{node}: {show.listed(nic.name for nic in modelled)} are as in {expected.name}."
     show.result(result, [*differences, *there.settings, *found.unread] or [good], as_json,
                 wrapped=False)  # fmt: skip
     if differences:
@@ -108,5 +108,4 @@ def record_command(
         tool=tool,
         limit_s=limit_s,
     )
-    output.say_differences(document)
-    output.end_by(document)
+    output.end_compared(document)

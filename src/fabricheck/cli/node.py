@@ -136,8 +136,7 @@ def record_command(
         note_numa_balancing=note_numa_balancing,
         limit_s=limit_s,
     )
-    output.say_differences(document)
-    output.end_by(document)
+    output.end_compared(document)
 
 
 @commands.command("node draft")

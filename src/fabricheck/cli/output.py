@@ -79,8 +79,8 @@ def archive_target(named: Path | None, what: str, node: str) -> Path:
 def say(*sentences: object) -> None:
     """Print sentences to standard error, each in one line."""
     for sentence in sentences:
-        said = naming_archives(" ".join(str(sentence).split()))
-        print(f"fabricheck: {printable(said)}", file=sys.stderr)
+        line = naming_archives(" ".join(str(sentence).split()))
+        print(f"fabricheck: {printable(line)}", file=sys.stderr)
 
 
 def note(*sentences: str) -> None:
@@ -89,11 +89,15 @@ def note(*sentences: str) -> None:
         typer.echo(sentence, err=True)
 
 
-def say_differences(document: ResultDocument) -> None:
-    """Print a line for each difference of a document, and its notes as errors."""
+def end_compared(document: ResultDocument) -> None:
+    """Print a line for each difference of a document, its notes as errors, and end as it did.
+
+    :raises Exit: with the exit code of the outcome, whose message is printed.
+    """
     for difference in document.get("differences") or ():
         typer.echo(difference["sentence"])
-    note(*(f"note: {one}" for one in document["notes"]))
+    note(*(f"note: {text}" for text in document["notes"]))
+    end_by(document)
 
 
 def end_by(document: ResultDocument) -> None:

@@ -40,7 +40,7 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[Bl
             yield f"{check.clock}, in {_UNITS[unit]}; bytes counted {counted}"
             alone = [series for series in every if show_all or _is_remarkable(series)]
             kinds = _kinds(series for series in every if not (show_all or _is_remarkable(series)))
-            yield Table(KINDS, [_of_kind(kind, own) for kind, own in kinds.items()], RIGHT)
+            yield Table(KINDS, [_of_kind(kind, several) for kind, several in kinds.items()], RIGHT)
             columns = SERIES if any(series.variant for series in alone) else SERIES[:-1]
             yield Table(columns, list(map(_of_series, alone)), RIGHT)
             shown = sum(map(len, kinds.values()))
@@ -68,53 +68,57 @@ def _metrics(check: Check) -> Iterator[str]:
 def _kinds(every: Iterable[Series]) -> dict[str, list[Series]]:
     """Return by kind the best series of each place at its largest size, the worst place first."""
     kinds: dict[str, dict[str, Series]] = {}
-    for series in sorted(every, key=lambda one: (one.bytes, _goodness(one))):
+    for series in sorted(every, key=lambda series: (series.bytes, _goodness(series))):
         kind = f"{series.kind} in place" if series.in_place else series.kind
         kinds.setdefault(kind, {})[series.place] = series
-    return {kind: sorted(own.values(), key=_goodness) for kind, own in sorted(kinds.items())}
+    return {kind: sorted(places.values(), key=_goodness) for kind, places in sorted(kinds.items())}
 
 
-def _of_kind(kind: str, own: Sequence[Series]) -> tuple[show.Cell, ...]:
-    median = amounts.short(statistics.median(series.value for series in own))
-    ends = [(amounts.short(series.value), _place(series)) for series in (own[0], own[-1])]
+def _of_kind(kind: str, several: Sequence[Series]) -> tuple[show.Cell, ...]:
+    median = amounts.short(statistics.median(series.value for series in several))
+    ends = [(amounts.short(series.value), _place(series)) for series in (several[0], several[-1])]
     if ends[0][0] == ends[1][0]:
-        ends = [("", _place(own[0]) if len(own) == 1 else ""), ("", "")]
-    widths = [(high - low) / 2 / series.value for series in own if series.interval and series.value
-              for low, high in [series.interval]]  # fmt: skip
+        ends = [("", _place(several[0]) if len(several) == 1 else ""), ("", "")]
+    widths = [
+        (high - low) / 2 / series.value
+        for series in several
+        if series.interval and series.value
+        for low, high in [series.interval]
+    ]
     width = f"{100 * max(widths):.2g} %" if widths else "-"
-    size = amounts.size(max(series.bytes for series in own))
-    return kind, size, str(len(own)), *ends[0], median, *ends[1], width, _data(own)
+    size = amounts.size(max(series.bytes for series in several))
+    return kind, size, str(len(several)), *ends[0], median, *ends[1], width, _data(several)
 
 
-def _of_series(one: Series) -> tuple[show.Cell, ...]:
+def _of_series(series: Series) -> tuple[show.Cell, ...]:
     ends = (
-        (one.source_memory, one.source_device, one.source_domain),
-        (one.destination_memory, one.destination_device, one.destination_domain),
+        (series.source_memory, series.source_device, series.source_domain),
+        (series.destination_memory, series.destination_device, series.destination_domain),
     )
-    interval = "-" if one.interval is None else " - ".join(map(amounts.number, one.interval))
+    interval = "-" if series.interval is None else " - ".join(map(amounts.number, series.interval))
     return (
-        one.operation + " in place" * bool(one.in_place),
-        {"sum": "sum {}", "beside": "{}, beside"}.get(one.role, "{}").format(_who(one)),
+        series.operation + " in place" * bool(series.in_place),
+        {"sum": "sum {}", "beside": "{}, beside"}.get(series.role, "{}").format(_who(series)),
         " -> ".join(_memory(*end) for end in ends),
-        amounts.size(one.bytes),
-        str(one.block_size or "-"),
-        amounts.number(one.value),
+        amounts.size(series.bytes),
+        str(series.block_size or "-"),
+        amounts.number(series.value),
         interval,
-        str(one.n),
-        _data([one]),
-        *filter(None, [one.variant]),
+        str(series.n),
+        _data([series]),
+        *filter(None, [series.variant]),
     )
 
 
-def _place(one: Series) -> str:
+def _place(series: Series) -> str:
     """Return who takes part, and the NUMA domain of host memory."""
-    return " ".join([_who(one), *(f"N{domain}" for domain in host_domains(one.measured))])
+    return " ".join([_who(series), *(f"N{domain}" for domain in host_domains(series.measured))])
 
 
-def _who(one: Series) -> str:
-    noun, numbers = one.members
+def _who(series: Series) -> str:
+    noun, numbers = series.members
     # Ranks that share a device are told apart by their numbers.
-    return f"{noun} {numbers}" if one.ranks and len(one.devices) == 1 else numbers
+    return f"{noun} {numbers}" if series.ranks and len(series.devices) == 1 else numbers
 
 
 def _memory(memory: str, device: int | None, domain: int | None) -> str:
@@ -124,19 +128,19 @@ def _memory(memory: str, device: int | None, domain: int | None) -> str:
     return text if domain is None else f"{text} N{domain}"
 
 
-def _data(own: Sequence[Series]) -> show.Cell:
+def _data(several: Sequence[Series]) -> show.Cell:
     """Return what of the data of some series is not good, with their number, or verified."""
     counts = {
-        "not verified": sum(not (series.bytes_checked or series.errors) for series in own),
-        "noisy": sum(series.noisy for series in own),
-        "clocks differ": sum(series.host_clock_agrees is False for series in own),
-        "cache": sum(series.regime == "cache" for series in own),
+        "not verified": sum(not (series.bytes_checked or series.errors) for series in several),
+        "noisy": sum(series.noisy for series in several),
+        "clocks differ": sum(series.host_clock_agrees is False for series in several),
+        "cache": sum(series.regime == "cache" for series in several),
     }
-    marks = [f"{series.errors} WRONG" for series in own if series.errors]
+    marks = [f"{series.errors} WRONG" for series in several if series.errors]
     for mark, number in counts.items():
         if number:
-            marks.append(mark if number == len(own) else f"{number} {mark}")
-    if not (counts["not verified"] or any(series.errors for series in own)):
+            marks.append(mark if number == len(several) else f"{number} {mark}")
+    if not (counts["not verified"] or any(series.errors for series in several)):
         marks.insert(0, "verified")
     text = show.plain(listed(marks))
     text.highlight_words(["WRONG", "not verified"], "bold red")
@@ -164,8 +168,8 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
     if case is not None:
         yield from _earlier_attempts(case)
     if outcome["status"] != "good":
-        said = f": {outcome['message']}" if outcome["message"] else ""
-        yield f"  outcome {outcome['status']}{said}"
+        message = f": {outcome['message']}" if outcome["message"] else ""
+        yield f"  outcome {outcome['status']}{message}"
     if case is not None and not case.passed and case.reason:
         reason = " ".join(case.reason.split())
         # A check mostly repeats the program's message, which is in the line above.

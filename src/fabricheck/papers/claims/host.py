@@ -83,16 +83,15 @@ def _there_and_back(to: Value, back: Value) -> Value:
     def together(end: Callable[[Value], float]) -> float:
         return 2 / (1 / end(to) + 1 / end(back))
 
-    ends = (together(lambda one: one.low), together(lambda one: one.high))
-    return Value(together(lambda one: one.value), *ends, to.unit, parts=(to, back))
+    ends = (together(lambda value: value.low), together(lambda value: value.high))
+    return Value(together(lambda value: value.value), *ends, to.unit, parts=(to, back))
 
 
-def _round_trips(observed: Observed) -> Values:
+@group("copies of pageable memory there and back")
+def round_trips(observed: Observed) -> Values:
+    """Return the round trips of pageable memory by device."""
     both_ways = pairs(observed, _PAGEABLE_TO, _PAGEABLE_BACK)
     return {device: _there_and_back(*pair) for device, pair in both_ways.items()}
-
-
-PAGEABLE = Group("copies of pageable memory there and back", _round_trips)
 
 
 def _trips(observed: Observed) -> Values:
@@ -134,7 +133,7 @@ def _trip(size: int | None, least: int = 0) -> Group:
 
 @group("copies of pageable memory there and back", "size")
 def _large_trips(observed: Observed) -> Values:
-    trips = {size: one for size, one in _trips(observed).items() if size >= 128 * MIB}
+    trips = {size: trip for size, trip in _trips(observed).items() if size >= 128 * MIB}
     if len(trips) < 2 or max(trips) < 512 * MIB:
         raise NotTestable(
             "the session has no copies of pageable memory over sizes from 128 to 512 MiB (E2)"
@@ -279,7 +278,7 @@ CLAIMS = (
         requires=needs.fabric_to_host,
         judge=level(
             (
-                PAGEABLE.part_of(HOST_LINK),
+                round_trips.part_of(HOST_LINK),
                 Limits(
                     quotient("epicure-lumi-single-full", "epicure-lumi-if-peak", 100),
                     points=LINK_POINTS,

@@ -57,12 +57,6 @@ def as_modelled(observed: Observed) -> None:
         raise NotTestable(f"the node differs from its model: {difference['sentence']}")
 
 
-def differences_from_table(node: NodeModel) -> list[Pair]:
-    """Return the pairs whose links differ from the page's table."""
-    pairs = combinations(range(max(len(node.devices), needs.EIGHT)), 2)
-    return [pair for pair in pairs if _modelled(node, pair) != _published(pair)]
-
-
 def _modelled(node: NodeModel, pair: Pair) -> float:
     link = node.links.get(pair)
     return link.total_gbs if link else 0.0
@@ -89,7 +83,8 @@ def _two_hops(observed: Observed) -> Finding:
 def _table(observed: Observed) -> Finding:
     node = needs.node(observed)
     as_modelled(observed)
-    found = differences_from_table(node)
+    among = combinations(range(max(len(node.devices), needs.EIGHT)), 2)
+    found = [pair for pair in among if _modelled(node, pair) != _published(pair)]
     pairs = [
         f"{a}-{b} {_modelled(node, (a, b)):g} (page: {_published((a, b)):g})" for a, b in found
     ]

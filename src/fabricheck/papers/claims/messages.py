@@ -219,12 +219,14 @@ def _change(*, direct: bool) -> Group:
     return Group(f"the change from 64 to 4 MiB between {which}, of the links' peak", choose, WHOLE)
 
 
-def _all_messages(observed: Observed) -> Values:
-    """Return the messages of all ordered pairs."""
-    return by_subject(max(_candidates(observed, None, LARGE), key=len))
-
-
-_ALL_MESSAGES = every_pair(Group("messages of MPI", _all_messages, "ordered pair"), "E9")
+_ALL_MESSAGES = every_pair(
+    Group(
+        "messages of MPI",
+        lambda observed: by_subject(max(_candidates(observed, None, LARGE), key=len)),
+        "ordered pair",
+    ),
+    "E9",
+)
 
 
 def _within_devices(observed: Observed) -> Values:

@@ -133,27 +133,29 @@ class Claims:
     @cached_property
     def judged(self) -> list[Verdict]:
         """The judged claims: claims that do not hold first, claims that are no evidence last."""
-        found = [one for one in self.verdicts if one.outcome != NOT_TESTABLE]
-        return sorted(found, key=lambda one: (one.outcome == REPRODUCED, one.by_construction))
+        found = [verdict for verdict in self.verdicts if verdict.outcome != NOT_TESTABLE]
+        return sorted(
+            found, key=lambda verdict: (verdict.outcome == REPRODUCED, verdict.by_construction)
+        )
 
     @cached_property
     def not_testable(self) -> dict[str, list[Verdict]]:
         """The claims that this partition cannot test, by reason."""
         return grouped(
-            (one.finding.because.rstrip("."), one)
-            for one in self.verdicts
-            if one.outcome == NOT_TESTABLE
+            (verdict.finding.because.rstrip("."), verdict)
+            for verdict in self.verdicts
+            if verdict.outcome == NOT_TESTABLE
         )
 
     @property
     def by_construction(self) -> int:
         """The number of claims that hold on a simulated node by construction: no evidence."""
-        return sum(one.by_construction for one in self.verdicts)
+        return sum(verdict.by_construction for verdict in self.verdicts)
 
     @property
     def says(self) -> str:
         """The counts in words."""
-        count = Counter(one.outcome for one in self.verdicts)
+        count = Counter(verdict.outcome for verdict in self.verdicts)
         made = self.by_construction
         by_construction = f", {made} agree by construction" if made else ""
         return (

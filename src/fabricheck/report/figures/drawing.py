@@ -169,7 +169,7 @@ class Drawing:
         def crowded(part: float) -> int:
             box = around(part)
             crossed = sum(
-                any(_holds(box, spot) for spot in other.spots)
+                any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for x, y in other.spots)
                 for other, _, _ in self._curves
                 if other is not curve
             )
@@ -201,7 +201,3 @@ def _attributes(given: Mapping[str, str]) -> str:
 
 def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _holds(box: tuple[float, float, float, float], spot: Spot) -> bool:
-    return box[0] <= spot[0] <= box[2] and box[1] <= spot[1] <= box[3]

@@ -75,7 +75,7 @@ class Health:
 
     @property
     def part(self) -> float:
-        """The lowest fraction of the expected value; None for a link without a value."""
+        """The lowest fraction of the expected value; 0 for a link without a value."""
         return self.decides.part if self.decides else 0.0
 
     @property

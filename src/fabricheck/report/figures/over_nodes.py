@@ -42,7 +42,11 @@ def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
     """Yield a figure for each partition, measured and simulated separately."""
     groups = grouped(((spread.where, spread.kind), spread) for spread in spreads)
     for (where, kind), every in groups.items():
-        shown = first_of_each(every)[:MOST]
+        # Of the worst and the median of a check only the first.
+        metrics = grouped(
+            ((spread.check, REDUCED.sub("", spread.metric)), spread) for spread in every
+        )
+        shown = [first for first, *_ in metrics.values()][:MOST]
         yield Figure(
             f"nodes-{where}-{kind}",
             f"Each node's value by metric, relative to the median of the nodes of {where}",
@@ -51,14 +55,6 @@ def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
             list(_rows(every)),
             _drawing(shown, kind),
         )
-
-
-def first_of_each(every: Iterable[Spread]) -> list[Spread]:
-    """Return the first metric of each pair of worst and median of a check."""
-    both = grouped(
-        ((spread.where, spread.check, REDUCED.sub("", spread.metric)), spread) for spread in every
-    )
-    return [first for first, *_ in both.values()]
 
 
 def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
