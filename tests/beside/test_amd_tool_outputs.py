@@ -197,6 +197,11 @@ def test_a2a_of_another_run():
     assert said.endswith("USE_DMA_EXEC was 0, not 1.")
     said = refused(a2a, A2A, {"A2A_DIRECT": "0"}, error=OtherRunError)
     assert said.endswith("A2A_DIRECT was 1, not 0.")
+    # TransferBench prints no settings with HIDE_ENV.
+    text = A2A.replace("A2A_DIRECT ", "HIDDEN ")
+    assert "between directly connected pairs, not all" in refused(
+        a2a, text, {"A2A_DIRECT": "0"}, error=OtherRunError
+    )
     refused(a2a, A2A, size=MIB, error=OtherRunError)
     refused(one_to_all, composed.transferbench_one_to_all(gpus=3), error=OtherRunError)
     refused(one_to_all, composed.transferbench_one_to_all(), "D", error=OtherRunError)

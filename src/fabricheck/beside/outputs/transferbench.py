@@ -42,7 +42,7 @@ _MATRIX = re.compile(
 )
 _KINDS = ("CPU->CPU", "CPU->GPU", "GPU->CPU", "GPU->GPU")
 _COPYING = re.compile(
-    r"- Copying (?P<bytes>\d+) bytes between (?:directly connected|all) pairs of GPUs "
+    r"- Copying (?P<bytes>\d+) bytes between (?P<pairs>directly connected|all) pairs of GPUs "
     r"using \d+ CUs \((?P<transfers>\d+) Transfers\)"
 )
 _SUMMARY = re.compile(r"Summary:(?: \[(\d+) bytes per Transfer\])?")
@@ -209,6 +209,8 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
     reader.require_settings(settings)
     line, match = reader.find(_COPYING, "'Copying ... bytes between ... pairs'")
     reader.require_size(line, int(match["bytes"]), size)
+    if settings.get("A2A_DIRECT") == "0" and match["pairs"] != "all":
+        raise line.other_run(f"it is between {match['pairs']} pairs, not all")
     transfers = int(match["transfers"])
     line, summary = reader.find(_SUMMARY, "'Summary:'")
     if summary[1] is not None:
@@ -381,10 +383,6 @@ def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
     return float(word)
 
 
-def _dotted(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
-
-
 class _Reader(Reader):
     _word = _WORD
 
@@ -397,7 +395,7 @@ class _Reader(Reader):
                 raise line.garbled(f"TransferBench says: {match[1]}")
         self.version, newer = self._require_version()
         if newer:
-            self.origin += f" of TransferBench {self.version} (known up to {_dotted(NEWEST)})"
+            self.origin += f" of TransferBench {self.version} (known up to {NEWEST[0]}.{NEWEST[1]})"
             self.lines = [replace(line, origin=self.origin) for line in self.lines]
 
     def _require_version(self) -> tuple[str, bool]:
@@ -408,7 +406,7 @@ class _Reader(Reader):
                 number = (int(match[1]), int(match[2]))
                 if number < OLDEST:
                     raise line.other_run(
-                        f"it is of TransferBench {version}, not of {_dotted(OLDEST)} or newer"
+                        f"it is of TransferBench {version}, not of {OLDEST[0]}.{OLDEST[1]} or newer"
                     )
                 if "multi-node" in match[4].lower():
                     raise line.other_run("it is of several nodes")
