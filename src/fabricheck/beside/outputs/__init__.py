@@ -79,3 +79,11 @@ class Reader:
         if words[: len(head)] != [*head] or len(words) != len(head) + cells:
             raise line.garbled(f"it is not the row '{name}' with {cells} values")
         return line, words[len(head) :]
+
+    def end(self) -> None:
+        """Require that no line is left.
+
+        :raises GarbledOutput: for the first that is.
+        """
+        if not self.over:
+            raise self.take("a line").garbled("it has more than the tables of a run")

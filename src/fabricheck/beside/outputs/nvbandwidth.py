@@ -19,9 +19,6 @@ from fabricheck.core.errors import GarbledOutput, InvalidFile, OtherRunError, Wr
 from fabricheck.core.lines import printed
 from fabricheck.core.models import validated
 
-#: In GB/s (1e9 bytes per second), a latency in ns; None without a measurement.
-Matrix = list[list[float | None]]
-
 #: Testcases of two directions append three matrices: each direction's, and their total.
 _PARTS_OF_BOTH = 3
 
@@ -107,7 +104,8 @@ def _in_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def _matrix(testcase: _Testcase, devices: int, origin: str) -> Matrix:
+def _matrix(testcase: _Testcase, devices: int, origin: str) -> list[list[float | None]]:
+    """Return the values: GB/s (1e9 bytes per second), or a latency in ns; None without one."""
     name, rows = testcase.name, testcase.bandwidth_matrix
     unit = "(ns)" if "latency" in name else "(GB/s)"
     if not testcase.bandwidth_description.endswith(unit):

@@ -69,8 +69,7 @@ def parse(text: str, origin: str) -> PlacedValues:
         values |= _matrix(reader, title, names)
         if title in (ONE_WAY, BOTH_WAYS):
             _require_access(line, title, names, values)
-    if not reader.over:
-        raise reader.take("a line").garbled("it has more than the matrices of a run")
+    reader.end()
     return PlacedValues(values, VERSION, tuple(gpus), tuple(addresses))
 
 

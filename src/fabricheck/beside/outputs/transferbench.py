@@ -438,7 +438,3 @@ class _Reader(Reader):
         line = self.take("a line below the title")
         if set(line.text) != {of}:
             raise line.garbled(f"'{line.text}' is not the line below the title")
-
-    def end(self) -> None:
-        if not self.over:
-            raise self.take("a line").garbled("it has more than one table")

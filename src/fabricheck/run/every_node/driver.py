@@ -101,7 +101,7 @@ class Driver:
                 f"The job {allocation.job} has no time limit, so a hung node would be waited for "
                 "without end: set --minutes."
             )
-        if self._ends is not None and self._ends <= time.monotonic():
+        if self._is_over():
             raise UsageError(
                 f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {self._kept_s} "
                 "s of its time are reserved for the verdict: no time is left to measure."
