@@ -393,7 +393,7 @@ class _Expander:
 
     def _records(self, entry: Entry) -> list[tuple[str, Place]]:
         if isinstance(entry.records, dict):
-            return [(name, self._one(place)) for name, place in entry.records.items()]
+            return [(name, self._place(place)) for name, place in entry.records.items()]
         assert entry.places is not None
         pattern = entry.records
         devices = "{device}" in pattern
@@ -406,7 +406,7 @@ class _Expander:
                 "match."
             ) from None
 
-    def _one(self, text: str) -> Place:
+    def _place(self, text: str) -> Place:
         places = places_of(text, self.node, devices=True, path=self.path)
         if len(places) != 1:
             raise InvalidInputError(f"{self.path}: '{text}' is not one place.")

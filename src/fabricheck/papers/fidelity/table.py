@@ -146,18 +146,18 @@ def evaluate(node: NodeModel, plan: Plan, documents: Documents) -> Fidelity:
 
 
 def _values(statement: Statement, node: NodeModel, plan: Plan, documents: Documents) -> list[float]:
-    def one(read: Read, place: Place) -> float:
+    def simulated(read: Read, place: Place) -> float:
         return value_of(documents, read, place, node)
 
     if statement.ratio is not None:
         above, below = (tuple(map(int, text.split(","))) for text in statement.ratio)
-        return [one(statement.read, above) / one(statement.read, below)]
+        return [simulated(statement.read, above) / simulated(statement.read, below)]
     assert statement.places is not None
     places = places_of(statement.places, node, devices=False, path=plan.path)
-    values = [one(statement.read, place) for place in places]
+    values = [simulated(statement.read, place) for place in places]
     if statement.against is None:
         return values
-    full = [one(statement.against, place) for place in places]
+    full = [simulated(statement.against, place) for place in places]
     percent = any(plan.records.record(name).unit == "percent" for name in statement.records)
     return [
         (1 - value / whole) * (100 if percent else 1)

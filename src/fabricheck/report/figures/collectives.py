@@ -59,7 +59,10 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
     best = set(observed.node.growing_subsets) if observed.node is not None else set()
     points = sorted(
         observed.select(experiment={"E10", "E11"}, unit="us", bytes=SIZE, by_engines=True),
-        key=lambda one: (one.in_threads != in_threads, tuple(sorted(one.devices)) not in best),
+        key=lambda point: (
+            point.in_threads != in_threads,
+            tuple(sorted(point.devices)) not in best,
+        ),
     )
     found = grouped(
         ((point.operation, _PROGRAMS[point.program], point.taking_part), point)
@@ -79,14 +82,14 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
 
 
 def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
-    labels = [label for label in _CARRIERS if any(row["series"] == label for row in rows)]
-    title = f"Collectives of 1 MiB: MPI{' beside RCCL or NCCL' if RCCL in labels else ''}"
+    has_rccl = any(row["series"] == RCCL for row in rows)
+    title = f"Collectives of 1 MiB: MPI{' beside RCCL or NCCL' if has_rccl else ''}"
     says = f"Latency of collectives, {about(SIZE)}, {observed.kind}; less is better."
-    says += " " + " ".join(_in_words(rows, name) for name in COLLECTIVES if _of(rows, name))
-    if RCCL not in labels:
+    there = [name for name in COLLECTIVES if _of(rows, name)]
+    says += " " + " ".join(_in_words(rows, name) for name in there)
+    if not has_rccl:
         says += " The session has no RCCL or NCCL to stand beside MPI."
     bounds = {value.id: value for value in beside(observed.node, "paper-coll-bound-*")}
-    there = [name for name in COLLECTIVES if _of(rows, name)]
     theirs = [
         of_value(_BOUND, bounds[record], collective=name, partners=None)
         for name, record in COLLECTIVES.items()
@@ -134,12 +137,12 @@ def _ends(rows: Sequence[Row]) -> str:
     more.
     """
     first, last = rows[0], rows[-1]
-    said = f"{amount(first['value'], 'us')} with {first['partners']}"
+    text = f"{amount(first['value'], 'us')} with {first['partners']}"
     if len(rows) > 1:
-        said += f", {amount(last['value'], 'us')} with {last['partners']}"
+        text += f", {amount(last['value'], 'us')} with {last['partners']}"
         falls = [b["partners"] for a, b in pairwise(rows) if b["value"] < 0.99 * a["value"]]
-        said += f", falling at {enumerated(falls)}" if falls else ""
-    return said
+        text += f", falling at {enumerated(falls)}" if falls else ""
+    return text
 
 
 def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:

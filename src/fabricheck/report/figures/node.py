@@ -88,22 +88,20 @@ class _Sketch:
         legend += [(style, outline) for is_so, style, outline in _OUTLINES if is_so in certain]
         spare = [domain for domain in self.node.domains if not domain.devices]
         above = _DOMAIN + _HOST + _BOX_HEIGHT
-        devices = 2 * above + _BETWEEN if len(self.rows) == 2 else above + 74
-        self.end = devices
-        drawing = Drawing(WIDTH, devices + 8 + _LINE * (len(legend) + len(spare) + 1))
-        self.drawing = drawing
+        self.end = 2 * above + _BETWEEN if len(self.rows) == 2 else above + 74
+        self.drawing = Drawing(WIDTH, self.end + 8 + _LINE * (len(legend) + len(spare) + 1))
         self.spots: dict[int, Spot] = {}
         for number, row in enumerate(self.rows):
-            y = _DOMAIN + _HOST + _BOX_HEIGHT / 2
-            y = y if number == 0 else devices - y
+            edge = _DOMAIN + _HOST + _BOX_HEIGHT / 2
+            y = edge if number == 0 else self.end - edge
             pitch = WIDTH / len(row)
             self.spots |= {device: (pitch * (i + 0.5), y) for i, device in enumerate(row)}
         self._packages()
         self._domains()
         self._links()
         self._devices()
-        self._legend(legend, devices)
-        return drawing.svg()
+        self._legend(legend)
+        return self.drawing.svg()
 
     def _top(self, device: int) -> bool:
         return device in self.rows[0]
@@ -136,7 +134,7 @@ class _Sketch:
         half = max(_NARROWEST, max(xs) - min(xs) + _BOX_WIDTH + 12) / 2
         left, right = (min(xs) + max(xs)) / 2 - half, (min(xs) + max(xs)) / 2 + half
         mark = self.marks.get(("domain", index))
-        outline = mark.outline if mark is not None else None
+        outline = mark.outline if mark else None
         self.drawing.box(left, y, right - left, _DOMAIN, "#e3e3e3", outline, stroke="#555555")
         name = f"NUMA {index}" + (" (the same)" if again else "")
         wide = int((right - left) / LETTER)
@@ -204,7 +202,7 @@ class _Sketch:
         for device, (x, y) in self.spots.items():
             left, top = x - _BOX_WIDTH / 2, y - _BOX_HEIGHT / 2
             mark = self.marks.get(("device", device))
-            outline = mark.outline if mark is not None else None
+            outline = mark.outline if mark else None
             self.drawing.box(left, top, _BOX_WIDTH, _BOX_HEIGHT, "white", outline, stroke="black")
             if mark is not None:
                 # On the side of the links, where there is space.
@@ -213,8 +211,8 @@ class _Sketch:
                 self.drawing.label(curve, _MARKED, *mark.label)
             self.drawing.text(x, y + 5, str(device), **{"font-size": "15", "font-weight": "bold"})
 
-    def _legend(self, styles: Sequence[tuple[Style, Outline | None]], y: float) -> None:
-        y += 8 + FONT
+    def _legend(self, styles: Sequence[tuple[Style, Outline | None]]) -> None:
+        y = self.end + 8 + FONT
         start = {"text-anchor": "start"}
         text = "Numbers in boxes are devices; wider is more links."
         self.drawing.text(4, y, text, **start)
@@ -241,7 +239,7 @@ def _label(health: Health, short: bool = False) -> tuple[str, ...]:
 def _worst(several: Sequence[Health]) -> Health | None:
     """Return the worst series beyond its limits, else the lowest, else one without a value."""
     order: tuple[State, ...] = ("outside", "within", "peak", "missing")
-    return min(several, key=lambda one: (order.index(one.state), one.part), default=None)
+    return min(several, key=lambda health: (order.index(health.state), health.part), default=None)
 
 
 def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, Health]) -> str:
@@ -265,10 +263,10 @@ def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, 
 def _group(what: str, several: Sequence[Health]) -> str:
     if not several:
         return ""
-    said = f" {what}:"
+    text = f" {what}:"
     outside = [health for health in several if health.state == "outside"]
     if outside:
-        said += f" {len(outside)} outside of the limits: {listed(map(_one, outside), 6, '; ')}."
+        text += f" {len(outside)} outside of the limits: {listed(map(_decided, outside), 6, '; ')}."
     parts: list[str] = []
     for state, words_of_it in (
         ("within", "within the limits of their references"),
@@ -276,18 +274,18 @@ def _group(what: str, several: Sequence[Health]) -> str:
     ):
         found = [health for health in several if health.state == state]
         if found:
-            low, high = (end(found, key=lambda one: one.part) for end in (min, max))
+            low, high = (end(found, key=lambda health: health.part) for end in (min, max))
             ends = "" if high.text == low.text else f", highest {high.text} at {high.name}"
-            ends = f"lowest {_one(low)}{ends}"
+            ends = f"lowest {_decided(low)}{ends}"
             parts.append(f"{len(found)} {words_of_it}, {ends}")
     missing = [health.name for health in several if health.state == "missing"]
     if missing:
         named = enumerated(missing[:6]) if len(missing) <= 6 else f"{len(missing)} of them"
         parts.append(f"not measured: {named}")
-    return f"{said} {'; '.join(parts)}." if parts else said
+    return f"{text} {'; '.join(parts)}." if parts else text
 
 
-def _one(health: Health) -> str:
+def _decided(health: Health) -> str:
     decides = health.decides
     assert decides is not None
     word = "reference" if decides.expected else "peak"

@@ -68,8 +68,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
 
 
 def _rank(point: Series) -> int:
-    ranks = point.ranks or [0]
-    return ranks[0]
+    return point.ranks[0] if point.ranks else 0
 
 
 def _label(placement: str) -> str:

@@ -68,9 +68,9 @@ def of_value(label: str, value: Record, **more: Any) -> dict[str, Any]:
     }
 
 
-def derived(row: Row, value: float, unit: str = "GB/s") -> dict[str, Any]:
-    """Return the row of a published value and its derived one, without a size."""
-    return {**row, "kind": "derived", "bytes": None, "value": value, "unit": unit}
+def derived(row: Row, value: float) -> dict[str, Any]:
+    """Return the row of a published value and what is derived of it in GB/s, without a size."""
+    return {**row, "kind": "derived", "bytes": None, "value": value, "unit": "GB/s"}
 
 
 def is_own(row: Row) -> bool:
@@ -196,12 +196,12 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
         for key, fact in facts.items()
         if fact.kind == "fitted" and fact.record in shown
     }
-    said = ""
+    sentence = ""
     if keys:
         named = enumerated(f"{record} ({key})" for record, key in keys.items())
-        said = (
+        sentence = (
             f" The simulation was fitted to {named}: agreement there, and wherever the same "
             "parameter decides, is no evidence."
         )
     others = frozenset(shown - keys.keys())
-    return said + "".join(each.fitted(observed, others) for each in added.sections())
+    return sentence + "".join(each.fitted(observed, others) for each in added.sections())
