@@ -69,17 +69,17 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
 
 
 def _text(times: Sequence[SetTimes]) -> Iterator[show.Block]:
-    for where, every in groupby(times, key=lambda time: time.partition):
-        own = list(every)
-        about = f"{where}: {_about(where, any(one.took for one in own))}"
+    for where, of_partition in groupby(times, key=lambda time: time.partition):
+        chosen = list(of_partition)
+        about = f"{where}: {_about(where, any(entry.took for entry in chosen))}"
         rows = [
-            (one.set, str(len(one.checks)), f"{one.limits_s:g} s",
-             "-" if one.limit_s is None else f"{one.limit_s:g} s",
-             *(_time(one.took[0]) if one.took else ("-", "-")))
-            for one in own
+            (entry.set, str(len(entry.checks)), f"{entry.limits_s:g} s",
+             "-" if entry.limit_s is None else f"{entry.limit_s:g} s",
+             *(_time(entry.took[0]) if entry.took else ("-", "-")))
+            for entry in chosen
         ]  # fmt: skip
         yield show.Table(_HEAD, rows, ("Jobs", "Their limits"), above=show.plain(about, "bold"))
-        yield from _checks(own)
+        yield from _checks(chosen)
         yield ""
     for name, known in rules.known().items():
         yield f"{name} shows {known.shows}; not {known.not_}."
@@ -95,18 +95,18 @@ def _about(where: str, measured: bool) -> str:
 
 
 def _time(took: Took) -> tuple[str, str]:
-    said = f"{took.seconds:.1f} s"
+    text = f"{took.seconds:.1f} s"
     if took.simulated_s is not None:
-        said += f", {took.simulated_s:.1f} s simulated"
+        text += f", {took.simulated_s:.1f} s simulated"
     if took.over:
-        said += "; over its limit"
+        text += "; over its limit"
     failed = f", {took.failed} failed" if took.failed else ""
-    return said, f"{took.session}, {took.date:%Y-%m-%d}, {took.checks} ran{failed}"
+    return text, f"{took.session}, {took.date:%Y-%m-%d}, {took.checks} ran{failed}"
 
 
-def _checks(own: Sequence[SetTimes]) -> Iterator[str]:
+def _checks(of_partition: Sequence[SetTimes]) -> Iterator[str]:
     before: set[str] = set()
-    for times in own:
+    for times in of_partition:
         if rules.known()[times.set].several_nodes:
             yield f"{times.set}, on several nodes: {listed(times.checks)}."
             continue

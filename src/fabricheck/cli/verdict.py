@@ -80,21 +80,21 @@ def verdict(
 
 
 def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[show.Block]:
-    every = [*total.nodes, *total.networks]
+    judged = [*total.nodes, *total.networks]
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]
     yield from alike.software_first(total.nodes)
     yield f"Verdict on {total.of}: {listed(statuses) or 'no node'}"
     # The folder of the session that started last; if that could not begin, an earlier one.
-    times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
+    times = dict.fromkeys(f"{start:%Y-%m-%d %H:%M:%S}" for start in (*began[:1], *began[-1:]))
     if times:
         yield f"Began {' to '.join(times)}"
-    passed = [row for row in every if row.status == "PASS"]
+    passed = [row for row in judged if row.status == "PASS"]
     folded = len(passed) > MOST_ROWS
-    rows = [_cells(row) for row in every if not (folded and row.status == "PASS")]
+    rows = [_cells(row) for row in judged if not (folded and row.status == "PASS")]
     columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
     yield show.Table(columns, rows, ("Checks", "Time"))
-    yield from _reasons(every)
+    yield from _reasons(judged)
     yield from _caveats(passed)
     yield from (f"Note: {note}" for note in total.notes)
     yield from _lists(total)
@@ -118,19 +118,21 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
         for row in rows
         if len(row.reasons) > 1 or any(len(why.sentence) > LONGEST_CELL for why in row.reasons)
     )
-    for (simulated, reasons), own in same.items():
+    for (simulated, reasons), equals in same.items():
         by = f", simulated by {simulated.label}" if simulated else ""
-        yield f"{nodelists.folded(titled(row.node) for row in own)}{by}: {own[0].label}"
-        said = [
+        yield f"{nodelists.folded(titled(row.node) for row in equals)}{by}: {equals[0].label}"
+        sentences = [
             f"{reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
             for reason in reasons
         ]
-        yield from (f"  {each}" for each in first_of(said, MOST_REASONS, f" in {own[0].file}"))
+        yield from (
+            f"  {each}" for each in first_of(sentences, MOST_REASONS, f" in {equals[0].file}")
+        )
 
 
 def _caveats(passed: Sequence[Row]) -> Iterator[str]:
     """Yield what PASS does not prove, once for all nodes with the same caveat."""
-    by_sentence = grouped((said, titled(row.node)) for row in passed for said in row.caveats)
+    by_sentence = grouped((caveat, titled(row.node)) for row in passed for caveat in row.caveats)
     for sentence, nodes in by_sentence.items():
         yield f"Caveat on {nodelists.folded(nodes)}: {sentence}"
 

@@ -103,20 +103,20 @@ def _kind(observed: Observed) -> str:
     return observed.kind if observed.documents else "no results"
 
 
-def _outcome(one: Verdict) -> str:
-    if not one.by_construction:
-        return one.outcome
-    return f"{one.outcome}, {'fitted' if one.fitted else 'built in'}"
+def _outcome(verdict: Verdict) -> str:
+    if not verdict.by_construction:
+        return verdict.outcome
+    return f"{verdict.outcome}, {'fitted' if verdict.fitted else 'built in'}"
 
 
-def _why(one: Verdict) -> str:
-    because = one.finding.because.rstrip(".") + "."
-    said = [because[0].upper() + because[1:]]
-    if one.kind == "simulated" and one.claim.built_in and one.outcome != NOT_TESTABLE:
-        said.append(f"The simulated node assumes that {one.claim.built_in}.")
-    if one.noisy:
-        said.append("One of its series is noisy.")
-    return " ".join(said)
+def _why(verdict: Verdict) -> str:
+    because = verdict.finding.because.rstrip(".") + "."
+    sentences = [because[0].upper() + because[1:]]
+    if verdict.kind == "simulated" and verdict.claim.built_in and verdict.outcome != NOT_TESTABLE:
+        sentences.append(f"The simulated node assumes that {verdict.claim.built_in}.")
+    if verdict.noisy:
+        sentences.append("One of its series is noisy.")
+    return " ".join(sentences)
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
@@ -132,21 +132,21 @@ def _claim(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _verdict(observed: Observed, one: Verdict) -> dict[str, Any]:
+def _verdict(observed: Observed, verdict: Verdict) -> dict[str, Any]:
     return {
         "partition": observed.where,
         "scheduler_node": observed.on,
-        "kind": one.kind,
+        "kind": verdict.kind,
         "runtimes": observed.runtimes,
         "node": observed.node.name if observed.node else None,
         "overlay": observed.overlay,
-        **_claim(one.claim),
-        "outcome": one.outcome,
-        "because": one.finding.because,
-        "by_construction": one.by_construction,
-        "fitted": one.fitted,
-        "built_in": one.claim.built_in if one.kind == "simulated" else None,
-        "noisy": one.noisy,
-        "numbers": one.finding.numbers,
-        "published": one.published,
+        **_claim(verdict.claim),
+        "outcome": verdict.outcome,
+        "because": verdict.finding.because,
+        "by_construction": verdict.by_construction,
+        "fitted": verdict.fitted,
+        "built_in": verdict.claim.built_in if verdict.kind == "simulated" else None,
+        "noisy": verdict.noisy,
+        "numbers": verdict.finding.numbers,
+        "published": verdict.published,
     }

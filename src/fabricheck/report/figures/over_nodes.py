@@ -59,28 +59,28 @@ def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
 
 def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
     nodes = max(len(spread.values) for spread in every)
-    widest = max(every, key=lambda one: one.deviation)
-    said = [
+    widest = max(every, key=lambda spread: spread.deviation)
+    sentences = [
         f"{count(len(every), 'metric')} of up to {nodes} nodes. The widest is {widest.check} "
         f"{widest.metric}: robust standard deviation {widest.deviation:.2g} % of the median."
     ]
     if len(shown) < len(every):
-        said.append(
+        sentences.append(
             f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
             "out; the data has all. The darker a dot, the more nodes are there."
         )
     out = dict.fromkeys(far.node for spread in every for far in spread.worse)
     if out:
-        said.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
+        sentences.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
     elif nodes < FEWEST:
-        said.append("Which of two nodes is off, nothing here can tell: their references do.")
+        sentences.append("Which of two nodes is off, nothing here can tell: their references do.")
     else:
-        said.append("No node is worse than the others by more than their spread.")
+        sentences.append("No node is worse than the others by more than their spread.")
         better = {far.node for spread in every for far in spread.better}
         if better:
             are = "1 is better" if len(better) == 1 else f"{len(better)} are better"
-            said.append(f"{are}: where most nodes are slow, the good ones stand out.")
-    return " ".join(said)
+            sentences.append(f"{are}: where most nodes are slow, the good ones stand out.")
+    return " ".join(sentences)
 
 
 def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
@@ -123,8 +123,8 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
     share = alt.Scale(domain=[0, 1], range=[0.25, 1])
     names = [
         {"label": label, "percent": far.percent, "node": far.node}
-        for one, label in zip(shown, labels, strict=True)
-        for far in one.far[:_NAMED]
+        for spread, label in zip(shown, labels, strict=True)
+        for far in spread.far[:_NAMED]
     ]
     layers = [
         base.mark_point(shape=SHAPES[kind], size=24, filled=True)
@@ -152,11 +152,11 @@ def _dots(
 
     share: the number of nodes at a place relative to the place with most nodes.
     """
-    for one, label in zip(shown, labels, strict=True):
-        far = {each.node for each in one.far}
+    for spread, label in zip(shown, labels, strict=True):
+        far = {outlier.node for outlier in spread.far}
         places: dict[tuple[int, bool], list[float]] = {}
-        for node, value in one.values.items():
-            percent = one.percent(value)
+        for node, value in spread.values.items():
+            percent = spread.percent(value)
             # Finer in the linear part, which takes most of the axis.
             step = _NEAR * (min(reach, 4 * _LINEAR) if abs(percent) < 2 * _LINEAR else reach)
             places.setdefault((round(percent / step), node in far), []).append(percent)
@@ -240,8 +240,8 @@ def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
         if len(values) > 1 and median > 0:
             deviation = 100 * statistics.deviation(list(values.values())) / median
             far = [Far(node, values[node], 100 * part) for node, part in unlike(values).items()]
-            far.sort(key=lambda one: -abs(one.percent))
+            far.sort(key=lambda outlier: -abs(outlier.percent))
             sign = 1 if unit in SMALLER_IS_BETTER else -1
-            worse = tuple(one for one in far if one.percent * sign > 0)
-            better = tuple(one for one in far if one.percent * sign < 0)
+            worse = tuple(outlier for outlier in far if outlier.percent * sign > 0)
+            better = tuple(outlier for outlier in far if outlier.percent * sign < 0)
             yield Spread(where, kind, check, name, unit, values, median, deviation, worse, better)
