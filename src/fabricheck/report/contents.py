@@ -29,7 +29,7 @@ from fabricheck.report import (
 from fabricheck.report.experiments import Reference
 from fabricheck.report.figure import Figure, Shown, defect, inline
 from fabricheck.report.figures import sections
-from fabricheck.report.figures.rows import own
+from fabricheck.report.figures.rows import session_rows
 from fabricheck.report.nodes import Nodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
@@ -297,7 +297,7 @@ def _shown(
     if observed.node is not None:
         name, shows = observed.node.whole_name, observed.node.name
     for shown in _drawn(part, figures, undrawn):
-        rows = own(shown.figure.rows)
+        rows = session_rows(shown.figure.rows)
         measured = {row["experiment"] for row in rows if "experiment" in row}
         yield replace(
             shown, where=_name(observed), node_shown=shows, node=name,

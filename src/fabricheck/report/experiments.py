@@ -136,17 +136,22 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
 def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:
     """Return the sort key of a metric: missed, with series of its unit, limited, nearest."""
     margin = 0.0 if one.metric.margin is None else one.metric.margin
-    own = any(point.unit == one.metric.unit for point in series)
-    return not one.metric.recorded.missed, not own, not one.limits, margin if one.limits else 0.0
+    has_unit = any(point.unit == one.metric.unit for point in series)
+    return (
+        not one.metric.recorded.missed,
+        not has_unit,
+        not one.limits,
+        margin if one.limits else 0.0,
+    )
 
 
 def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
-    own = [point for point in series if point.unit == one.metric.unit]
-    if not own:
+    in_unit = [point for point in series if point.unit == one.metric.unit]
+    if not in_unit:
         only = Extreme(one.metric.value or 0.0, "")
         return only, only
-    sign = 1 if own[0].better == "higher" else -1
-    ordered = sorted(own, key=lambda point: sign * point.value)
+    sign = 1 if in_unit[0].better == "higher" else -1
+    ordered = sorted(in_unit, key=lambda point: sign * point.value)
     return _extreme(ordered[-1]), _extreme(ordered[0])
 
 

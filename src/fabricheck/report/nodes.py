@@ -71,10 +71,12 @@ class Nodes:
                     [
                         (
                             label,
-                            len(own),
-                            "" if own[0].status == "PASS" else folded(v.node for v in own),
+                            len(verdicts),
+                            ""
+                            if verdicts[0].status == "PASS"
+                            else folded(v.node for v in verdicts),
                         )
-                        for label, own in by_label(rows).items()
+                        for label, verdicts in by_label(rows).items()
                     ],
                 )
 

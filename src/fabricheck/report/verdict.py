@@ -28,18 +28,18 @@ def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
     every = list(judged)
     steps = alike.software_first(every)
     for is_simulated in (False, True):
-        own = [verdict for verdict in every if (verdict.simulated is not None) == is_simulated]
-        for same in by_label(own).values():
+        verdicts = [verdict for verdict in every if (verdict.simulated is not None) == is_simulated]
+        for same in by_label(verdicts).values():
             steps += _steps(same)
     note = model.provisional_note(where for verdict in every for where in verdict.provisional)
     return [*steps, *([note] if note else [])]
 
 
-def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
+def _steps(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
     """Yield what to do about nodes of one status, all simulated or none."""
-    first, names = own[0], folded(titled(verdict.node) for verdict in own)
-    if first.status == "PASS" and len(own) > _MOST_NAMED:
-        names = count(len(own), "node")
+    first, names = verdicts[0], folded(titled(verdict.node) for verdict in verdicts)
+    if first.status == "PASS" and len(verdicts) > _MOST_NAMED:
+        names = count(len(verdicts), "node")
     because = first_reason(first) or "there is no result."
     if first.simulated is not None:
         found = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
@@ -51,15 +51,15 @@ def _steps(own: Sequence[NodeVerdict]) -> Iterator[str]:
     elif first.status == "INCOMPLETE":
         yield f"Fix this, then measure {names} again: {because}"
     else:
-        for verdict in own[:_MOST_NAMED]:
+        for verdict in verdicts[:_MOST_NAMED]:
             advice = f"Look into the {titled(verdict.node)}."
             if verdict.drain is not None:
                 advice = scheduler.advice(verdict.drain, verdict.node)
             yield f"{advice} {first_reason(verdict)}"
-        if len(own) > _MOST_NAMED:
+        if len(verdicts) > _MOST_NAMED:
             yield (
                 f"{first.label} also: "
-                f"{folded(titled(verdict.node) for verdict in own[_MOST_NAMED:])}."
+                f"{folded(titled(verdict.node) for verdict in verdicts[_MOST_NAMED:])}."
             )
 
 

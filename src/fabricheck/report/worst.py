@@ -135,8 +135,8 @@ def _class(observed: Observed, point: Series) -> str:
             return "pairs"
         return f"pairs of the class {node.link_class(a, b).name}"
     if point.host_domain is not None and point.device is not None:
-        own = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
-        home = own.get(point.device)
+        domain_of = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
+        home = domain_of.get(point.device)
         if home is None:
             return f"devices with NUMA domain {point.host_domain}"
         return f"devices with {'their own' if home == point.host_domain else 'another'} NUMA domain"

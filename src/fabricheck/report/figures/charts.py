@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from fabricheck.report.figure import PALETTE, SHAPES, WIDTH, Drawing, drawn
-from fabricheck.report.figures.rows import Row, is_own, own
+from fabricheck.report.figures.rows import Row, is_of_session, session_rows
 
 #: Dark, light, darkest: distinguishable in grey too.
 GREYS = (PALETTE[0], PALETTE[5], PALETTE[6])
@@ -113,7 +113,9 @@ def curves(
     known_x = sorted(row[x] for row in rows if row[x])
     counts = alt.X(f"{x}:O", title=x_title, axis=alt.Axis(labelAngle=0))
     first, axis = _sizes(known_x, x_title) if x == "bytes" else (known_x[0], counts)
-    shown = [{**row, "own": is_own(row), "across": not row[x], x: row[x] or first} for row in rows]
+    shown = [
+        {**row, "own": is_of_session(row), "across": not row[x], x: row[x] or first} for row in rows
+    ]
     legend = alt.Legend(
         symbolType="stroke", symbolSize=500, symbolOpacity=1, symbolStrokeWidth=2,
         offset=6, labelLimit=150, columns=2,
@@ -196,7 +198,7 @@ def bars(
         which is fixed for those of ``known``.
     :param thick: height of a bar in pixels.
     """
-    mine = own(rows)
+    mine = session_rows(rows)
     groups = list(dict.fromkeys(row[bar] for row in mine))
     thin = thick < _TEXT
     # A thick bar is translucent, so that marks and grid lines on it are visible.
@@ -214,7 +216,7 @@ def bars(
     shown = [
         {
             **row,
-            "own": is_own(row),
+            "own": is_of_session(row),
             "reach": max(row["value"], row["high"] or 0, row.get("peak") or 0),
             "aside": _ASIDE * (inside.index(row[within]) % 2) if thin else 0,
         }

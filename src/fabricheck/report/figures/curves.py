@@ -20,8 +20,8 @@ from fabricheck.report.figures.rows import (
     of_point,
     of_published,
     of_value,
-    own,
     scan,
+    session_rows,
 )
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
@@ -59,7 +59,7 @@ def curve_figure(
     :param intro, between, note: the texts before the curves, after them, and at the end.
     :param look: options of `charts.curves`.
     """
-    lines = grouped((row["series"], row) for row in own(drawn or rows))
+    lines = grouped((row["series"], row) for row in session_rows(drawn or rows))
     texts = [of_curve(line) for line in lines.values()]
     if pairs:
         pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]

@@ -23,8 +23,8 @@ from fabricheck.report.figures.rows import (
     of_point,
     of_published,
     of_value,
-    own,
     scan,
+    session_rows,
 )
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
@@ -146,7 +146,7 @@ def _best(
         best = max(large, key=lambda point: point.value)
         rows.append(of_point(interface.label, best, regime=best.regime))
         rows += [{**row, "regime": None} for row in _published(observed, interface, way)]
-    mine = own(rows)
+    mine = session_rows(rows)
     top = max(mine, key=lambda row: row["value"])
     parts = [
         f"{row['series']} {amount(row['value'])} at {about(row['bytes'])}"
@@ -198,7 +198,7 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
         text = amount(point.value, "") + ("" if percent is None else f", {percent:.0f} %")
         rows.append(of_point(label, point, peak=peak, percent_of_peak=percent, text=text))
         rows += _published_ratio(observed, label, record, found)
-    mine = own(rows)
+    mine = session_rows(rows)
     first = mine[0]["value"]
     parts = [
         f"{row['series']} ({row['devices'].replace(' ', ', ')}) {amount(row['value'])}"

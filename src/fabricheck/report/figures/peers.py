@@ -16,7 +16,15 @@ from fabricheck.references.published import Record
 from fabricheck.report.figure import Drawing, Figure
 from fabricheck.report.figures.charts import GREYS, bars, cell
 from fabricheck.report.figures.matrices import of_one_size
-from fabricheck.report.figures.rows import Row, amount, beside, expected_by, of_point, of_value, own
+from fabricheck.report.figures.rows import (
+    Row,
+    amount,
+    beside,
+    expected_by,
+    of_point,
+    of_value,
+    session_rows,
+)
 from fabricheck.results.observed import Observed
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
@@ -131,7 +139,7 @@ def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:
 
 def _in_words(rows: Sequence[Row]) -> Iterator[str]:
     for label in LABELS:
-        mine = [row for row in own(rows) if row["series"] == label]
+        mine = [row for row in session_rows(rows) if row["series"] == label]
         if not mine:
             continue
         low, high = (end(mine, key=lambda row: row["value"]) for end in (min, max))

@@ -17,11 +17,11 @@ from fabricheck.report.figures.rows import (
     Row,
     amount,
     beside,
-    is_own,
+    is_of_session,
     of_noise,
     of_point,
     of_value,
-    own,
+    session_rows,
 )
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
@@ -110,7 +110,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
         sentences.append(_told(label, group, odd[label]))
         if memory == "pageable":
             rows += _published(observed, label, _PLACEMENTS.get(placement, ()))
-    mine = own(rows)
+    mine = session_rows(rows)
     return Figure(
         id=f"placement-{memory}",
         title=f"Every rank of each placement, {memory} memory",
@@ -125,7 +125,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
                 {
                     **row,
                     "text": f"rank {row['rank']}"
-                    * (is_own(row) and row["rank"] in odd[row["series"]]),
+                    * (is_of_session(row) and row["rank"] in odd[row["series"]]),
                 }
                 for row in rows
             ],
@@ -198,7 +198,7 @@ def _curve(observed: Observed, points: Sequence[Series]) -> Figure:
             theirs = [of_value(name, value, rank=None) for value in beside(observed.node, *_SIZES)]
             rows += theirs
             slowest += [{**row, "kind": "published, one rank alone"} for row in theirs]
-    mine = own(rows)
+    mine = session_rows(rows)
     ranks = len({row["rank"] for row in mine})
     whose = f"slowest of {ranks} ranks at once" if ranks > 1 else "one rank alone"
     place = _label(points[0].placement or "given")

@@ -73,14 +73,14 @@ def derived(row: Row, value: float) -> dict[str, Any]:
     return {**row, "kind": "derived", "bytes": None, "value": value, "unit": "GB/s"}
 
 
-def is_own(row: Row) -> bool:
+def is_of_session(row: Row) -> bool:
     """Whether a row belongs to this session."""
     return row["kind"] in ("measured", "simulated")
 
 
-def own(rows: Iterable[Row]) -> list[Row]:
+def session_rows(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of this session."""
-    return list(filter(is_own, rows))
+    return list(filter(is_of_session, rows))
 
 
 def beside(node: NodeModel | None, *patterns: str) -> Iterator[Record]:
@@ -163,7 +163,7 @@ def of_published(rows: Iterable[Row]) -> str:
 
 def of_noise(rows: Iterable[Row]) -> str:
     """Return the number of noisy values of this session; empty if there are none."""
-    mine = own(rows)
+    mine = session_rows(rows)
     noisy = sum(bool(row["noisy"]) for row in mine)
     return f" Noisy: {noisy} of {len(mine)} values." if noisy else ""
 

@@ -23,8 +23,8 @@ from fabricheck.report.figures.rows import (
     of_point,
     of_published,
     of_value,
-    own,
     scan,
+    session_rows,
 )
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
@@ -86,7 +86,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
             of_value(name, value, threads_per_block=None)
             for value in beside(observed.node, *_KERNELS[name])
         ]
-    with_blocks = enumerated(sorted({row["threads_per_block"] for row in own(rows)}))
+    with_blocks = enumerated(sorted({row["threads_per_block"] for row in session_rows(rows)}))
     return curve_figure(
         "stream-curves",
         "STREAM in a device's own memory, over size",
@@ -189,13 +189,13 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
 
 def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> Drawing:
     """Draw a line of marks for each device, with the kernels below each other in it."""
-    names = [name for name in _KERNELS if any(row["series"] == name for row in own(rows))]
+    names = [name for name in _KERNELS if any(row["series"] == name for row in session_rows(rows))]
     shown = [
         {**row, "line": row["devices"] or "published", "text": "odd" if row in odd_rows else ""}
         for row in rows
     ]
-    devices = dict.fromkeys(row["devices"] for row in own(rows))
-    lines = [*(["published"] if len(own(rows)) < len(rows) else []), *devices]
+    devices = dict.fromkeys(row["devices"] for row in session_rows(rows))
+    lines = [*(["published"] if len(session_rows(rows)) < len(rows) else []), *devices]
     ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end]
     colours = {name: PALETTE[list(_KERNELS).index(name)] for name in names}
     legend = alt.Legend(symbolType="circle", symbolOpacity=1, columns=4, offset=6,
