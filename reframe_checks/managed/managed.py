@@ -118,16 +118,16 @@ class managed_migration(ManagedCheck):
         """
         with suppress(FabricheckError):  # the base judges and reports this
             document = load(Path(self.stagedir) / RESULT)
-            said = {one["operation"]: one["reason"] for one in document.get("skipped") or ()}
-            found = {(one["operation"], one["movement"]) for one in document["series"]}
+            skipped = {skip["operation"]: skip["reason"] for skip in document.get("skipped") or ()}
+            measured = {(series["operation"], series["movement"]) for series in document["series"]}
             self.stayed = [
                 metric.name
                 for metric in self.metrics
                 if self.report_only(metric)
-                and (metric.where["operation"], metric.where["movement"]) not in found
+                and (metric.where["operation"], metric.where["movement"]) not in measured
                 and (
-                    metric.where["operation"] in said
-                    or (metric.where["operation"], "zero-copy") in found
+                    metric.where["operation"] in skipped
+                    or (metric.where["operation"], "zero-copy") in measured
                 )
             ]
             for name in self.perf_variables.keys() - {
@@ -135,7 +135,7 @@ class managed_migration(ManagedCheck):
             }:
                 del self.perf_variables[name]
             if self.stayed:
-                why = "; ".join([*document["notes"], *said.values()])
+                why = "; ".join([*document["notes"], *skipped.values()])
                 self.logger.info(f"{self.name}: no value for {', '.join(self.stayed)}: {why}")
 
     def report_only(self, metric):

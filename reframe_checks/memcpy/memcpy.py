@@ -109,8 +109,8 @@ class memcpy_near(CopyCheck):
         """Return the metrics of each operation; on nodes with engines also of both at once relative
         to each.
         """
-        own = super().expected_metrics()
-        return own if self.node is None else [*own, both_ways("pinned")]
+        metrics = super().expected_metrics()
+        return metrics if self.node is None else [*metrics, both_ways("pinned")]
 
 
 @rfm.simple_test
@@ -165,7 +165,9 @@ class Elsewhere(Metric):
         """Count the series whose verified domain is another one, or which are on several."""
         chosen = series_of(document, self, population, "GB/s")
         near = {device["index"]: device["numa_domain"] for device in document["devices"]}
-        away = tuple(one for one in chosen if one["source"]["numa_domain"] != near[one["device"]])
+        away = tuple(
+            series for series in chosen if series["source"]["numa_domain"] != near[series["device"]]
+        )
         return Figure(self, float(len(away)), chosen, away)
 
 
@@ -204,8 +206,8 @@ class DomainsCheck(CopyCheck):
     def ends(self):
         """Return the pairs of device and domain that are near and far in the node model."""
         near = [(device.index, device.domain) for device in self.paired()]
-        every = [(device, domain.index) for device, _ in near for domain in self.node.domains]
-        return {"near": near, "far": [pair for pair in every if pair not in near]}
+        pairs = [(device, domain.index) for device, _ in near for domain in self.node.domains]
+        return {"near": near, "far": [pair for pair in pairs if pair not in near]}
 
     def expected_metrics(self):
         """Return the worst and the median of the near and of the far pairs."""

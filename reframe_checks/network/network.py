@@ -90,7 +90,7 @@ class fabric_pairs(FabricCheck):
         from fabricheck.judge.fabric.rounds import measured_of
 
         found = attribute(measured_of(document))
-        self.at_fault = [one.sentence for one in (*found.named, *found.switches)]
+        self.at_fault = [fault.sentence for fault in (*found.named, *found.switches)]
         return Figure(metric, float(len(self.at_fault)), (), ())
 
     def _failures(self):

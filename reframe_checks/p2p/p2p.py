@@ -54,8 +54,8 @@ class PairCheck(MeasuringCheck):
         pairs = [pair for pair in pairs if pair[0] < pair[1]]
         at_once = self.metric("engine-both", "sum", "GB/s", class_name, pairs, "worst")
         there, back = (
-            self.metric("engine", "single", "GB/s", class_name, own, "worst")
-            for own in (pairs, [pair[::-1] for pair in pairs])
+            self.metric("engine", "single", "GB/s", class_name, direction, "worst")
+            for direction in (pairs, [pair[::-1] for pair in pairs])
         )
         return relative.both_ways(at_once, there, back)
 
@@ -91,7 +91,10 @@ class p2p_engine(PairCheck):
         alone.
         """
         classes = ordered_pairs(self.node).items()
-        return [*super().expected_metrics(), *(self.both_ways(*one) for one in classes)]
+        return [
+            *super().expected_metrics(),
+            *(self.both_ways(*link_class) for link_class in classes),
+        ]
 
 
 @rfm.simple_test
@@ -163,20 +166,20 @@ class p2p_all_to_all(PairCheck):
     def expected_metrics(self):
         """Return the sum of each operation; for kernels also relative to what the links leave."""
         self.skip_if(
-            any(not one.links for one in self.node.link_classes),
+            any(not link_class.links for link_class in self.node.link_classes),
             f"On {self.node.name} some devices have no way to each other.",
         )
-        found = []
+        metrics = []
         for operation, (role, unit) in self.operations.items():
-            every = list(permutations(range(self.device_count), 2))
-            alone = self.metric(operation, role, unit, "all", every, "worst")
+            pairs = list(permutations(range(self.device_count), 2))
+            alone = self.metric(operation, role, unit, "all", pairs, "worst")
             where = {**alone.where, "role": "sum"}
             among = one_each([range(self.device_count)])
             total = Metric(f"{operation}_sum", where, ("device_set",), among=among)
-            found.append(total)
+            metrics.append(total)
             if operation != "engine":
-                found.append(relative.of_links(total, alone, self.node))
-        return found
+                metrics.append(relative.of_links(total, alone, self.node))
+        return metrics
 
 
 @rfm.simple_test
@@ -245,7 +248,7 @@ class p2p_block_128(MeasuringCheck):
     def program_arguments(self):
         """Return pairs, operations and block, and the sizes and noise limit of the partition."""
         wanted = [self.pairs(operation) for operation in ("copy", "read")]
-        pairs = ",".join(f"{a}-{b}" for one in wanted for a, b in one.values())
+        pairs = ",".join(f"{a}-{b}" for classes in wanted for a, b in classes.values())
         what = ["--pairs", pairs, "--operations", ",".join(self.operations)]
         limits = ["--noise-limit", str(self.extra("noise_limit"))]
         return [*what, "--sizes", self.extra("copy_sizes"), *self.arguments, *limits]

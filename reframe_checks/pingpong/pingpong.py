@@ -27,9 +27,9 @@ class PingpongCheck(RanksCheck):
         """Return memory, message size, noise limit and placement, and the ranks' map."""
         size = self.sizes()
         noise = str(self.host_noise_limit)
-        own = ["--memory", ",".join(self.memory), "--sizes", size, "--noise-limit", noise]
+        arrays = ["--memory", ",".join(self.memory), "--sizes", size, "--noise-limit", noise]
         named = ["--placement", self.placement] if self.placement else []
-        return [*own, *named, *super().program_arguments()]
+        return [*arrays, *named, *super().program_arguments()]
 
     def sizes(self):
         """Return the sizes of the messages."""
@@ -111,9 +111,10 @@ class pingpong_single(PlacedPingpong):
     @property
     def placed(self):
         """The placement of the first rank only."""
-        every = super().placed
-        first = {"devices": every.devices[:1], "cores": every.cores[:1], "local": every.local[:1]}
-        return dataclasses.replace(every, **first)
+        placed = super().placed
+        return dataclasses.replace(
+            placed, devices=placed.devices[:1], cores=placed.cores[:1], local=placed.local[:1]
+        )
 
     def sizes(self):
         """Return a doubling range up to the device's capacity, 64 GiB at most.

@@ -70,8 +70,8 @@ class StreamCheck(MeasuringCheck):
     def program_arguments(self):
         """Return the arguments of the class and those of the partition."""
         size = str(self.extra("array_bytes"))
-        own = [argument.format(array_bytes=size) for argument in self.arguments]
-        return [*own, "--noise-limit", str(self.extra("noise_limit"))]
+        arguments = [argument.format(array_bytes=size) for argument in self.arguments]
+        return [*arguments, "--noise-limit", str(self.extra("noise_limit"))]
 
 
 @rfm.simple_test
@@ -136,8 +136,8 @@ class stream_concurrent(StreamCheck):
 
     def sets(self):
         """Return the sets of the node model; without one, the first device, and all of them."""
-        every = tuple(range(self.device_count))
-        return self.node.device_sets() if self.node else {"one": every[:1], "all": every}
+        devices = tuple(range(self.device_count))
+        return self.node.device_sets() if self.node else {"one": devices[:1], "all": devices}
 
     def program_arguments(self):
         """Return the arguments with a set of devices each."""
@@ -149,15 +149,15 @@ class stream_concurrent(StreamCheck):
 
         Of all devices also the worst NUMA domain beside the others: the shares of its devices.
         """
-        found = []
+        metrics = []
         domains = (
             {(device.index,): device.domain for device in self.node.devices} if self.node else {}
         )
         for name, members in self.sets().items():
-            own = of_set(name, members)
-            every = len(members) == len(domains) and len(set(domains.values())) > 1
-            found += [*own, relative.of_members(own[-1], self.node, domains)] if every else own
-        return found
+            metrics += of_set(name, members)
+            if len(members) == len(domains) and len(set(domains.values())) > 1:
+                metrics.append(relative.of_members(metrics[-1], self.node, domains))
+        return metrics
 
 
 @rfm.simple_test

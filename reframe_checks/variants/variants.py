@@ -55,22 +55,22 @@ def of_variants(name, where, loads=LOADS):
     :param loads: how the kernel loads; ``(None,)`` for a kernel that only writes.
     """
     default = {**where, "elements": 1, "loads": loads[0]}
-    every = tuple((elements, way) for elements in ELEMENTS for way in loads)
+    variants = tuple((elements, way) for elements in ELEMENTS for way in loads)
     over = ("elements", "loads")
     return [
         Metric(f"{name}_default", default, (), independent=True),
-        Metric(f"{name}_best", where, over, "best", among=every, independent=True, alike=False),
+        Metric(f"{name}_best", where, over, "best", among=variants, independent=True, alike=False),
     ]
 
 
 def of_sweep(name, where):
     """Return the rate of one block, the best rate, and the fewest blocks that reach it."""
-    every = tuple((blocks,) for blocks in GRIDS)
-    best = Metric(f"{name}_best", where, ("grid",), "best", among=every, alike=False)
+    grids = tuple((blocks,) for blocks in GRIDS)
+    best = Metric(f"{name}_best", where, ("grid",), "best", among=grids, alike=False)
     return [
         Metric(f"{name}_one_block", {**where, "grid": 1}, ()),
         best,
-        Units(f"{name}_blocks", where, ("grid",), unit="count", among=every, compared=best),
+        Units(f"{name}_blocks", where, ("grid",), unit="count", among=grids, compared=best),
     ]
 
 
@@ -90,9 +90,9 @@ class StreamVariantCheck(VariantCheck):
 
     def program_arguments(self):
         """Return the arguments of the class, and the size and the noise limit of the partition."""
-        own = ["--sizes", str(self.extra("array_bytes"))]
-        own += ["--noise-limit", str(self.extra("noise_limit"))]
-        return ["--devices", "0", *self.arguments, *own, *SAMPLES]
+        limits = ["--sizes", str(self.extra("array_bytes"))]
+        limits += ["--noise-limit", str(self.extra("noise_limit"))]
+        return ["--devices", "0", *self.arguments, *limits, *SAMPLES]
 
     @staticmethod
     def where(kernel):
