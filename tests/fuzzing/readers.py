@@ -46,7 +46,7 @@ from fabricheck.core.models import read_model
 from fabricheck.core.text import read_text
 from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
-from fabricheck.papers.fidelity import plan as fidelity
+from fabricheck.papers import fidelity_plan
 from fabricheck.references import calibrated, entries, origin, published, rules, stated
 from fabricheck.results import (
     archive,
@@ -720,7 +720,7 @@ def _files_of_yaml() -> Iterator[Reader]:
         beside = path.with_name("published_values.yaml")
         if not beside.exists():
             beside.symlink_to(ROOT / "reference_values" / "published_values.yaml")
-        fidelity.read_plan(path, load("mi250-two-sockets"))
+        fidelity_plan.read_plan(path, load("mi250-two-sockets"))
         return dict(leaves(yaml_files.read(path)))
 
     text = (ROOT / "reference_values" / "fidelity-mi250-two-sockets.yaml").read_text()

@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from fabricheck.node import NodeModel, load
-from fabricheck.papers.fidelity import Fidelity, plan_path, read_plan
-from fabricheck.papers.fidelity.runs import programs_of, run_all
-from fabricheck.papers.fidelity.table import evaluate
+from fabricheck.papers.fidelity import Fidelity, evaluate, programs_of, run_all
+from fabricheck.papers.fidelity_plan import plan_path, read_plan
 from report_sessions import one_figure, two_partitions  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +56,7 @@ def documents(node: NodeModel, programs: Path, made_once: Any) -> dict[str, dict
 
 @pytest.fixture(scope="session")
 def found(node: NodeModel, documents: dict[str, dict[str, Any]]) -> Fidelity:
-    return evaluate(node, read_plan(plan_path(node), node), documents)
+    return evaluate(read_plan(plan_path(node), node), documents)
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +69,7 @@ def made(found: Fidelity, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Fi
     """Give the command the comparison that is made already."""
 
     def made(node: NodeModel, folder: Path | None) -> Fidelity:
-        assert (node.name, folder) == (found.node.name, programs)
+        assert (node.name, folder) == (found.plan.node.name, programs)
         return found
 
     monkeypatch.setattr("fabricheck.papers.fidelity_command.compare", made)

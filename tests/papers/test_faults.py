@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.node import load
-from fabricheck.papers.fidelity import compare, plan_path, read_plan, runs
-from fabricheck.papers.fidelity.plan import Read
-from fabricheck.papers.fidelity.runs import value_of
-from fabricheck.papers.fidelity.table import evaluate
+from fabricheck.papers import fidelity
+from fabricheck.papers.fidelity import compare, evaluate, value_of
+from fabricheck.papers.fidelity_plan import Read, plan_path, read_plan
 from fabricheck.references.published import at
 from fabricheck.tools.runner import ProgramFailed, TimeLimit
 
@@ -113,7 +112,7 @@ def rename(old, new, section="predicted"):
                 records={"lumi-train-hipstream": "links4"}
             ),
             InvalidInputError,
-            "'links4' is not one place.",
+            "lumi-train-hipstream must occur only once.",
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(places="all"),
@@ -165,7 +164,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
         ),
         (
             lambda c: read(c, "predicted", "copy-engine transfers between").pop("counts"),
-            "'counts' is required for a bandwidth, and allowed only there.",
+            "in GB/s, but what is read for it is in us: 'counts' is required for a bandwidth.",
         ),
         (
             lambda c: c["statements"][0].update(near="paper-p2p-lat-single"),
@@ -195,7 +194,7 @@ def test_a_conversion_to_another_unit_is_refused(changed, node, change, said):
 )
 def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, section, title, change):
     plan = read_plan(changed(lambda c: read(c, section, title).update(change)), node)
-    tables = getattr(evaluate(node, plan, documents), section)
+    tables = evaluate(plan, documents).tables[section]
     [table] = [one for one in tables if one.title.startswith(title)]
     assert not any(row.within for row in table.rows)
 
@@ -228,7 +227,7 @@ def test_a_slower_node_is_not_within(found, node, documents):
     for series in slower["copies"]["series"]:
         if series["operation"] == "engine" and 0 in series["device_set"]:
             series["median"] *= 0.9
-    share = evaluate(node, found.plan, slower).share(latency=False)
+    share = evaluate(found.plan, slower).share(latency=False)
     assert (share.n, share.within) == (97, 80 - 13)  # 14 pairs have device 0; 0-2 is fitted
 
 
@@ -267,7 +266,7 @@ def test_a_program_that_fails_is_named(node, fake, text, error, said):
 )
 def test_a_document_of_something_else_is_refused(node, documents, fake, monkeypatch, change, said):
     replaced = {**documents["copies"], **change}
-    monkeypatch.setattr(runs.document, "load", lambda path: replaced)
+    monkeypatch.setattr(fidelity.document, "load", lambda path: replaced)
     with pytest.raises(FabricheckError, match=said):
         compare(node, fake("exit 0"))
 
@@ -277,7 +276,7 @@ def test_a_program_that_can_not_start_or_end_is_named(node, fake, monkeypatch):
     (folder / "p2p").write_text("#!/nowhere/sh\n")
     with pytest.raises(ProgramFailed, match="p2p cannot be run"):
         compare(node, folder)
-    monkeypatch.setattr(runs, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(fidelity, "TIME_LIMIT", 0.2)
     with pytest.raises(TimeLimit, match=r"did not end within 0\.2 s"):
         compare(node, fake("exec sleep 20"))
 
@@ -290,7 +289,7 @@ def test_variables_of_the_caller_do_not_change_a_simulation(
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", "0")
     # A run that each of them would change.
     plan = found.plan.file.model_copy(update={"runs": {"copies": found.plan.file.runs["copies"]}})
-    again = runs.run_all(plan, node, programs)["copies"]
+    again = fidelity.run_all(plan, node, programs)["copies"]
     assert len(again["series"]) == 112
     assert [one["samples"] for one in again["series"]] == [
         one["samples"] for one in documents["copies"]["series"]
@@ -311,7 +310,7 @@ def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
 
 
 def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
-    monkeypatch.setattr("fabricheck.papers.fidelity.plan.MOST_FITTED", 8)
+    monkeypatch.setattr("fabricheck.papers.fidelity_plan.MOST_FITTED", 8)
     with pytest.raises(InvalidInputError, match="15 records are fitted, more than 8"):
         read_plan(plan_path(node), node)
 

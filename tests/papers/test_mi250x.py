@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.node.schema import Quantity
-from fabricheck.papers.fidelity import AIM, render
-from fabricheck.papers.fidelity.plan import MOST_FITTED
+from fabricheck.papers import fidelity_command as render
+from fabricheck.papers.fidelity import AIM
+from fabricheck.papers.fidelity_plan import MOST_FITTED
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = "E1 to E5, E7 and E8"
@@ -61,7 +62,7 @@ def test_values_of_ranks_are_counted_apart_and_their_misses_said(found, aim, n, 
 
 
 def test_what_is_not_explained_is_what_is_known(found):
-    missed = {name for name, row in rows(found.predicted).items() if not row.within}
+    missed = {name for name, row in rows(found.tables["predicted"]).items() if not row.within}
     assert missed == set().union(*KNOWN.values())
     for aim, known in KNOWN.items():
         shares = [found.share(latency=latency, aim=aim) for latency in (False, True)]
@@ -72,7 +73,7 @@ def test_what_is_not_explained_is_what_is_known(found):
 def test_placement_matters_as_published(found):
     values = {
         title: [row.simulated for row in table.rows]
-        for table in (*found.predicted, *found.fitted, *found.beside)
+        for table in (*found.tables["predicted"], *found.tables["fitted"], *found.tables["beside"])
         for title in [table.title.rpartition(", ")[2]]
     }
     right, wrong = (
@@ -83,12 +84,12 @@ def test_placement_matters_as_published(found):
     half_wrong = values["four ranks far from their devices"]
     assert all(near > far for near, far in zip(right, wrong, strict=True))
     assert max(half_wrong) < min(half_right)
-    single = rows(found.predicted)["epicure-lumi-single-full"].simulated
+    single = rows(found.tables["predicted"])["epicure-lumi-single-full"].simulated
     assert half_right == pytest.approx([single] * 4, rel=0.02)
 
 
 def test_messages_have_three_tiers_without_the_engine_and_a_cap_with_it(found):
-    both = rows(found.predicted) | rows(found.fitted)
+    both = rows(found.tables["predicted"]) | rows(found.tables["fitted"])
     kernel, engine = (
         {to: both[f"lab-osubw-sdma{on}-0{to}"].simulated for to in range(1, 8)} for on in (0, 1)
     )
@@ -117,15 +118,15 @@ def test_what_is_shown_but_not_counted_is_in_the_summary(found):
 def test_the_fitted_records_are_those_of_the_parameters_and_reproduced(found, node):
     parameters = [value for _, value in node.simulation if isinstance(value, Quantity)]
     wanted = {value.record for value in parameters if value.kind == "fitted"}
-    fitted = rows(found.fitted)
+    fitted = rows(found.tables["fitted"])
     assert set(fitted) == wanted
     assert len(fitted) <= MOST_FITTED == 15
-    assert not set(fitted) & set(rows(found.predicted))
+    assert not set(fitted) & set(rows(found.tables["predicted"]))
     assert all(row.within for row in fitted.values())
 
 
 def test_every_pair_is_predicted_or_fitted_once(found):
-    named = set(rows(found.predicted)) | set(rows(found.fitted))
+    named = set(rows(found.tables["predicted"])) | set(rows(found.tables["fitted"]))
     for prefix in ("kth-bw", "kth-lat"):
         pairs = {f"{prefix}-{a}{b}" for a in range(8) for b in range(8) if a != b}
         assert pairs <= named
@@ -147,7 +148,7 @@ def test_every_pair_is_predicted_or_fitted_once(found):
     ],
 )
 def test_values_are_in_the_units_of_the_record(found, record, published, simulated):
-    row = rows(found.predicted)[record]
+    row = rows(found.tables["predicted"])[record]
     assert row.record.value == pytest.approx(published, rel=1e-4)
     assert row.simulated == pytest.approx(simulated, rel=0.005)
     assert row.deviation == pytest.approx(row.simulated / row.record.value - 1)
@@ -155,11 +156,11 @@ def test_values_are_in_the_units_of_the_record(found, record, published, simulat
 
 def test_the_page_and_the_records_are_what_is_made_now(found):
     page = ROOT / "docs" / "evidence" / "fidelity-mi250x.md"
-    assert page.read_bytes() == render.page(found).encode(), (
+    assert page.read_bytes() == render.page_of(found).encode(), (
         "make it again: fabricheck papers fidelity mi250x --output docs/evidence/fidelity-mi250x.md"
     )
     records = ROOT / "tests" / "papers" / "fidelity-mi250x.md"
-    assert records.read_text() == render.text(found), (
+    assert records.read_text() == render.text_of(found), (
         "make it again: fabricheck papers fidelity mi250x > tests/papers/fidelity-mi250x.md"
     )
 
@@ -168,7 +169,7 @@ def test_the_command_writes_the_page(made, programs, tmp_path):
     page = tmp_path / "page.md"
     line = ["papers", "fidelity", "mi250x", "--programs", str(programs), "--output", str(page)]
     assert CliRunner().invoke(app, line).exit_code == 0
-    assert page.read_text() == render.page(made)
+    assert page.read_text() == render.page_of(made)
 
 
 def test_json_holds_every_row_labelled(made, programs):
@@ -177,8 +178,8 @@ def test_json_holds_every_row_labelled(made, programs):
     )
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
-    assert content == json.loads(json.dumps(render.as_json(made)))
-    assert content["node"]["sha256"] == made.node.sha256
+    assert content == json.loads(json.dumps(render.json_of(made)))
+    assert content["node"]["sha256"] == made.plan.node.sha256
     kinds = [row["kind"] for row in content["rows"]]
     assert (kinds.count("predicted"), kinds.count("fitted")) == (68 + 53 + 15 + 14, 15)
     assert all({"published", "simulated"} <= set(row) for row in content["rows"])

@@ -6,10 +6,8 @@ import pytest
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import load
-from fabricheck.papers.fidelity import read_plan
-from fabricheck.papers.fidelity.plan import ProgramRun, Read
-from fabricheck.papers.fidelity.runs import command, value_of
-from fabricheck.papers.fidelity.table import evaluate
+from fabricheck.papers.fidelity import command, evaluate, value_of
+from fabricheck.papers.fidelity_plan import ProgramRun, Read, read_plan
 
 DEVICES = (0, 2, 4, 6)
 
@@ -104,7 +102,7 @@ def test_every_rank_loses_or_none_does(changed, node, documents, far, rule, hold
         "half-right": {"series": ranks(20.0, 20.0, 20.0, 20.0)},
         "half-wrong": {"series": ranks(*far)},
     }
-    [judged] = evaluate(node, plan, replaced).statements
+    [judged] = evaluate(plan, replaced).statements
     assert judged.holds == holds
     assert (judged.low, judged.high) == (
         pytest.approx(1 - max(far) / 20),

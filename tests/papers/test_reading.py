@@ -6,10 +6,8 @@ import pytest
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load
-from fabricheck.papers.fidelity import compare, read_plan
-from fabricheck.papers.fidelity.plan import Read
-from fabricheck.papers.fidelity.runs import value_of
-from fabricheck.papers.fidelity.table import evaluate
+from fabricheck.papers.fidelity import compare, evaluate, value_of
+from fabricheck.papers.fidelity_plan import Read, read_plan
 from fabricheck.tools.runner import ProgramFailed
 
 
@@ -90,7 +88,7 @@ def test_a_statement_compares_with_another_reading(changed, node, documents, far
     plan = read_plan(changed(numa_statement), node)
     rates = [(0, 3, 28.0), (0, 0, 28.0), (4, 0, 28.0), (4, 1, far)]
     numa = [series("h2d", rate, device=device, domain=domain) for device, domain, rate in rates]
-    [judged] = evaluate(node, plan, {**documents, "numa": {"series": numa}}).statements
+    [judged] = evaluate(plan, {**documents, "numa": {"series": numa}}).statements
     assert (judged.low, judged.high) == (0, pytest.approx(1 - far / 28))
     assert judged.holds == holds
     assert judged.published == "about 0" and judged.unit == "ratio"

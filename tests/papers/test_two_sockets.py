@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.node import load
-from fabricheck.papers.fidelity import compare, render
+from fabricheck.papers import fidelity_command as render
+from fabricheck.papers.fidelity import compare
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +24,7 @@ def test_two_fitted_values_tell_the_fourteen_others(sockets):
     share = sockets.share(latency=False)
     assert (share.n, share.within, share.distinct) == (14, 14, 2)
     assert sockets.share(latency=True).n == 0
-    fitted = [row for table in sockets.fitted for row in table.rows]
+    fitted = [row for table in sockets.tables["fitted"] for row in table.rows]
     assert [row.record.id for row in fitted] == [
         "hf-rbt-bidir-gpu0-cpu0",
         "hf-rbt-bidir-gpu4-cpu0",
@@ -32,12 +33,12 @@ def test_two_fitted_values_tell_the_fourteen_others(sockets):
 
 
 def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
-    page = render.page(sockets)
+    page = render.page_of(sockets)
     path = ROOT / "docs" / "evidence" / "fidelity-mi250-two-sockets.md"
     again = "make it again: fabricheck papers fidelity mi250-two-sockets"
     assert path.read_text() == page, f"{again} --output {path}"
     records = ROOT / "tests" / "papers" / "fidelity-mi250-two-sockets.md"
-    assert records.read_text() == render.text(sockets), f"{again} > {records}"
+    assert records.read_text() == render.text_of(sockets), f"{again} > {records}"
     for part in ("Figure 6", "latencies |", "Worst predicted latencies", "Statements"):
         assert part not in page
 
@@ -47,4 +48,4 @@ def test_the_command_simulates_and_prints_tables(sockets, programs):
         app, ["papers", "fidelity", "mi250-two-sockets", "--programs", str(programs)]
     )
     assert done.exit_code == 0, done.output
-    assert done.stdout == render.text(sockets)
+    assert done.stdout == render.text_of(sockets)

@@ -1,10 +1,15 @@
-"""Runs of the simulated programs, each once, and reading of values from their documents."""
+"""Fidelity: the agreement of a simulated node with published values of real ones.
+
+The simulated programs are run, each run of the plan once, and values are read from their documents.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +18,32 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
-from fabricheck.papers.fidelity.plan import Place, PlanFile, ProgramRun, Read
+from fabricheck.papers.fidelity_plan import (
+    Place,
+    Plan,
+    PlanFile,
+    ProgramRun,
+    Read,
+    Row,
+    Statement,
+    Table,
+    plan_path,
+    read_plan,
+)
+from fabricheck.references.published import Record
 from fabricheck.results import document
 from fabricheck.tools import runner
 from fabricheck.tools.runner import ProgramFailed
 
+#: The fraction of predicted records that should be reproduced, for bandwidths and latencies.
+AIM = 0.95
+
+
 #: The platform of simulated ranks, in the folder of the programs.
-PLATFORM = "libfabricheck_node.so"
+_PLATFORM = "libfabricheck_node.so"
 
 #: The folder of the simulated programs in the source tree.
-OWN_PROGRAMS = ROOT / "build" / "sim" / "bin"
+_OWN_PROGRAMS = ROOT / "build" / "sim" / "bin"
 
 #: The time limit of one run in seconds; all runs together take a few seconds.
 TIME_LIMIT = 300
@@ -33,13 +54,100 @@ _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_")
 #: Bytes that a kernel or a copy moves, for each byte of a message.
 _PER_MESSAGE: dict[BytesOfCopy, int] = {"once": 1, "read+write": 2}
 
-Documents = Mapping[str, Mapping[str, Any]]
+_Documents = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A statement; ``low`` and ``high`` are the extremes of its ``n`` simulated values.
+
+    ``records`` are ids, or patterns of ids with a star. ``fitted`` of the n values were used to fit
+    a parameter.
+    """
+
+    title: str
+    records: tuple[str, ...]
+    published: str
+    n: int
+    fitted: int
+    low: float
+    high: float
+    unit: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Share:
+    """The number of rows within their tolerance; ``distinct`` counts different simulated values."""
+
+    n: int
+    within: int
+    distinct: int
+    tolerance: float
+    worst: tuple[Row, ...]
+
+    @property
+    def part(self) -> float:
+        """The fraction of rows within their tolerance; 1 without rows."""
+        return self.within / self.n if self.n else 1.0
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """The whole comparison of a node: the tables of its plan, with what was simulated."""
+
+    plan: Plan
+    tables: Mapping[str, tuple[Table, ...]]
+    statements: tuple[Judged, ...]
+
+    def share(self, *, latency: bool, beside: bool = False, aim: str | None = None) -> Share:
+        """Return how many predicted bandwidths or latencies are reproduced.
+
+        :param beside: also count the rows shown beside the predicted ones.
+        :param aim: count only the experiments of that aim of the plan.
+        """
+        file = self.plan.file
+        counted = file.experiments if aim is None else file.aims[aim].experiments
+        experiments = {name for experiment in counted for name in file.experiments[experiment]}
+        rows = [
+            row
+            for table in (*self.tables["predicted"], *(self.tables["beside"] if beside else ()))
+            for row in table.rows
+            if row.record.is_latency == latency and row.record.experiment in experiments
+        ]
+        rows.sort(key=lambda row: row.record.id)
+        rows.sort(key=lambda row: math.inf if row.deviation is None else abs(row.deviation),
+                  reverse=True)  # fmt: skip
+        return Share(
+            n=len(rows),
+            within=sum(row.within for row in rows),
+            distinct=len(
+                {f"{row.record.unit} {row.simulated:.6g}" for row in rows if row.simulated}
+            ),
+            tolerance=file.tolerance.latency if latency else file.tolerance.bandwidth,
+            worst=tuple(rows[:3]),
+        )
+
+
+def compare(node: NodeModel, programs: Path | None = None, path: Path | None = None) -> Fidelity:
+    """Run the simulated programs of a node's plan, and compare with published values.
+
+    :param programs: the folder of the simulated programs.
+    :param path: the plan, ``reference_values/fidelity-NODE.yaml`` by default.
+    :raises FabricheckError: for a missing or failing program, an invalid plan or document.
+    """
+    plan = read_plan(path or plan_path(node), node)
+    if node.overlay is not None:
+        raise InvalidInputError(
+            f"{node.overlay.name}: published values describe healthy nodes only."
+        )
+    return evaluate(plan, run_all(plan.file, node, programs or _OWN_PROGRAMS))
 
 
 def programs_of(plan: PlanFile) -> list[str]:
     """Return the files in a folder of programs that the runs of a plan need."""
     several = any(run.placement or run.ranks for run in plan.runs.values())
-    return sorted({run.program for run in plan.runs.values()} | ({PLATFORM} if several else set()))
+    return sorted({run.program for run in plan.runs.values()} | ({_PLATFORM} if several else set()))
 
 
 def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str, Any]]:
@@ -91,7 +199,7 @@ def command(run: ProgramRun, node: NodeModel, folder: Path, temporary: Path) -> 
         return program
     hosts = temporary / "hosts"
     hosts.write_text("".join(f"device{device}\n" for device in devices), encoding="utf-8")
-    launcher = ["smpirun", "-np", str(len(devices)), "-platform", str(folder / PLATFORM)]
+    launcher = ["smpirun", "-np", str(len(devices)), "-platform", str(folder / _PLATFORM)]
     return [*launcher, "-hostfile", str(hosts), "--log=root.thresh:error", *program]
 
 
@@ -125,7 +233,7 @@ def _run(
     return found
 
 
-def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) -> float:
+def value_of(documents: _Documents, read: Read, place: Place, node: NodeModel) -> float:
     """Return the simulated value of a place, converted to the unit of the publication.
 
     :param place: empty for the mean of all ranks, or a sum of several.
@@ -141,12 +249,12 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
         f"the run '{_named(read.runs)}', operation {_named(read.operations)}, place {_text(place)}"
     )
     units = {series["unit"] for series in parts}
-    if read.counts is None and read.convert is None:
-        if units != {"us"}:
-            raise InvalidInputError(f"{what}: it is in {_named(units)}, which is not a latency.")
+    latency = read.counts is None and read.convert is None
+    if units != {"us" if latency else "GB/s"}:
+        kind = "latency" if latency else "bandwidth"
+        raise InvalidInputError(f"{what}: it is in {_named(units)}, which is not a {kind}.")
+    if latency:
         return float(sum(series["median"] for series in parts))
-    if units != {"GB/s"}:
-        raise InvalidInputError(f"{what}: it is in {_named(units)}, which is not a bandwidth.")
     times = sum(series["bytes_moved"] / series["median"] for series in parts)  # ns
     if read.counts is None or read.convert is not None:
         return float(times) * 1e-3
@@ -161,7 +269,7 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
 
 
 def _series(
-    documents: Documents, read: Read, operation: str, place: Place, node: NodeModel
+    documents: _Documents, read: Read, operation: str, place: Place, node: NodeModel
 ) -> Mapping[str, Any]:
     matching = [
         series
@@ -191,7 +299,7 @@ def _is_of(series: Mapping[str, Any], read: Read, place: Place) -> bool:
     return series["role"] != "share" and tuple(series["device_set"]) == place
 
 
-def _ranks(documents: Documents, read: Read) -> list[Place]:
+def _ranks(documents: _Documents, read: Read) -> list[Place]:
     """Return the places of the ranks of a run, in the order of their devices."""
     devices = {
         series["device"]
@@ -216,3 +324,88 @@ def _named(words: Iterable[str]) -> str:
 
 def _text(place: Place) -> str:
     return "-".join(map(str, place)) or "ranks"
+
+
+def evaluate(plan: Plan, documents: _Documents) -> Fidelity:
+    """Compare documents, by the name of their run, with published values."""
+
+    def simulated(row: Row) -> Row:
+        if row.read is None:
+            return row
+        return replace(row, simulated=value_of(documents, row.read, row.place, plan.node))
+
+    tables = {
+        kind: tuple(replace(table, rows=tuple(map(simulated, table.rows))) for table in some)
+        for kind, some in plan.tables.items()
+    }
+    judged = (_judged(statement, plan, documents) for statement in plan.file.statements)
+    return Fidelity(plan, tables, tuple(judged))
+
+
+def _judged(statement: Statement, plan: Plan, documents: _Documents) -> Judged:
+    def simulated(read: Read, place: Place) -> float:
+        return value_of(documents, read, place, plan.node)
+
+    read, against, lost = statement.read, statement.against, statement.lost
+    places = [] if statement.places is None else plan.places(statement.places)
+    if statement.ratio is not None:
+        above, below = (tuple(map(int, text.split(","))) for text in statement.ratio)
+        values = [simulated(read, above) / simulated(read, below)]
+    else:
+        values = [simulated(read, place) for place in places]
+    if against is not None:
+        whole = [simulated(against, place) for place in places]
+        values = [1 - value / full for value, full in zip(values, whole, strict=True)]
+    if lost is not None:
+        unit, (published, holds) = "ratio", _by_parts(statement, plan, values)
+        named = tuple(name.format(rank="*") for name in (lost.records, lost.below))
+    else:
+        named = statement.records
+        unit = plan.record(named[0]).unit
+        if against is not None and unit == "percent":
+            values = [100 * value for value in values]
+        published, holds = _by_records(statement, plan, values)
+    fitted = {(row.read, row.place) for table in plan.tables["fitted"] for row in table.rows}
+    return Judged(
+        title=statement.title,
+        records=named,
+        published=published,
+        n=len(values),
+        fitted=sum((read, place) in fitted for place in places),
+        low=min(values),
+        high=max(values),
+        unit=unit,
+        holds=holds,
+    )
+
+
+def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[str, bool]:
+    """Return what the records of a statement say, and whether the values agree."""
+    records = [plan.record(name) for name in statement.records]
+    first, last = records[0], records[-1]
+    if statement.near is not None:
+        # A deviation from a published 0 is no fraction; the values themselves are compared.
+        most = plan.file.tolerance.allowed(first) * (first.value or 1)
+        return f"about {first.value:g}", all(abs(value - first.value) <= most for value in values)
+    if statement.between is not None:
+        return f"{first.value:g} to {last.value:g}", all(
+            first.value <= _printed(value, first) and _printed(value, last) <= last.value
+            for value in values
+        )
+    return f"below {first.value:g}", all(value < first.value for value in values)
+
+
+def _by_parts(statement: Statement, plan: Plan, values: list[float]) -> tuple[str, bool]:
+    """Return the fractions by which records are lower than others, and whether values agree."""
+    lost = statement.lost
+    assert lost is not None
+    parts = [1 - lower.value / base.value for lower, base in plan.lost_records(statement)]
+    published = f"{min(parts):.2f} to {max(parts):.2f}"
+    if lost.above is not None:
+        return published, all(value > lost.above for value in values)
+    return published, all(abs(value) <= (lost.within or 0) for value in values)
+
+
+def _printed(value: float, record: Record) -> float:
+    """Round a value to the last printed digit of a record."""
+    return round(round(value / record.step) * record.step, 9)
