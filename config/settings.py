@@ -9,14 +9,14 @@ from pathlib import Path
 
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.core import garbage
+from fabricheck.core import processes
 from fabricheck.core.errors import FabricheckError
 from fabricheck.rfm import distributed, guard, host, launchers
 from fabricheck.site import sets, sites, this_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 
-garbage.collect_rarely()
+processes.collect_rarely()
 
 # ReFrame shows a ConfigError as one sentence, and any other error with its traceback.
 try:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from any_node import nodes
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from faults.sessions import Said
 
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "\n".join(lines(found)) + "\n"
     print(text)
     if chosen.write:
-        page_block.rewrite(PAGE, {BLOCK: text})
+        whole_files.rewrite_block(PAGE, {BLOCK: text})
     return 0 if all(nodes.is_named(*case, said) for case, said in found.items()) else 1
 
 

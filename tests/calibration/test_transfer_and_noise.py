@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from calibrate_command import entries
 
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration import changes, noise, record
 from fabricheck.judge.calibration.gathering import gather
@@ -213,11 +213,11 @@ def test_a_page_is_changed_between_its_markers_only(tmp_path):
     page = tmp_path / "page.md"
     first, last = "<!-- noise of a:b -->", "<!-- end of noise of a:b -->"
     page.write_text(f"Before.\n\n{first}\nold\n{last}\n\nAfter.\n")
-    page_block.rewrite(page, {"noise of a:b": "new\n"})
+    whole_files.rewrite_block(page, {"noise of a:b": "new\n"})
     assert page.read_text() == f"Before.\n\n{first}\nnew\n{last}\n\nAfter.\n"
     for text in ("", first, f"{last}\n{first}\n", f"{first}{first}{last}"):
         page.write_text(text)
         with pytest.raises(InvalidInputError, match=r"page\.md: the lines"):
-            page_block.rewrite(page, {"noise of a:b": "new\n"})
+            whole_files.rewrite_block(page, {"noise of a:b": "new\n"})
     with pytest.raises(NotFoundError, match="there is no such file"):
-        page_block.rewrite(tmp_path / "none.md", {"noise of a:b": "new\n"})
+        whole_files.rewrite_block(tmp_path / "none.md", {"noise of a:b": "new\n"})

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
 from diagnosis import planted, sessions
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 
 PAGE = ROOT / "docs" / "evidence" / "diagnosis.md"
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(line, flush=True)
         found.append(line)
     if chosen.write:
-        page_block.rewrite(PAGE, {BLOCK: "\n".join(found) + "\n"})
+        whole_files.rewrite_block(PAGE, {BLOCK: "\n".join(found) + "\n"})
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from fabric.drawn import NICS, NODES_OF_GROUP, NODES_OF_SWITCH, Faults, System
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.fabric.attributing import attribute
 
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(line, flush=True)
         found.append(line)
     if chosen.write:
-        page_block.rewrite(PAGE, {BLOCK: "\n".join(found) + "\n"})
+        whole_files.rewrite_block(PAGE, {BLOCK: "\n".join(found) + "\n"})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from fuzzing import kills
 from fuzzing.judging import CHANGED, RIGHT, SENTENCE, UNSEEN
@@ -58,7 +58,7 @@ def main() -> int:
         told = report(fuzzer, time.monotonic() - began)
         print(told)
         if options.write:
-            page_block.rewrite(PAGE, {BLOCK: f"{told}\n"})
+            whole_files.rewrite_block(PAGE, {BLOCK: f"{told}\n"})
     return 1 if fuzzer.failures else 0
 
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import GarbledOutput
 from fuzzing import mutations
@@ -49,7 +49,7 @@ def test_every_mutation_changes_something():
 
 
 def test_the_page_has_every_reader():
-    told = page_block.read(ROOT / "docs" / "evidence" / "fuzzing.md", "recorded run")
+    told = whole_files.read_block(ROOT / "docs" / "evidence" / "fuzzing.md", "recorded run")
     assert set(re.findall(r"^\| ([^|]+) \| \d", told, re.MULTILINE)) == {*readers(), "all"}
 
 

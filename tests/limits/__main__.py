@@ -17,7 +17,7 @@ import drawn
 import pageable
 import whole
 
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.rfm import relative
 
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def say(text: str, block: str, write: bool) -> None:
     """Print a text, or write it into its block of the page."""
     if write:
-        page_block.rewrite(PAGE, {block: f"{text}\n"})
+        whole_files.rewrite_block(PAGE, {block: f"{text}\n"})
     else:
         print(text)
 

@@ -12,7 +12,7 @@ import pageable
 import pytest
 
 import site_checks
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.references import rules
 from fabricheck.references.stated import References
@@ -152,7 +152,7 @@ def test_no_drawn_session_of_one_node_misses_a_rule(session):
 
 
 def test_the_page_has_every_metric_that_compares_members(session):
-    block = page_block.read(PAGE, "drawn sessions")
+    block = whole_files.read_block(PAGE, "drawn sessions")
     rows = {
         (check, metric, limit)
         for check, metrics, limit in re.findall(

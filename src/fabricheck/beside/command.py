@@ -10,7 +10,7 @@ import typer
 from fabricheck.beside import record as rounds
 from fabricheck.beside import render, table
 from fabricheck.cli import commands, output
-from fabricheck.core import page_block
+from fabricheck.core import whole_files
 
 
 @commands.command("beside rounds")
@@ -86,5 +86,5 @@ def table_command(
     if page is None:
         typer.echo(text, nl=False)
         return
-    page_block.rewrite(page, {render.BLOCK: f"\n{text}\n"})
+    whole_files.rewrite_block(page, {render.BLOCK: f"\n{text}\n"})
     output.note(f"wrote {page}")

@@ -9,7 +9,7 @@ from fabricheck.beside.launches import TOOLS
 from fabricheck.beside.table import ONE_ROUND, Campaign, Manifest, Row, Values
 from fabricheck.core import amounts, show
 
-#: The part of a page with the tables, see `fabricheck.core.page_block`.
+#: The part of a page with the tables, see `fabricheck.core.whole_files`.
 BLOCK = "fabricheck beside table"
 
 #: The columns after those of the values.

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 import fabricheck
 from fabricheck.cli.output import say
-from fabricheck.core import garbage
+from fabricheck.core import processes
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
 
@@ -168,7 +168,7 @@ class OneSentenceGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run the command line; with ``standalone_mode`` it ends the process."""
-        garbage.collect_rarely()
+        processes.collect_rarely()
         call = functools.partial(
             super().main, args, prog_name, complete_var, False, windows_expand_args, **extra
         )

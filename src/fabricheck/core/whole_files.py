@@ -1,14 +1,19 @@
-"""Files replaced as a whole: a reader, also after an error, finds the old one or the new one."""
+"""Files replaced as a whole, and generated parts of Markdown pages, between two marker lines.
+
+A reader, also after an error, finds the old file or the new one.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from fabricheck.core.errors import NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.text import read_text
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -71,3 +76,33 @@ def _beside(path: Path) -> tuple[Path, Path]:
     if target.exists() and not target.is_file():
         raise OSError(None, "it is not a regular file")
     return target.with_name(f"{target.name}.partial"), target
+
+
+def read_block(page: Path, name: str) -> str:
+    """Return the text between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` of a page.
+
+    :raises NotFoundError: when there is no such page.
+    :raises InvalidInputError: when a marker is missing or occurs twice.
+    """
+    return _around(page, read_text(page), name)[1]
+
+
+def rewrite_block(page: Path, blocks: Mapping[str, str]) -> None:
+    """Replace the text between the markers of each name; all of them, or none.
+
+    :raises NotFoundError: when there is no such page, or it cannot be written.
+    :raises InvalidInputError: when a marker is missing or occurs twice.
+    """
+    text = read_text(page)
+    for name, content in blocks.items():
+        before, _, after = _around(page, text, name)
+        text = f"{before}<!-- {name} -->\n{content}<!-- end of {name} -->{after}"
+    write_whole(page, text)
+
+
+def _around(page: Path, text: str, name: str) -> list[str]:
+    first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    parts = re.split(f"{re.escape(first)}|{re.escape(last)}", text)
+    if len(parts) != 3 or text.index(first) > text.index(last):
+        raise InvalidInputError(f"{page}: the lines {first} and {last} must each occur once.")
+    return parts

@@ -11,7 +11,7 @@ from typing import Any, cast
 import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fabricheck.core import strict_json
+from fabricheck.core import models
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
 from fabricheck.core.show import cut
 from fabricheck.core.text import read_text
@@ -74,7 +74,7 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
 
     :raises InvalidFile: as `load`.
     """
-    value = strict_json.parse(text, path)
+    value = models.parse_json(text, path)
     _check_version(value, path)
     _renew(value)
     if not _validator().is_valid(value):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from fabricheck.core import strict_json
+from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
 
@@ -205,7 +205,7 @@ def read(path: Path) -> RunReport:
     try:
         text = read_text(path)
         found = RunReport.model_validate_json(text)
-        strict_json.parse(text, path, infinite=True)
+        models.parse_json(text, path, infinite=True)
         return found
     except NotFoundError as error:
         raise InvalidInputError(str(error)) from None

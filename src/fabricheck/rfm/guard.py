@@ -19,7 +19,7 @@ from typing import Any
 from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
-from fabricheck.core import show, slurm_formats
+from fabricheck.core import processes, show
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes, session_checks
@@ -135,7 +135,7 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     Slurm gives a check its node exclusively: to each job (exclusive_access), or to the allocation
     around the session, in which a running step has it. Elsewhere the node lock does so.
     """
-    slurm_formats.make_standard(os.environ)
+    processes.make_slurm_standard(os.environ)
     used = {case.partition.fullname: case.partition for case in testcases}
     stepping = slurm.of_the_allocation(used.values())
     slurm.require_nodes_of_one_kind(used.values())

@@ -16,8 +16,8 @@ import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.exceptions import PipelineError, SanityError
 
-from fabricheck.core.ending_signals import signal_of
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.processes import signal_of
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, EXIT_MEANING
 from fabricheck.node import load as load_node
 from fabricheck.results.document import load

@@ -18,7 +18,7 @@ from typing import Any
 
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
-from fabricheck.core import nodelists, slurm_formats
+from fabricheck.core import nodelists, processes
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import reframe_internals
 
@@ -157,7 +157,7 @@ def _shown(what: str, name: str) -> str:
     try:
         ended = subprocess.run(
             ["scontrol", "show", what, "--oneliner", name],
-            env=slurm_formats.standard(os.environ),
+            env=processes.with_standard_slurm(os.environ),
             capture_output=True,
             text=True,
             errors="replace",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from fabricheck.core import slurm_formats
+from fabricheck.core import processes
 from fabricheck.core.errors import (
     FabricheckError,
     InvalidInputError,
@@ -227,7 +227,7 @@ class _Recording:
     def _start(self, command: str, name: str, limit_s: float) -> tuple[Ended, str, str]:
         """Return the end of a command, and its standard output and error."""
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
-        environment = slurm_formats.standard(os.environ)
+        environment = processes.with_standard_slurm(os.environ)
         ended = start(["/bin/sh", "-c", command], out, err, limit_s, environment=environment)
         return ended, text_of(out), text_of(err)
 

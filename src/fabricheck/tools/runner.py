@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from fabricheck.core import ending_signals
+from fabricheck.core import processes
 from fabricheck.core.errors import FabricheckError, InvalidFile, InvalidInputError
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT
@@ -96,7 +96,7 @@ class Signals:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Handle the signals inside; the former handlers are restored afterwards."""
-        with ending_signals.taken(self._take):
+        with processes.signals_taken(self._take):
             yield
 
     @contextmanager
@@ -138,7 +138,7 @@ class Ended:
         """
         if self.code is None:
             raise TimeLimit(f"{what} did not end within {limit_s:.3g} s.")
-        number = ending_signals.signal_of(self.code)
+        number = processes.signal_of(self.code)
         if number is not None:
             raise ProgramFailed(f"{what} was ended by signal {number}: {last_words(*said)}.")
         if self.code != 0:
@@ -191,7 +191,7 @@ def start(
             if process is not None:
                 _end_group(process)
     seconds = time.monotonic() - began
-    return Ended(None if code is None else ending_signals.exit_status(code), seconds)
+    return Ended(None if code is None else processes.exit_status(code), seconds)
 
 
 def run(

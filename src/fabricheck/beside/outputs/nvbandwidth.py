@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from fabricheck.beside.outputs import PlacedValues
-from fabricheck.core import show, strict_json
+from fabricheck.core import models, show
 from fabricheck.core.errors import GarbledOutput, InvalidFile, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
 from fabricheck.core.models import validated
@@ -72,7 +72,7 @@ def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
     if _WRONG in text:
         raise WrongDataError(origin, None, "nvbandwidth found wrong data")
     try:
-        report = validated(_Output, strict_json.parse(text, origin), Path(origin)).nvbandwidth
+        report = validated(_Output, models.parse_json(text, origin), Path(origin)).nvbandwidth
     except InvalidFile as error:
         where = f"{error.key}: " if error.key else ""
         reason = f"it is cut off, or not JSON of nvbandwidth: {where}{error.reason}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fabricheck
-from fabricheck.core import strict_json
+from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import is_several, natural
 from fabricheck.core.text import read_text
@@ -111,7 +111,7 @@ def write_new(base: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Pa
 def _earlier(folder: Path) -> dict[str, Any]:
     """Return the content of ``verdict.json`` in a folder; empty where it cannot be read."""
     try:
-        content = strict_json.parse(read_text(folder / WHOLE), folder / WHOLE)
+        content = models.parse_json(read_text(folder / WHOLE), folder / WHOLE)
     except (NotFoundError, InvalidInputError):
         return {}
     return content if isinstance(content, dict) else {}

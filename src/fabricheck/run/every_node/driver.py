@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from fabricheck.core import ending_signals
+from fabricheck.core import processes
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNodes
@@ -157,7 +157,7 @@ class Driver:
         if sentence is not None:
             self._say(sentence)
         before = {step.id for step in session.steps(self._allocation.job)}
-        taken = ending_signals.taken(lambda number, frame: self._signals.append(number))
+        taken = processes.signals_taken(lambda number, frame: self._signals.append(number))
         with taken, self._command() as self._arguments:
             try:
                 while self._waiting or self._running:

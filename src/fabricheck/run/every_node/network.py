@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fabricheck.core import ending_signals, nodelists
+from fabricheck.core import nodelists, processes
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
@@ -101,7 +101,7 @@ def _run(
     """
     until = None if left_s is None else time.monotonic() + left_s
     signals: list[int] = []
-    with ending_signals.taken(lambda number, frame: signals.append(number)):
+    with processes.signals_taken(lambda number, frame: signals.append(number)):
         # Steps are of the nodes that answered, not of those that the job has lost.
         process = session.start(results, command, SLURM_JOB_NODELIST=nodelists.folded(nodes))
         while process.poll() is None and not signals:
@@ -110,7 +110,7 @@ def _run(
             time.sleep(_LOOK_S)
         number = signals[0] if signals else None
         if process.poll() is not None:
-            return ending_signals.exit_status(process.returncode), None, number
+            return processes.exit_status(process.returncode), None, number
         why = f"{signal.Signals(number).name} ended the run" if number else "its time had passed"
         _stop(process, job)
         return None, f"The session of the network was stopped because {why}.", number

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.core import ending_signals, slurm_formats
+from fabricheck.core import processes
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.rfm.steps import forget_tasks
 from fabricheck.tools import runner
@@ -71,7 +71,11 @@ def start(folder: Path, command: Sequence[str], **variables: str) -> subprocess.
     :raises OSError: when it cannot be started, or its log cannot be written.
     """
     folder.mkdir(parents=True)
-    environment = {**slurm_formats.standard(os.environ), ENV_RESULTS: str(folder), **variables}
+    environment = {
+        **processes.with_standard_slurm(os.environ),
+        ENV_RESULTS: str(folder),
+        **variables,
+    }
     # The job's options are for as many tasks as it has nodes, or more.
     forget_tasks(environment)
     with (folder / LOG).open("wb") as log:
@@ -108,7 +112,7 @@ class NodeSession:
     def status(self) -> int | None:
         """Its exit status; 128 plus the number of a signal that ended srun; None while it runs."""
         code = self.srun.poll()
-        return None if code is None else ending_signals.exit_status(code)
+        return None if code is None else processes.exit_status(code)
 
     def has_begun(self) -> bool:
         """Whether it has read its files, so that the next one may load the file system."""
@@ -181,7 +185,7 @@ def _call(*command: str) -> str | None:
     A step that is not ended here ends with the job.
     """
     try:
-        done = runner.run(command, PATIENCE_S, slurm_formats.standard(os.environ))
+        done = runner.run(command, PATIENCE_S, processes.with_standard_slurm(os.environ))
     except OSError:
         return None
     return done.out if done.code is not None else None

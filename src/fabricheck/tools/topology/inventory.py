@@ -11,7 +11,7 @@ from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from fabricheck.core import strict_json
+from fabricheck.core import models
 from fabricheck.core.errors import InvalidFile, NotFoundError, PreventedBySetting
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
@@ -105,7 +105,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     :raises InvalidFile: when it is none, or of another version.
     """
     try:
-        content: dict[str, Any] = strict_json.parse(text, path)
+        content: dict[str, Any] = models.parse_json(text, path)
     except InvalidFile:
         raise InvalidFile(path, None, f"this is no description by {PROGRAM}") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
