@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.vocabulary import ENV_METRICS
-from fabricheck.references.dry_run import CheckMetrics
+from fabricheck.references.listing import CheckMetrics
 from reframe_suite import Outcome, Suite
 
 #: What a user of a machine with Slurm states; no metric depends on it.

@@ -5,7 +5,7 @@ Sources: [pages] PDC's support pages, "Building for AMD GPUs" of 2025; [course] 
 of the paper (SC24-W, arXiv 2410.00801), or today's.
 """
 
-from fabricheck.site import clusters, variables
+from fabricheck.site import clusters
 
 # By Spack environment, which has the same versions: [pages] CPE 23.12 and ROCm 5.7.0, the paper's;
 # [course] PDC/26.03 and ROCm 7.2.1, with the compiler of [stack], cpeGNU-26.03.eb.
@@ -25,7 +25,7 @@ MODULES = {
         "rocm/7.2.1",
     ],
 }
-SPACK = variables.one_of("FABRICHECK_DARDEL", tuple(MODULES))
+SPACK = clusters.one_of("FABRICHECK_DARDEL", tuple(MODULES))
 
 site_configuration = {
     "systems": [

@@ -4,7 +4,7 @@ Source: the Frontier user guide (github.com/olcf/olcf-user-docs, systems/frontie
 July 2026), section by section as named.
 """
 
-from fabricheck.site import clusters, variables
+from fabricheck.site import clusters
 
 # By Spack environment, which has the same versions: the site's default, and the newest that the
 # guide recommends. "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
@@ -13,7 +13,7 @@ MODULES = {
     "frontier": ["cpe/24.11", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/6.2.4"],
     "frontier-26.03": ["cpe/26.03", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/7.2.0"],
 }
-SPACK = variables.one_of("FABRICHECK_FRONTIER", tuple(MODULES))
+SPACK = clusters.one_of("FABRICHECK_FRONTIER", tuple(MODULES))
 
 # What is not the site's default is found with this only ("Understanding the compatibility").
 NOT_DEFAULT = ["LD_LIBRARY_PATH", "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH"]

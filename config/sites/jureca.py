@@ -5,10 +5,10 @@ mi250); [eb] easybuilders/JSC at github.com, OpenMPI-settings and UCX-settings; 
 scripts for the Slurm partitions dc-mi200 and dc-gpu.
 """
 
-from fabricheck.site import clusters, variables
+from fabricheck.site import clusters
 
 # The versions of [page], or the newer pair UCX 1.14 and Open MPI 5: jureca-mi250-ompi5.
-MI250 = variables.one_of("FABRICHECK_JURECA_MI250", ("jureca-mi250", "jureca-mi250-ompi5"))
+MI250 = clusters.one_of("FABRICHECK_JURECA_MI250", ("jureca-mi250", "jureca-mi250-ompi5"))
 
 # Slurm is psslurm of ParaStation there, and starts Open MPI by its PMIx [jobs].
 PMIX = ["SLURM_MPI_TYPE", "pspmix"]

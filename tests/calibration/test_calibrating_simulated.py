@@ -105,7 +105,7 @@ def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
 
 def told(folder):
     """Return what `fabricheck limits show` says of the metric."""
-    from fabricheck.references.dry_run import CheckMetrics
+    from fabricheck.references.listing import CheckMetrics
 
     metrics = {METRIC: {"unit": "GB/s", "entry": entry(folder)}}
     (row,) = rows([CheckMetrics(CHECK, SIM, "sim", metrics)], References(folder), {SIM: None}, {})

@@ -5,7 +5,7 @@ from calibrate_command import entries
 
 from fabricheck.judge.calibration import changes, record
 from fabricheck.judge.calibration.gathering import gather
-from fabricheck.references.origin import follow
+from fabricheck.references.entries import follow
 from fabricheck.references.published import OWN_FOLDER
 from fabricheck.references.stated import References
 from repeated_sessions import PARTITION, measured, several

@@ -9,7 +9,7 @@ from fabricheck.core import whole_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration import changes, noise, record
 from fabricheck.judge.calibration.gathering import gather
-from fabricheck.references import dry_run
+from fabricheck.references import listing
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
 from repeated_sessions import PARTITION, measured
@@ -17,7 +17,7 @@ from repeated_sessions import PARTITION, measured
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "local:sim-mi250x"
 
-ASK = dry_run.ask
+ASK = listing.ask
 
 STREAM = """\
 stream_local:
@@ -42,12 +42,12 @@ p2p_engine:
 
 @pytest.fixture(scope="module")
 def of_this_machine():
-    return dry_run.ask(PARTITION, [ROOT / "reframe_checks"])
+    return listing.ask(PARTITION, [ROOT / "reframe_checks"])
 
 
 @pytest.fixture(autouse=True)
 def _asked_once(monkeypatch, of_this_machine):
-    monkeypatch.setattr(dry_run, "ask", lambda *_: of_this_machine)
+    monkeypatch.setattr(listing, "ask", lambda *_: of_this_machine)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ from fabricheck.core.text import read_text
 from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.papers import fidelity_plan
-from fabricheck.references import calibrated, entries, origin, published, rules, stated
+from fabricheck.references import calibrated, entries, published, rules, stated
 from fabricheck.results import (
     archive,
     document,
@@ -678,7 +678,7 @@ def _files_of_yaml() -> Iterator[Reader]:
             told = found.stated_origin(check, key, metric)
             if told is not None and told.records:
                 with _naming(path):
-                    origin.follow(told, found.data)
+                    entries.follow(told, found.data)
         return dict(leaves(yaml_files.read(path)))
 
     names = ("stream", "topology", "affinity", "managed", "rccl", "memcpy")

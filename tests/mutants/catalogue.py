@@ -217,7 +217,7 @@ REFERENCES = (
     Mutant("lower and upper limit of a collective are exchanged", "references/rules.py",
            "Rule((round(allowed_us, 3), None, factor - 1, unit), why)",
            "Rule((round(allowed_us, 3), factor - 1, None, unit), why)", _RULES),
-    Mutant("a published value of another system is a reference", "references/origin.py",
+    Mutant("a published value of another system is a reference", "references/entries.py",
            "if system != origin.system:", "if system is None:", _ORIGIN),
     Mutant("a published TB/s is 1024 GB/s", "references/published.py",
            '"TB/s": ("GB/s", 1e3)', '"TB/s": ("GB/s", 1024.0)', _ORIGIN),

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.references import dry_run
+from fabricheck.references import listing
 from site_dry_runs import H200_TOOLS
 
 
@@ -33,7 +33,7 @@ from site_dry_runs import H200_TOOLS
 )
 def test_a_limit_or_a_reason(system, variables, least, site_dry_run, monkeypatch):
     asked = site_dry_run(system, **variables).told
-    monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
+    monkeypatch.setattr(listing, "ask", lambda system, folders: asked)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     told = json.loads(

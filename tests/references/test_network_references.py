@@ -7,8 +7,8 @@ import functools
 import pytest
 
 from fabricheck.references import listing
-from fabricheck.references.dry_run import CheckMetrics
 from fabricheck.references.entries import requires
+from fabricheck.references.listing import CheckMetrics
 from fabricheck.references.published import OWN_FOLDER
 from fabricheck.references.stated import References
 

@@ -21,7 +21,7 @@ from fabricheck.judge.calibration.gathering import gather
 from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
 from fabricheck.node.loading import available
 from fabricheck.references.calibrated import read as read_record
-from fabricheck.references.entries import requires
+from fabricheck.references.entries import Origin, follow, load, read, record_names, requires
 from fabricheck.references.listing import (
     ANOTHER_VERSION,
     MAXIMUM,
@@ -29,7 +29,6 @@ from fabricheck.references.listing import (
     marks_of,
     version_at_hand,
 )
-from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.published import ACCEPTANCE, FILE, MACHINES, THRESHOLD, Record
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References

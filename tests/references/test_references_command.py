@@ -15,7 +15,7 @@ from fabricheck.cli import app
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.references import dry_run, listing, stated
+from fabricheck.references import listing, stated
 from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE, of_folder
 from fabricheck.references.stated import References
@@ -34,14 +34,14 @@ PEERS = {"read_switch18_worst": {"unit": "GB/s", "entry": [360, -0.1, None, "GB/
 COUNT = {"misplaced": {"unit": "count", "entry": [0, 0, 0, "count"]}}
 
 
-def told(check: str, metrics: dict, partition: str = GPU) -> dry_run.CheckMetrics:
-    return dry_run.CheckMetrics(check, partition, "rocm", metrics)
+def told(check: str, metrics: dict, partition: str = GPU) -> listing.CheckMetrics:
+    return listing.CheckMetrics(check, partition, "rocm", metrics)
 
 
 @pytest.fixture
 def checks(monkeypatch):
     """Let the dry run tell what a test says."""
-    found: list[dry_run.CheckMetrics] = []
+    found: list[listing.CheckMetrics] = []
 
     def asked(system, folders):
         return list(found)
@@ -51,7 +51,7 @@ def checks(monkeypatch):
     def chosen(system):
         return [choose(name)[0] for name in dict.fromkeys(one.partition for one in found)]
 
-    monkeypatch.setattr(dry_run, "ask", asked)
+    monkeypatch.setattr(listing, "ask", asked)
     monkeypatch.setattr(partitions, "choose", chosen)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
     return found
@@ -284,7 +284,7 @@ def test_expected_failures_are_compared_by_their_reference():
 def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
     """Every metric of all checks of LUMI-G has a reference, and each is the file's."""
     asked = site_dry_run("lumi").told
-    monkeypatch.setattr(dry_run, "ask", lambda system, folders: asked)
+    monkeypatch.setattr(listing, "ask", lambda system, folders: asked)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
     result = CliRunner().invoke(app, ["limits", "show", "--system", "lumi", "--json"])
     assert result.exit_code == 0, result.output
@@ -303,7 +303,7 @@ def test_the_dry_run_of_a_command_tells_what_that_of_a_site_does(site_dry_run, m
         monkeypatch.setenv(name, value)
     shared = site_dry_run("h200", **H200_TOOLS).of("h200:x1")
     assert len(shared) > 10
-    assert dry_run.ask("h200:x1", checks_folders()) == shared
+    assert listing.ask("h200:x1", checks_folders()) == shared
 
 
 @pytest.mark.parametrize(
@@ -326,11 +326,11 @@ def test_what_a_record_was_measured_with(record, expected):
 
 def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
     with pytest.raises(NotFoundError, match="The checks were not found"):
-        dry_run.ask("lumi", [])
+        listing.ask("lumi", [])
     with pytest.raises(
         InvalidInputError, match=r"dry run on lumi reached no check.*contains no check"
     ):
-        dry_run.ask("lumi", [tmp_path])
+        listing.ask("lumi", [tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
     ],
 )
 def test_of_what_reframe_said_the_first_reason_is_shown(said, expected):
-    assert dry_run.reason(said) == expected
+    assert listing.reason(said) == expected
 
 
 def test_an_error_of_the_settings_is_shown(tmp_path, monkeypatch):
@@ -352,7 +352,7 @@ def test_an_error_of_the_settings_is_shown(tmp_path, monkeypatch):
     broken.write_text("site_configuration = 1 / 0\n")
     monkeypatch.setenv("RFM_CONFIG_FILES", str(broken))
     with pytest.raises(InvalidInputError, match=r"ended with exit code 1.*division by zero"):
-        dry_run.ask("lumi", [tmp_path])
+        listing.ask("lumi", [tmp_path])
 
 
 def test_what_stands_under_any_is_for_partitions_without_a_key(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import host
-from fabricheck.site import clusters, sites, variables
+from fabricheck.site import clusters, sites
 
 INSIDE = {"SLURM_JOB_ID": "7"}
 
@@ -54,9 +54,9 @@ def test_white_space_is_no_account_and_no_part_of_one(variable):
 def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
     both = ("jureca-mi250", "jureca-mi250-ompi5")
     monkeypatch.delenv("FABRICHECK_JURECA_MI250", raising=False)
-    assert variables.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250"
+    assert clusters.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250"
     monkeypatch.setenv("FABRICHECK_JURECA_MI250", "jureca-mi250-ompi5")
-    assert variables.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250-ompi5"
+    assert clusters.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250-ompi5"
 
 
 @pytest.mark.parametrize(

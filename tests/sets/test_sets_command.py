@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.references import dry_run
+from fabricheck.references import listing
 
 HERE = "local:sim-mi250x"
 CHECKS = {"a": ["smoke", "node", "full"], "b": ["node", "full"], "c": ["full"]}
@@ -19,10 +19,10 @@ CHECKS = {"a": ["smoke", "node", "full"], "b": ["node", "full"], "c": ["full"]}
 def three_checks(monkeypatch):
     """Let the dry run tell of three checks, one more in each set."""
     monkeypatch.setattr(
-        dry_run,
+        listing,
         "ask",
         lambda system, folders: [
-            dry_run.CheckMetrics(name, HERE, "sim", {}, ["E1", *tags], 120)
+            listing.CheckMetrics(name, HERE, "sim", {}, ["E1", *tags], 120)
             for name, tags in CHECKS.items()
         ],
     )

@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.papers import claims_command, section
-from fabricheck.references import dry_run
+from fabricheck.references import listing
 from fabricheck.report import figure, figures
 from fabricheck.run.site_check import programs
 from fabricheck.site import clusters
@@ -493,7 +493,7 @@ def dry_runs(site_dry_run, known):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_DRY_RUNS)
 def test_what_commands_say_of_dry_runs(name, dry_runs, alike, monkeypatch):
-    monkeypatch.setattr(dry_run, "ask", lambda system, checks: dry_runs[system])
+    monkeypatch.setattr(listing, "ask", lambda system, checks: dry_runs[system])
     compare(name, alike)
 
 

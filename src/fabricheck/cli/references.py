@@ -18,8 +18,8 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.references import dry_run, listing
-from fabricheck.references.entries import required, said
+from fabricheck.references import listing
+from fabricheck.references.entries import REPORT_ONLY, required, said
 from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
@@ -29,7 +29,6 @@ from fabricheck.references.listing import (
     Source,
     rows,
 )
-from fabricheck.references.origin import REPORT_ONLY
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED, references_in
 from fabricheck.site import partitions
@@ -65,7 +64,7 @@ def references(
     """
     chosen = partitions.choose(system)
     found = references_in(folder())
-    asked = dry_run.ask(system, checks_folders())
+    asked = listing.ask(system, checks_folders())
     sets = {target.name: target.partition["extras"].get("references") for target in chosen}
     versions = _at_hand(chosen)
     differ = [

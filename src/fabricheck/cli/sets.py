@@ -17,7 +17,7 @@ from fabricheck.core.show import listed
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.judge.set_times import SetTimes, Took
-from fabricheck.references import dry_run
+from fabricheck.references import listing
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
@@ -49,7 +49,7 @@ def sets(
     (docs/reference/sets.md).
     """
     took = [one for session in _sessions(results) for one in set_times.took(session)]
-    times = set_times.times(dry_run.ask(system, checks_folders()), took)
+    times = set_times.times(listing.ask(system, checks_folders()), took)
     show.result(times, _text(times), as_json)
 
 

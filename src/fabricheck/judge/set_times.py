@@ -13,7 +13,7 @@ from fabricheck.results.session import PASSED, SKIPPED, Case, Session
 from fabricheck.site import sets
 
 if TYPE_CHECKING:
-    from fabricheck.references.dry_run import CheckMetrics
+    from fabricheck.references.listing import CheckMetrics
 
 #: Results of a case that finished.
 _ENDED = PASSED | SKIPPED | {"fail", "xpass"}

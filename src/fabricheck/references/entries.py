@@ -1,4 +1,4 @@
-"""Reference entries, ``[value, lower, upper, unit]``, and their faults.
+"""Reference entries, ``[value, lower, upper, unit]``: their faults, and the origin of a value.
 
 ReFrame accepts any entry. One that no value can miss, or whose unit is not the metric's, passes
 there; here each is refused in one sentence.
@@ -6,12 +6,23 @@ there; here each is refused in one sentence.
 
 from __future__ import annotations
 
+import functools
+import math
+import statistics
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
+from pydantic import Field, ValidationError, model_validator
+
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.models import StrictModel, first_fault
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
+from fabricheck.node import NodeModel
+from fabricheck.node import load as load_node
+from fabricheck.node.schema import Quantity
+from fabricheck.references.published import LIMITS, Published
 
 #: The first part of an expected failure in ReFrame's references.
 EXPECTED_FAILURE = "$xfail"
@@ -113,3 +124,206 @@ def _of_the_limits(
 def _is_number(value: Any) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and abs(value) <= sys.float_info.max
+
+
+Statistic = Literal["value", "median", "mean", "least"]
+
+STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    "value": lambda values: values[0],
+    "median": statistics.median,
+    "mean": statistics.mean,
+    "least": min,
+}
+
+#: The kind of a source that gives a reason why nothing is required.
+REPORT_ONLY = "report only"
+
+#: What needs no measurement, as unit and value.
+DEFINED = (("count", 0), ("%", 100))
+
+#: A node model, read once.
+load = functools.cache(load_node)
+
+#: Kinds of a node model's peak that may ground a limit: an assumption never fails a node.
+SOUND = ("published", "measured", "derived")
+
+
+class Origin(StrictModel, populate_by_name=True, strict=False):
+    """What a limit rests on; docs/limits.md describes the keys."""
+
+    kind: Literal["published", "derived", "calibration", "site", "report only"]
+    records: tuple[str, ...] = ()
+    statistic: Statistic | None = None
+    link_class: str | None = Field(None, alias="class")
+    map: str | None = None
+    system: str | None = None
+    factor: float | None = None
+    peak: Literal["pair", "host_link", "memory"] | None = None
+    times: int = 1
+    efficiency: float | None = Field(None, gt=0, le=1)
+    why: str | None = None
+    definition: str | None = Field(None, alias="from")
+    record: str | None = None
+    measured_on: str | None = None
+    clock: Literal["simulated"] | None = None
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Origin:
+        if self.records and (self.statistic is None or self.system is None):
+            raise ValueError("records require a statistic and their system")
+        if self.link_class is not None and self.map is None:
+            raise ValueError("a class requires the node model (map) that defines its pairs")
+        if self.kind == "published" and (not self.records or self.peak or self.efficiency):
+            raise ValueError("a published value requires records, and nothing else")
+        if self.kind == "calibration" and not self.record:
+            raise ValueError("a calibration requires its record")
+        if self.kind == "site" and (not self.why or self.records or self.peak):
+            raise ValueError("a limit of the site requires why, and neither records nor a peak")
+        if self.kind == "derived":
+            self._is_derived()
+        return self
+
+    def _is_derived(self) -> None:
+        if self.peak is not None:
+            if self.map is None:
+                raise ValueError("a peak requires the node model (map) that states it")
+            if (self.efficiency is None) == (not self.records):
+                raise ValueError("a peak requires either an efficiency or records of it")
+            if self.efficiency is not None and not self.why:
+                raise ValueError("an efficiency requires its reason")
+        elif not self.records and not (self.why or self.definition):
+            raise ValueError("a derived value requires records, a peak, or the reason (why)")
+
+    @property
+    def by_definition(self) -> bool:
+        """Whether the value needs no measurement: a count of faults, or 100 % of itself."""
+        return self.kind == "derived" and not self.records and self.peak is None
+
+    def disagreement(self, value: float, unit: str, data: Published) -> str | None:
+        """Return why a value with a limit does not follow from this origin; None where it does.
+
+        What a record of a calibration says is compared there, and what a site states is not.
+        """
+        if self.kind == REPORT_ONLY:
+            return "its source says that nothing is required"
+        if self.by_definition and (unit, value) not in DEFINED:
+            return "by definition only a count of 0 and 100 % are right"
+        if self.by_definition or self.kind in ("calibration", "site"):
+            return None
+        try:
+            computed, computed_unit = follow(self, data)
+        except InvalidInputError as error:
+            return str(error).removesuffix(".")
+        if computed_unit != unit or not math.isclose(computed, value, rel_tol=1e-3):
+            return f"its source gives {computed:g} {computed_unit}"
+        return None
+
+
+def read(stated: Mapping[str, Any], place: str) -> Origin:
+    """Parse an origin from a reference file.
+
+    :param place: file, partition and metric, for the sentence.
+    :raises InvalidInputError: when something is missing, unknown or contradictory.
+    """
+    try:
+        return Origin.model_validate(stated)
+    except ValidationError as error:
+        key, reason = first_fault(error)
+        raise InvalidInputError(f"{place}: {f'{key}: ' if key else ''}{reason}.") from None
+
+
+def record_names(origin: Origin) -> list[str]:
+    """Return the ids of the records; for a class those of every ordered pair in it.
+
+    :raises InvalidInputError: when the node model has no such class.
+    """
+    if not any("{" in name for name in origin.records):
+        return list(origin.records)
+    assert origin.map is not None and origin.link_class is not None
+    ordered = [
+        pair for a, b in _pairs(load(origin.map), origin.link_class) for pair in ((a, b), (b, a))
+    ]
+    return [name.format_map({"from": a, "to": b}) for name in origin.records for a, b in ordered]
+
+
+def _pairs(node: NodeModel, name: str) -> Sequence[tuple[int, int]]:
+    for link_class, pairs in node.link_classes.items():
+        if link_class.name == name:
+            return pairs
+    raise InvalidInputError(f"{node.file}: the node has no pair of the link class {name}.")
+
+
+def follow(origin: Origin, data: Published) -> tuple[float, str]:
+    """Compute a value from its origin; return it with its unit, GB/s, us or percent.
+
+    :raises InvalidInputError: for a missing or secondary record, records of several units or of
+        another system than stated, an acceptance limit that is declared published, and a peak that
+        is assumed or comes from a secondary record.
+    """
+    value, unit = _of_records(origin, data) if origin.records else (1.0, "part")
+    if origin.peak is not None:
+        part = value / 100 if unit == "percent" else value
+        value = peak_gbs(origin, data) * (origin.efficiency or 1.0) * part
+        unit = "GB/s"
+    return value * (origin.factor or 1.0), unit
+
+
+def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
+    names = record_names(origin)
+    values = [data.value(name) for name in names]
+    for name in names:
+        _refuse_secondary(name, data)
+        system = data.record(name).system
+        if system != origin.system:
+            raise InvalidInputError(f"Record {name} is of {system}, not of {origin.system}.")
+        if origin.kind == "published" and data.record(name).role in LIMITS:
+            raise InvalidInputError(
+                f"Record {name} is an acceptance limit of {system}, not a published measurement."
+            )
+    units = {unit for _, unit in values}
+    if len(units) > 1:
+        raise InvalidInputError(f"Records {listed(names)} have several units.")
+    assert origin.statistic is not None
+    return STATISTICS[origin.statistic]([value for value, _ in values]), units.pop()
+
+
+def _refuse_secondary(name: str, data: Published) -> None:
+    if data.record(name).secondary:
+        raise InvalidInputError(
+            f"Record {name} is secondary: its original is required before a value uses it."
+        )
+
+
+def peak_gbs(origin: Origin, data: Published) -> float:
+    """Return the peak of the node model that an origin names, in GB/s, times its factor.
+
+    :raises InvalidInputError: when the peak is assumed or unknown, or from a secondary record.
+    """
+    assert origin.map is not None
+    node = load(origin.map)
+    key, fact = peak_fact(origin)
+    if fact.kind not in SOUND:
+        raise InvalidInputError(f"{node.file}: {key} is {fact.kind}, so it cannot ground a limit.")
+    if fact.record:
+        _refuse_secondary(fact.record, data)
+    if origin.peak == "pair":
+        a, b = _pairs(node, str(origin.link_class))[0]
+        return origin.times * node.peer_peak_gbs(a, b)
+    device = node.devices[0]
+    peak = device.host_link_gbs if origin.peak == "host_link" else device.memory_peak_gbs
+    assert peak is not None  # an unknown one is refused above
+    return origin.times * peak
+
+
+def peak_fact(origin: Origin) -> tuple[str, Quantity]:
+    """Return the key of the peak in its node model's file, and its provenance."""
+    assert origin.map is not None
+    node = load(origin.map)
+    key = {
+        "pair": "links.peak_gbs" if node.switch is None else "switch.peak_gbs",
+        "host_link": "host_link.peak_gbs",
+        "memory": "devices.memory_peak_gbs",
+    }[str(origin.peak)]
+    fact = node.facts[key]
+    assert isinstance(fact, Quantity)
+    return key, fact

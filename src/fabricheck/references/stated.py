@@ -11,10 +11,9 @@ from typing import Any
 
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import calibrated, entries, origin, rules
+from fabricheck.references import calibrated, entries, rules
 from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
-from fabricheck.references.entries import entry_of, requires
-from fabricheck.references.origin import Origin
+from fabricheck.references.entries import Origin, entry_of, requires
 from fabricheck.references.published import FILE, Published, of_folder
 
 #: The key of the reason why a partition's metrics have no limit, beside its metrics.
@@ -102,7 +101,7 @@ class References:
             if names == WHY:
                 if not isinstance(stated, str):
                     raise InvalidInputError(f"{path}: {place} is not a text.")
-                self.sources[check, key, WHY] = {"kind": origin.REPORT_ONLY, "why": stated}
+                self.sources[check, key, WHY] = {"kind": entries.REPORT_ONLY, "why": stated}
                 continue
             entry, source = _entry(path, place, stated)
             for metric in _expanded(str(names)):
@@ -234,7 +233,7 @@ class References:
             source = self.sources.get((check, key, WHY))
         if source is None:
             return None
-        return origin.read(source, f"{self.file_of[check]}, {metric} of {check} on {key}")
+        return entries.read(source, f"{self.file_of[check]}, {metric} of {check} on {key}")
 
     def faults(self) -> Iterator[str]:
         """Yield a sentence for each entry that is none, and each limit that its source denies.

@@ -9,8 +9,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.references import stated
-from fabricheck.references.dry_run import CheckMetrics
-from fabricheck.references.listing import RULE, Source, rows
+from fabricheck.references.listing import RULE, CheckMetrics, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED
 from fabricheck.results.observed import Observed

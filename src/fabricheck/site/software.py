@@ -28,6 +28,7 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.models import StrictModel, parse_model, read_model
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_all
+from fabricheck.site import clusters
 
 #: The supported formats.
 FORMATS = (5, 6, 7)
@@ -221,8 +222,6 @@ class _Record(StrictModel, extra="ignore"):
 
 def home(spack_environment: str) -> Path:
     """Return the working folder of a Spack environment, which contains its lock and its view."""
-    from fabricheck.site import clusters  # reads ReFrame, which commands do without
-
     return clusters.view(spack_environment).parent
 
 

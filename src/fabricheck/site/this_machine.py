@@ -12,7 +12,7 @@ from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.node import NodeModel, load
-from fabricheck.site.variables import word
+from fabricheck.site.clusters import word
 
 #: The variable with the node model: its name, or the path of a file.
 NODE = "FABRICHECK_NODE"

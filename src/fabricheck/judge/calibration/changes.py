@@ -15,7 +15,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.calibration.record import text
 from fabricheck.judge.calibration.rule import CEILINGS
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.references import dry_run
+from fabricheck.references import listing
 from fabricheck.references.calibrated import (
     FOLDER,
     TRANSFERS,
@@ -289,7 +289,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
         )
     independent = {
         asked.check: {name for name, about in asked.metrics.items() if about["independent"]}
-        for asked in dry_run.ask(like, checks_folders(), folder)
+        for asked in listing.ask(like, checks_folders(), folder)
     }
     taken: list[tuple[str, str]] = []
     changes: list[Change] = []

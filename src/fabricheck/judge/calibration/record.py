@@ -23,8 +23,7 @@ from fabricheck.references.calibrated import (
     Transfer,
     UnusedRecord,
 )
-from fabricheck.references.entries import requires
-from fabricheck.references.origin import Origin, follow, load
+from fabricheck.references.entries import Origin, follow, load, requires
 from fabricheck.references.stated import References
 from fabricheck.site import clusters, partitions
 
