@@ -32,7 +32,7 @@ EXCEPTIONS = {
     ("beside/record.py", "sentence"): "paths that a tool or its loader prints are shortened",
     ("judge/verdict/checks.py", "reason"): "ReFrame names the exception that ended a session",
     ("results/archive.py", "sentence"): "temporary folders become the archives they are of",
-    ("results/run_report.py", "reason"): "ReFrame puts the words of an exception before a reason",
+    ("results/session.py", "reason"): "ReFrame puts the words of an exception before a reason",
     ("tools/recording.py", "why"): "the output of a tool",
 }
 

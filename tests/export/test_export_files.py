@@ -12,7 +12,7 @@ import pytest
 from exported import of, rows, run
 
 import factories
-from fabricheck.results.export import writing
+from fabricheck.results import export
 from fabricheck.results.table import columns, moment
 from full_disk import files_of_at_most
 
@@ -34,7 +34,7 @@ def files(tmp_path_factory):
     """A session as CSV and as Parquet; the latter in several batches."""
     folder = tmp_path_factory.mktemp("files")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "BATCH", 400)
+        patch.setattr(export, "BATCH", 400)
         for name in ("table.csv", "table.parquet"):
             result = run(RECORDED, "--output", folder / name)
             assert result.exit_code == 0, result.output

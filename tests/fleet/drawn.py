@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.results.export import table, writing
+from fabricheck.results import export
 from fabricheck.results.reading import read
 
 OUTPUTS = ROOT / "tests" / "outputs"
@@ -151,8 +151,8 @@ def deviations() -> Mapping[str, Sequence[tuple[float, float]]]:
 @cache
 def exported() -> pl.DataFrame:
     """Return the table of the simulated session."""
-    told = table.ExportLog()
-    return writing.frame(list(table.stream(read([str(SIMULATED)]), told)))
+    told = export.ExportLog()
+    return export.frame(list(export.stream(read([str(SIMULATED)]), told)))
 
 
 @cache

@@ -53,7 +53,6 @@ from fabricheck.results import (
     document,
     metric_records,
     requested_nodes,
-    run_report,
     session,
     session_checks,
 )
@@ -498,7 +497,7 @@ def _reports() -> Reader:
              "job_exitcode", "job_submit_time", "job_completion_time_unix")  # fmt: skip
 
     def read(path: Path) -> Mapping[Any, Any]:
-        found = run_report.read(path)
+        found = session.parse_report(path)
         values = dict(leaves(found.session_info.model_dump(exclude_unset=True), ("session_info",)))
         for i, run in enumerate(found.runs):
             for j, case in enumerate(run.testcases):

@@ -23,8 +23,7 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
-from fabricheck.results.run_report import MetricResult
-from fabricheck.results.session import Case, read_report
+from fabricheck.results.session import Case, MetricResult, read_report
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -16,8 +16,7 @@ from fabricheck.report import contents, page
 from fabricheck.report.figures import over_nodes
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
-from fabricheck.results.run_report import MetricResult
-from fabricheck.results.session import Case
+from fabricheck.results.session import Case, MetricResult
 
 #: node2 is slow, node3 was lost; node4 is asked for in nodes.json and never answered.
 THREE = {"node1": 10.0, "node2": 7.0, "node3": None}

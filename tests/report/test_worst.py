@@ -5,7 +5,7 @@ import pytest
 import factories
 from fabricheck.report import worst
 from fabricheck.results import reading
-from fabricheck.results.run_report import MetricResult
+from fabricheck.results.session import MetricResult
 from report_sessions import judged, write
 
 

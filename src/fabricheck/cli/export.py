@@ -18,8 +18,15 @@ from fabricheck.cli.output import Names, archive_target, say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import archive, requested_nodes
-from fabricheck.results.export import openmetrics, table, writing
-from fabricheck.results.export.table import Cells
+from fabricheck.results.export import (
+    Cells,
+    ExportLog,
+    OpenMetricsBuffer,
+    require_format,
+    stream,
+    to_csv,
+    to_file,
+)
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import read
 
@@ -47,14 +54,14 @@ def export(
     Exit status 4 if the table was written but lacks something that cannot be read.
     """
     if output is not None:
-        writing.require_format(output)
-    log = table.ExportLog()
-    rows = table.stream(read(what or [], every), log, samples)
-    buffer = openmetrics.OpenMetricsBuffer()
+        require_format(output)
+    log = ExportLog()
+    rows = stream(read(what or [], every), log, samples)
+    buffer = OpenMetricsBuffer()
     if metrics is not None:
         rows = buffer.watch(rows)
     if output is not None:
-        writing.to_file(output, rows)
+        to_file(output, rows)
     elif metrics is not None:
         deque(rows, maxlen=0)
     else:
@@ -71,7 +78,7 @@ def export(
 
 def _to_stdout(rows: Iterable[Cells]) -> None:
     try:
-        writing.to_csv(sys.stdout, rows)
+        to_csv(sys.stdout, rows)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader stopped early, as `head` does; Python would flush once more.

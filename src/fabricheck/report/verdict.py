@@ -11,9 +11,9 @@ from fabricheck.core.text import count
 from fabricheck.judge.verdict import alike, caveats, model, scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
-from fabricheck.results import killed
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
+from fabricheck.results.session import UNREPORTED
 
 #: Rules of reasons that the page shows elsewhere: missing documents with the expected file, and the
 #: diagnosis.
@@ -117,7 +117,7 @@ def problems(entry: Entry) -> Iterator[str]:
 def says(observed: Observed) -> str:
     """Return the results of a partition in numbers."""
     cases = observed.cases
-    unknown = sum(case.result == killed.RESULT for case in cases)
+    unknown = sum(case.result == UNREPORTED for case in cases)
     if unknown:
         first = f"{count(unknown, 'check')} without a run report that states whether they passed"
     elif cases:

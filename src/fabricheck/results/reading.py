@@ -18,9 +18,14 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several
 from fabricheck.core.show import listed
-from fabricheck.results import archive, killed, requested_nodes, session_checks
+from fabricheck.results import archive, requested_nodes, session_checks
 from fabricheck.results.entry import Entry
-from fabricheck.results.folder import ResultsFolder, find_documents
+from fabricheck.results.folder import (
+    ResultsFolder,
+    entries_without_report,
+    find_documents,
+    without_report,
+)
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import Job, RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, merge_sessions
@@ -108,7 +113,7 @@ class Source:
             cases = [case for case in self.session.cases if self._may_take(case)]
             found = self.folder.entries(replace(self.session, cases=tuple(cases)))
         else:
-            found = killed.entries(self.session)
+            found = entries_without_report(self.session)
         return tuple(entry for entry in found if self._takes(entry.case, entry))
 
     @cached_property
@@ -511,8 +516,8 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
 def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     if not every:
         return _began_last(folder)
-    without_report, outside = folder.unreported()
-    every_one = (*reversed(folder.sessions), *reversed(without_report))
+    unreported, outside = folder.unreported()
+    every_one = (*reversed(folder.sessions), *reversed(unreported))
     found = [of_session(folder, session) for session in every_one]
     if outside:
         title = f"documents outside any session in {folder.path}"
@@ -634,7 +639,7 @@ def _of_archive(path: Path, every: bool) -> Results:
             raise archive.no_session(path) from None
         found = Results(archive.stem(path), "", results, ())
     if every and inside:
-        outside = Source(top, killed.without_report("", top, inside))
+        outside = Source(top, without_report("", top, inside))
         found = replace(found, sources=(*found.sources, outside))
     title = f"archive {path}" if every else found.title
     return replace(found, title=title, archive=path)
@@ -642,7 +647,7 @@ def _of_archive(path: Path, every: bool) -> Results:
 
 def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
     name = slug(home.resolve().name if len(paths) != 1 else paths[0].resolve().name) or "documents"
-    return Results(name, title, home, (Source(home, killed.without_report("", home, paths)),))
+    return Results(name, title, home, (Source(home, without_report("", home, paths)),))
 
 
 def slug(text: str) -> str:

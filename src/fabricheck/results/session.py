@@ -1,10 +1,12 @@
 """Sessions: what ran, where, and with which result, from ReFrame's run reports.
 
-`run_report` defines which parts of a report are read.
+First the form of the reports: the fields that are read here. It follows ReFrame 4.10 (data version
+4.2); other fields may have any form.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -14,14 +16,249 @@ from datetime import datetime
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from fabricheck.core import models
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
-from fabricheck.core.text import printable
+from fabricheck.core.text import printable, read_text
 from fabricheck.core.vocabulary import EXPERIMENTS
-from fabricheck.results import run_report
-from fabricheck.results.run_report import Failure, MetricResult, RunReport, SessionInfo, TestCase
 from fabricheck.site import sets
+
+#: Latest time that every calendar can represent, in seconds since the epoch: 31 December 9998.
+_LATEST = 253370764799
+
+_Time = Annotated[float, Field(ge=0, le=_LATEST)]
+
+#: A number that a double can have, infinity included; NaN is not above the least.
+_Number = (
+    Annotated[int, Field(ge=-_LATEST, le=_LATEST)]
+    | Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]
+)
+
+
+def _without_more(given: Any) -> Any:
+    """Leave out what ReFrame adds to the list of a metric; its unit may be null."""
+    if not isinstance(given, list) or len(given) < 6:
+        return given
+    *limits, unit, result = given[:6]
+    return [*limits, "" if unit is None else unit, result]
+
+
+class MetricResult(NamedTuple):
+    """A metric as ReFrame recorded it.
+
+    value: None without one. lower, upper: the limits as fractions of the reference that it was
+    compared with; a limit of None bounds nothing. result: pass, fail, or for expected failures
+    xfail and xpass.
+    """
+
+    value: _Number | None
+    reference: _Number | None
+    lower: _Number | None
+    upper: _Number | None
+    unit: str
+    result: str | None
+
+    @property
+    def missed(self) -> bool:
+        """Whether ReFrame says that it missed its reference."""
+        return self.result is not None and self.result not in ("pass", "xfail")
+
+    @property
+    def least(self) -> float | None:
+        """The least value that passes, in the unit of the reference; None without that limit."""
+        return self._limit(self.lower)
+
+    @property
+    def most(self) -> float | None:
+        """The greatest value that passes, in the unit of the reference; None without that limit."""
+        return self._limit(self.upper)
+
+    def _limit(self, part: float | None) -> float | None:
+        return None if self.reference is None or part is None else self.reference * (1 + part)
+
+    @property
+    def nearest_limit(self) -> tuple[float, str, float | None] | None:
+        """The limit nearest to the value, its kind, and the margin in percent.
+
+        The margin is None if the limit is the reference itself, as for counts.
+        """
+        found = []
+        sides = ((self.least, self.lower, "at least", 1), (self.most, self.upper, "at most", -1))
+        for limit, part, word, sign in sides:
+            if limit is not None and self.value is not None:
+                left = sign * (self.value - limit)
+                found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
+        return min(found, key=lambda one: 0.0 if one[2] is None else one[2], default=None)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(defer_build=True, strict=True, allow_inf_nan=False)
+
+
+#: Why a check failed, as a verdict distinguishes it: other devices than the partition states; a
+#: setting that changed the values or hides devices; an impossible value (beyond a physical bound,
+#: or two clocks disagree); its job at its time limit; its job ended by a user or the scheduler.
+Failure = Literal["other-devices", "setting", "doubted-value", "time-over", "ended-by-scheduler"]
+
+#: The names of the exceptions of each. ReFrame's reports name the class of an exception, and put
+#: its words before the reason.
+EXCEPTIONS: Mapping[Failure, str] = {
+    "other-devices": "OtherDevicesError",
+    "setting": "SettingError",
+    "doubted-value": "DoubtedValueError",
+    "time-over": "TimeOverError",
+    "ended-by-scheduler": "EndedBySchedulerError",
+}
+_FAILURES = {name: failure for failure, name in EXCEPTIONS.items()}
+
+
+class Raised(_Section):
+    """The exception that ended a failed case: the name of its class."""
+
+    exc_type: str
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the check failed; None for other exceptions."""
+        return _FAILURES.get(self.exc_type)
+
+    def without_name(self, reason: str) -> str:
+        """Return a reason without the words of an exception of ours before it."""
+        words = f"{self.failure} error: ".replace("-", " ")
+        return reason.removeprefix(words)
+
+
+class TestCase(_Section):
+    """One check in one partition and environment, in one run.
+
+    perfvalues: the recorded values by ``system:partition:metric``. scheduler: the name by which the
+    partition's scheduler is registered with ReFrame. job_nodelist: the nodes of its job, with the
+    local scheduler the machine that ReFrame ran on; a string without a job. job_exitcode: the exit
+    code of the job script; None, or a text, without one. job_submit_time, job_completion_time_unix:
+    when its job was started or queued, and when it ended; None, or a text, without a job.
+    """
+
+    __test__ = False
+
+    environ: str
+    partition: str
+    system: str
+    display_name: str
+    result: str
+    tags: list[str]
+    unique_name: str = ""
+    fail_reason: str | None = None
+    fail_phase: str | None = None
+    perfvalues: dict[str, Annotated[MetricResult, BeforeValidator(_without_more)]] | None = None
+    outputdir: str | None = None
+    stagedir: str | None = None
+    scheduler: str | None = None
+    job_nodelist: list[str] | str | None = None
+    # ReFrame writes an attribute that it could not read as "<undefined>".
+    job_exitcode: int | str | None = None
+    fail_info: Raised | None = None
+    job_submit_time: _Time | str | None = None
+    job_completion_time_unix: _Time | str | None = None
+
+
+class Joined(_Section):
+    """For a joined session: what the first part's command does not tell.
+
+    sessions: their UUIDs. set: the set that they were to make together, where it is known. lacking:
+    sentences about what is missing.
+    """
+
+    sessions: list[str]
+    set: str | None = None
+    lacking: list[str] = []
+
+
+class SessionInfo(_Section):
+    """The session as a whole; times are seconds since the epoch.
+
+    version: ReFrame's. cmdline: its command line, with spaces between the arguments.
+    """
+
+    uuid: str
+    hostname: str
+    time_start_unix: _Time
+    time_end_unix: _Time
+    data_version: str | None = None
+    version: str = ""
+    cmdline: str = ""
+    prefix_output: str = ""
+    prefix_stage: str = ""
+    joined: Joined | None = None
+
+
+class Run(_Section):
+    """The cases of one run or rerun."""
+
+    testcases: list[TestCase]
+
+
+class RunReport(_Section):
+    """One call of ReFrame."""
+
+    session_info: SessionInfo
+    runs: list[Run]
+
+
+def parse_report(path: Path) -> RunReport:
+    """Read a run report from a file.
+
+    :raises InvalidInputError: when it cannot be read or has another form.
+    """
+    try:
+        text = read_text(path)
+        found = RunReport.model_validate_json(text)
+        models.parse_json(text, path, infinite=True)
+        return found
+    except NotFoundError as error:
+        raise InvalidInputError(str(error)) from None
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        raise InvalidInputError(f"{path}: this is not a complete run report of ReFrame.")
+    place = "".join(
+        f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]"
+        for step in first["loc"]
+    )
+    raise InvalidInputError(f"{path}: ${place}: this differs from the run reports of ReFrame 4.10.")
+
+
+def missed_limit(
+    metric: str, where: str, recorded: MetricResult, compared: str = "", reached: str = ""
+) -> str:
+    """Return the sentence of a check about one metric.
+
+    :param where: pairs, devices and node.
+    :param compared: for a metric that compares measurements, its value with these.
+    :param reached: how many samples reached the limit, where that is said.
+    """
+    value, unit = math.nan if recorded.value is None else recorded.value, recorded.unit
+    required = "its limit is not recorded"
+    if recorded.least is not None:
+        required = f"at least {recorded.least:g} {unit} is required"
+    if recorded.most is not None and (recorded.least is None or value > recorded.most):
+        required = f"at most {recorded.most:g} {unit} is required"
+    if compared:
+        return f"Metric {metric}: {where} measured {compared}; {required}{reached}."
+    stated = recorded.reference
+    reference = "" if stated is None else f" (reference {stated:g} {unit})"
+    return f"Metric {metric}: {where} measured {value:g} {unit}; {required}{reference}{reached}."
+
+
+def own_sentences(reason: str) -> list[str]:
+    """Return the check's own sentences; ReFrame's are the first line and the indented ones."""
+    lines = reason.splitlines()[1:]
+    return [line for line in lines if line.strip() and not line[0].isspace()]
+
 
 #: The file that a program writes, and its name until the program ends.
 DOCUMENT_NAME = "result.json"
@@ -31,6 +268,9 @@ PARTIAL_NAME = "result.json.partial"
 PASSED = frozenset({"pass", "xfail"})
 #: Results of ReFrame for tests that did not run.
 SKIPPED = frozenset({"skip"})
+
+#: The result of a case without a run report.
+UNREPORTED = "unknown"
 
 #: The suffix that ReFrame adds to a check repeated in one session (--repeat).
 REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
@@ -217,7 +457,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     :param node: the node of the results folder, if it has one.
     :raises InvalidInputError: when the report cannot be read or has another form.
     """
-    report = run_report.read(path)
+    report = parse_report(path)
     info = report.session_info
     return Session(
         id=path.stem,

@@ -41,7 +41,6 @@ from fabricheck.results.model import (
 )
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNodes
-from fabricheck.results.run_report import MetricResult
 from fabricheck.results.series import (
     Columns,
     Noise,
@@ -50,7 +49,7 @@ from fabricheck.results.series import (
     members,
     noise,
 )
-from fabricheck.results.session import REPETITION, Case, Session
+from fabricheck.results.session import REPETITION, Case, MetricResult, Session
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
 

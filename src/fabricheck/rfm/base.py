@@ -30,11 +30,11 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
-from fabricheck.results import metric_records, run_report, settings, state
+from fabricheck.results import metric_records, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.run_report import Failure, MetricResult
+from fabricheck.results.session import Failure, MetricResult, missed_limit
 from fabricheck.rfm import (
     bounds,
     host,
@@ -530,6 +530,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             if recorded.result != "fail":
                 continue
             figure, where, causes = self._figures[name]
-            sentence = run_report.missed_limit(name, where, recorded, figure.said)
+            sentence = missed_limit(name, where, recorded, figure.said)
             sentences.append(state.with_causes(sentence, causes))
         return sentences

@@ -11,9 +11,8 @@ from fabricheck.judge.comparison.circumstances import Difference, causes, differ
 from fabricheck.judge.comparison.judging import Decision, Estimate, judge
 from fabricheck.judge.comparison.pairing import NodeChecks
 from fabricheck.judge.comparison.values import Key, estimates
-from fabricheck.results import killed
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.session import PASSED, SKIPPED
+from fabricheck.results.session import PASSED, SKIPPED, UNREPORTED
 from fabricheck.results.table import Check
 
 #: The status of a run whose samples scatter too much, and that of a good run.
@@ -238,7 +237,7 @@ def _states(side: NodeChecks) -> dict[str, Check]:
 
 def _is_told(row: Check) -> bool:
     """Whether a report states the result of a check; otherwise its document does."""
-    return row.result not in (None, killed.RESULT)
+    return row.result not in (None, UNREPORTED)
 
 
 def _good(row: Check) -> bool:

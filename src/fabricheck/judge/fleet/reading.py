@@ -24,8 +24,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
-from fabricheck.results import archive, reading
-from fabricheck.results.export import table, writing
+from fabricheck.results import archive, export, reading
 from fabricheck.results.series import Noise
 from fabricheck.results.table import LOST, columns
 
@@ -243,7 +242,9 @@ def read(names: Sequence[str], every: bool = False, each: bool = False) -> Fleet
     others = [name for name in named if _suffix(name) not in TABLES]
     strange = [other for other in others if _is_not_json(Path(other))]
     results = [other for other in others if other not in strange]
-    log = table.ExportLog(problems=[f"{name} is neither a table nor a result." for name in strange])
+    log = export.ExportLog(
+        problems=[f"{name} is neither a table nor a result." for name in strange]
+    )
     exported: list[pl.LazyFrame] = []
     found: reading.Results | None = None
     if results or not names:
@@ -417,7 +418,7 @@ def _needed(rows: pl.LazyFrame) -> pl.LazyFrame:
     return selected.with_columns(pl.coalesce("node", "hostname").alias("node"))
 
 
-def _exported(results: reading.Results, log: table.ExportLog) -> list[pl.LazyFrame]:
+def _exported(results: reading.Results, log: export.ExportLog) -> list[pl.LazyFrame]:
     """Return the table of results, kept in memory with the columns that a fleet needs.
 
     There is none of documents that cannot be read.
@@ -428,9 +429,9 @@ def _exported(results: reading.Results, log: table.ExportLog) -> list[pl.LazyFra
             results.name, results.title, source.results, (source,), parts=results.parts
         )
         try:
-            for batch in _batches(table.stream(alone, log)):
+            for batch in _batches(export.stream(alone, log)):
                 origin = pl.lit(str(source.results)).alias(ORIGIN)
-                rows = writing.frame(batch).lazy().with_columns(origin)
+                rows = export.frame(batch).lazy().with_columns(origin)
                 kept.append(_needed(rows).collect())
         except NotFoundError as error:
             log.problems.append(str(error))
@@ -451,7 +452,7 @@ def _exported(results: reading.Results, log: table.ExportLog) -> list[pl.LazyFra
 
 def _batches(rows: Iterable[dict[str, object]]) -> Iterator[list[dict[str, object]]]:
     rest = iter(rows)
-    while batch := list(itertools.islice(rest, writing.BATCH)):
+    while batch := list(itertools.islice(rest, export.BATCH)):
         yield batch
 
 

@@ -12,13 +12,12 @@ from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
-from fabricheck.results import killed, metric_records, observed, run_report, state, table
+from fabricheck.results import metric_records, observed, state, table
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import Difference, ResultDocument, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.run_report import Failure
 from fabricheck.results.series import has_runtime, place_of
-from fabricheck.results.session import Case
+from fabricheck.results.session import UNREPORTED, Case, Failure, missed_limit, own_sentences
 from fabricheck.results.table import Metric
 from fabricheck.rfm.metrics import where_measured
 from fabricheck.rfm.run_match import verification_faults
@@ -142,7 +141,7 @@ class Attempt:
             yield from self._of_counters(self.document)
         if other is not None:
             return
-        if case is None or case.result == killed.RESULT:
+        if case is None or case.result == UNREPORTED:
             if not by_program:
                 yield self._say("not-judged", self._problem or "no run report has it")
         elif not case.passed:
@@ -257,7 +256,7 @@ class Attempt:
         if self.document is not None:
             where = where_measured(self.document, metric.decisive_series)
         compared = metric.record.compared if metric.record is not None else ""
-        return run_report.missed_limit(metric.metric, where, metric.recorded, compared, reached)
+        return missed_limit(metric.metric, where, metric.recorded, compared, reached)
 
     def _missed_reference(self, metric: Metric) -> Finding:
         """Return the finding on a missed metric; one that some samples reached is slow at times."""
@@ -380,7 +379,7 @@ class Attempt:
                         yield self._differs(rule, difference, name)
             else:
                 compares = rule in ("topology", "nics", "placement")
-                stated = run_report.own_sentences(reason) if compares else []
+                stated = own_sentences(reason) if compares else []
                 for sentence in stated or [self._statement(metric)]:
                     yield self._say(rule, sentence, name)
 

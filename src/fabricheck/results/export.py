@@ -1,0 +1,354 @@
+"""Results as one tidy table: a row is one value, a column is one variable.
+
+It is made as a stream of rows of cells, with the sentences about missing rows, and written as CSV
+(RFC 4180), as Parquet, and as OpenMetrics for GitLab's merge requests and for Prometheus.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import json
+import math
+import re
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import fabricheck
+from fabricheck.core.amounts import number
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import first_of, listed
+from fabricheck.core.text import printable
+from fabricheck.core.whole_files import replaced
+from fabricheck.results import table
+from fabricheck.results.observed import series_of
+from fabricheck.results.reading import NO_REPORT, Results, Source
+from fabricheck.results.session import PASSED, SKIPPED
+from fabricheck.results.table import LOST, Row, Series, columns, metrics, values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Cells = dict[str, Any]
+
+#: Characters at the start of a text that make a spreadsheet calculate it.
+_FORMULA = re.compile(r"^[=+\-@]")
+
+#: The most sentences about unreadable files that are shown one by one.
+MOST = 20
+
+
+@dataclass
+class ExportLog:
+    """What was learned while the table was made.
+
+    counts: rows by kind. sessions: how many. bare: the checks without a value, by result. problems:
+    sentences about files that cannot be read, so that rows are missing. notes: further information.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    sessions: int = 0
+    bare: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def sentences(self) -> Iterator[str]:
+        """Return all sentences; the totals come last."""
+        yield from first_of(self.problems, MOST, " files cannot be read")
+        yield from self.notes
+        if self.bare:
+            said = listed(f"{count} {result}" for result, count in sorted(self.bare.items()))
+            yield (
+                f"{self.bare.total()} check(s) have no value ({said}): the row of kind check of "
+                "each states why."
+            )
+        counts = self.counts
+        samples = f", {counts['sample']} samples" if counts["sample"] else ""
+        states = f", {counts['state']} states" if counts["state"] else ""
+        nodes = f", {counts['node']} requested nodes" if counts["node"] else ""
+        yield (
+            f"{self.sessions} session(s), {counts['check']} checks: {counts['metric']} metrics, "
+            f"{counts['series']} series{samples}{states}{nodes}."
+        )
+
+
+def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Cells]:
+    """Yield all rows, one session after the other; only one session is kept in memory.
+
+    :param log: receives what is to be reported.
+    :param samples: whether each sample has a row.
+    :raises NotFoundError: at the end, when there was no row.
+    """
+    log.problems += [problem.sentence for problem in found.problems]
+    log.notes += found.notes
+    present: set[str | None] = set()
+    for source in found.sources:
+        log.sessions += 1
+        # A copy: what it reads is not kept.
+        for cells in _source(dataclasses.replace(source), log, samples, bool(found.parts)):
+            log.counts[cells["kind"]] += 1
+            if cells["kind"] == "check":
+                present.add(cells["node"])
+            yield cells
+    for job in found.jobs:
+        for row in table.nodes(job.requested, present):
+            log.counts["node"] += 1
+            yield of_row(row)
+    if not log.counts:
+        raise NotFoundError(" ".join(log.problems) or "There is no session to export.")
+
+
+def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Iterator[Cells]:
+    if source.killed and source.of_job is None:
+        # A killed session among several leaves nothing out of the others.
+        (log.notes if several else log.problems).append(NO_REPORT)
+    for check in source.checks:
+        entry, case = check.entry, check.case
+        if entry is not None and entry.path is not None:
+            log.problems += map(str, entry.problems)
+        if case is not None:
+            measured = case.values or (check.document and check.document["series"])
+            if source.reported is not None and not measured:
+                log.bare[case.result] += 1
+            yield of_row(check)
+        yield from map(of_row, metrics(check))
+        for series in series_of(check):
+            yield of_row(series)
+            if samples:
+                yield from _samples(series)
+        yield from map(of_row, table.states(check))
+    yield from map(of_row, source.nodes)
+
+
+def _samples(series: Series) -> Iterator[Cells]:
+    """Yield a row for each sample: the row of its series, with the sample's own value."""
+    of_series = of_row(series) | {"kind": "sample", "mad": None, "ci_low": None, "ci_high": None}
+    for index, sample in enumerate(series.measured["samples"]):
+        yield {**of_series, "value": float(sample), "sample": index}
+
+
+def of_row(row: Row) -> Cells:
+    """Return a row as cells, by column."""
+    return {name: _cell(value) for name, value in values(row).items()}
+
+
+def _cell(value: Any) -> Any:
+    match value:
+        case str():
+            return cell_text(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case tuple():
+            # As one text, which no reader takes for a number.
+            return f"[{' '.join(map(str, value))}]"
+        case _:
+            return value
+
+
+@functools.lru_cache(maxsize=4096)
+def cell_text(value: str) -> str | None:
+    """Return the text of a cell: one line, without control characters, never a formula.
+
+    An empty text is None. A text that a spreadsheet would calculate gets an apostrophe in front.
+    """
+    line = printable(" ".join(value.split()))
+    return (f"'{line}" if _FORMULA.match(line) else line) or None
+
+
+# Files
+
+#: Rows in memory at once, some 50 MB.
+BATCH = 10_000
+
+#: The key of the columns' descriptions in a Parquet file's metadata, as JSON.
+METADATA = "fabricheck.columns"
+
+
+def require_format(path: Path) -> None:
+    """Refuse a file name that cannot be written, before anything is read.
+
+    :raises UsageError: when its suffix names no format.
+    :raises ModuleNotFoundError: when polars, which writes Parquet, is missing.
+    """
+    if path.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"{path}: the format is unknown; the name must end with .csv or .parquet.")
+    if path.suffix == ".parquet":
+        import polars  # noqa: F401
+
+
+def to_file(path: Path, rows: Iterable[Cells]) -> None:
+    """Write a file, in the format that its suffix names; see `require_format`.
+
+    :raises NotFoundError: when it cannot be written; then nothing has changed.
+    """
+    with replaced(path) as partial:
+        if path.suffix == ".parquet":
+            _to_parquet(partial, rows)
+            return
+        with partial.open("w", encoding="utf-8", newline="") as out:
+            to_csv(out, rows)
+
+
+def to_csv(out: IO[str], rows: Iterable[Cells]) -> None:
+    """Write CSV: a header, CRLF line ends, quotes where needed, an empty cell for null."""
+    names = [column.name for column in columns()]
+    writer = csv.writer(out)
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(name)) for name in names])
+
+
+def _csv_cell(value: Any) -> Any:
+    match value:
+        case bool():
+            return str(value).lower()
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case _:
+            return value
+
+
+def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
+    """Write a Parquet file with one row group for each batch.
+
+    :raises OSError: when it cannot be written.
+    """
+    import polars as pl
+
+    described = {column.name: f"{column.type}: {column.meaning}" for column in columns()}
+    metadata = {METADATA: json.dumps(described), "fabricheck.version": fabricheck.__version__}
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            parts = []
+            for index, batch in enumerate(_batches(rows)):
+                parts.append(Path(folder, f"{index:06}.parquet"))
+                frame(batch).write_parquet(parts[-1])
+            if len(parts) == 1:
+                pl.read_parquet(parts[0]).write_parquet(path, metadata=metadata)
+            else:
+                pl.scan_parquet(parts).sink_parquet(path, metadata=metadata)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(None, str(error)) from None
+
+
+def _batches(rows: Iterable[Cells]) -> Iterator[list[Cells]]:
+    """Yield lists of rows, at least one."""
+    every = iter(rows)
+    yield list(islice(every, BATCH))
+    yield from iter(lambda: list(islice(every, BATCH)), [])
+
+
+def frame(rows: list[Cells]) -> pl.DataFrame:
+    """Return rows as a table with all columns, each of its type."""
+    import polars as pl
+
+    types: dict[str, pl.DataType | type[pl.DataType]] = {
+        "text": pl.String,
+        "integer": pl.Int64,
+        "number": pl.Float64,
+        "boolean": pl.Boolean,
+        "time": pl.Datetime("ms", "UTC"),
+    }
+    return pl.DataFrame(
+        {
+            column.name: pl.Series(
+                column.name, [row.get(column.name) for row in rows], dtype=types[column.type]
+            )
+            for column in columns()
+        }
+    )
+
+
+# OpenMetrics. GitLab compares two files by name and labels, and values as texts: so no label names
+# the session, and values have five digits. The unit is a label, as in the reference files: GB/s,
+# not the bytes per second that OpenMetrics prefers.
+
+Labels = tuple[tuple[str, str], ...]
+
+_CHECK = ("system", "partition", "environment", "check")
+
+#: Families in the order of the text: name, labels from columns, help, and how several values are
+#: combined.
+_METRIC = "fabricheck_metric"
+_PASSED = "fabricheck_check_passed"
+_PRESENT = "fabricheck_node_present"
+_FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], float]]] = {
+    _METRIC: (
+        (*_CHECK, "metric", "unit", "clock", "overlay"),
+        "Value of a metric of a check, in the unit of its label; the median of several.",
+        statistics.median,
+    ),
+    _PASSED: (
+        (*_CHECK, "overlay"),
+        "1 where the check passed, 0 where it did not; skipped checks are left out.",
+        min,
+    ),
+    _PRESENT: (
+        ("system", "partition"),
+        "1 where a requested node has results, 0 where it has none.",
+        min,
+    ),
+}
+
+
+@dataclass
+class OpenMetricsBuffer:
+    """The values kept of a table's rows, by family and labels."""
+
+    _values: dict[str, list[tuple[Labels, float]]] = field(
+        default_factory=lambda: {name: [] for name in _FAMILIES}
+    )
+    _several_nodes: bool = False
+
+    def watch(self, rows: Iterable[Cells]) -> Iterator[Cells]:
+        """Yield the rows unchanged, and keep the values that the text needs."""
+        nodes: set[str] = set()
+        for row in rows:
+            if row["kind"] in ("check", "node") and row.get("node"):
+                nodes.add(row["node"])
+                self._several_nodes |= len(nodes) > 1
+            match row["kind"]:
+                case "metric" if row["value"] is not None:
+                    self._keep(_METRIC, row, row["value"])
+                case "check" if row["result"] not in SKIPPED:
+                    self._keep(_PASSED, row, float(row["result"] in PASSED))
+                case "node":
+                    self._keep(_PRESENT, row, float(row["result"] != LOST))
+            yield row
+
+    def _keep(self, family: str, row: Cells, value: float) -> None:
+        names = (*_FAMILIES[family][0], "node")
+        labels = tuple((name, row[name]) for name in names if row.get(name))
+        self._values[family].append((labels, value))
+
+    @property
+    def text(self) -> str:
+        """Return the text; the node is a label where there are several nodes, and for lost ones."""
+        lines = []
+        for name, (_, said, together) in _FAMILIES.items():
+            with_node = name == _PRESENT or self._several_nodes
+            alike = grouped(
+                (tuple(label for label in labels if with_node or label[0] != "node"), value)
+                for labels, value in self._values[name]
+            )
+            if alike:
+                lines += [f"# TYPE {name} gauge", f"# HELP {name} {said}"]
+            for labels, several in sorted(alike.items()):
+                shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+                lines.append(f"{name}{{{shown}}} {number(together(several))}")
+        return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _escaped(value: str) -> str:
+    # GitLab takes what follows a # for a comment, wherever it is.
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("#", "_")
