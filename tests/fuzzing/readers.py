@@ -14,6 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from unittest import mock
@@ -62,8 +63,7 @@ from fabricheck.run.every_node import allocation
 from fabricheck.run.every_node import session as node_session
 from fabricheck.site import sites
 from fabricheck.site import software as spack
-from fabricheck.tools import benchmarks
-from fabricheck.tools.nics import loopback as vendors
+from fabricheck.tools import benchmarks, nic_loopback
 from fabricheck.tools.outputs import osu
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import host, inventory
@@ -216,11 +216,14 @@ def _p2p_test() -> Reader:
 
 
 def _loopbacks() -> Iterator[Reader]:
+    cxi_tool = nic_loopback.TOOLS["cxi_gpu_loopback_bw"]
+    ib_tool = replace(nic_loopback.TOOLS["ib_write_bw"], message_bytes=65536)
+
     def cxi(path: Path) -> Mapping[Any, Any]:
-        return {"Gb/s": vendors.parse_cxi(text_of(path), str(path), "cxi2")}
+        return {"Gb/s": cxi_tool.parse(text_of(path), str(path), "cxi2")}
 
     def ib(path: Path) -> Mapping[Any, Any]:
-        return {"Gb/s": vendors.parse_ib(text_of(path), str(path), "mlx5_0", 65536)}
+        return {"Gb/s": ib_tool.parse(text_of(path), str(path), "mlx5_0")}
 
     text = Text("HPE's values", loopbacks.cxi_loopback("cxi2"), cxi)
     yield Reader("cxi_gpu_loopback_bw", [text])

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,10 @@ from fabricheck.cli import nics as command
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.node import load
 from fabricheck.results import document
-from fabricheck.tools.nics import libraries as installed
-from fabricheck.tools.nics.libraries import libraries
-from fabricheck.tools.nics.loopback import loopback
-from fabricheck.tools.nics.reading import read_nics
-from fabricheck.tools.nics.recording import record
+from fabricheck.tools import nic_comparison
+from fabricheck.tools.nic_comparison import libraries, record
+from fabricheck.tools.nic_loopback import loopbacks
+from fabricheck.tools.nics import read_nics
 from fabricheck.tools.runner import ProgramFailed
 from factories import difference_sentences
 
@@ -144,7 +144,9 @@ def test_a_device_file_that_is_missing_is_a_setting(tmp_path):
         "Node nid001005: /dev/infiniband/uverbs1, by which programs use mlx5_1, is not there."
     )
     (nic(root, "mlx5_2") / "infiniband_verbs/uverbs2").rmdir()
-    (told,) = libraries("nid001005", read_nics(root)[2:3], "verbs", root).settings
+    (told,) = libraries(
+        "nid001005", read_nics("nid001005", None, root)[2:3], "verbs", root
+    ).settings
     assert told.endswith("mlx5_2 has no device for user programs (module ib_uverbs).")
 
 
@@ -177,7 +179,7 @@ def test_versions_of_libraries(tmp_path, tools, monkeypatch):
     assert (found.settings, found.notes) == ((), ())
     tools("ucx_info", 'echo "# UCT version=1.9.0 revision 1d0a420"')
     assert libraries("n", (), None, tmp_path).versions["ucx"] == "1.9.0"
-    monkeypatch.setattr(installed, "LIMIT_S", 0.2)
+    monkeypatch.setattr(nic_comparison, "LIMIT_S", 0.2)
     tools("ucx_info", "sleep 60")
     assert libraries("n", (), None, tmp_path).notes == (
         "no version of ucx: ucx_info did not answer within 0.2 s",
@@ -325,15 +327,20 @@ def test_a_loopback_that_the_node_lacks(tmp_path, tools):
 
 
 def test_a_loopback_of_perftest_is_a_server_and_a_client(tmp_path, tools):
+    def loopback(tool: str) -> dict[str, float]:
+        return loopbacks(tool, nics[:1], time.monotonic() + 30)
+
     whole = tmp_path / "whole"
     whole.write_text(texts.ib_write_bw(size=1 << 20))
     tools("ib_write_bw", f'for last; do :; done; [ "$last" = localhost ] && cat {whole} || sleep 1')
-    nics = read_nics(leonardo(tmp_path))
-    assert loopback("ib_write_bw", nics[0], 30) == 92.62
+    nics = read_nics("nid001005", None, leonardo(tmp_path))
+    assert loopback("ib_write_bw") == {"mlx5_0": 92.62}
     tools("ib_write_bw", 'echo "Unable to init the socket connection"; exit 1')
     with pytest.raises(ProgramFailed, match="ib_write_bw of mlx5_0: it ended with exit code 1"):
-        loopback("ib_write_bw", nics[0], 30)
+        loopback("ib_write_bw")
+    tools("cxi_gpu_loopback_bw", "exit 1")
+    tools("ping", "exit 1")
     with pytest.raises(UsageError, match="measures NICs of cxi; mlx5_0 is one of infiniband"):
-        loopback("cxi_gpu_loopback_bw", nics[0], 30)
+        loopback("cxi_gpu_loopback_bw")
     with pytest.raises(UsageError, match="There is no loopback ping; known are cxi_gpu_loopback"):
-        loopback("/bin/ping", nics[0], 30)
+        loopback(str(tmp_path / "tools/ping"))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
 import loopback_texts as texts
 from damage import cells, cuts, rearranged, replaced, rows_of
 from fabricheck.core.errors import GarbledOutput, InvalidInputError, OtherRunError
-from fabricheck.tools.nics.loopback import parse_cxi, parse_ib
+from fabricheck.tools.nic_loopback import TOOLS
 
 CXI, IB = texts.cxi_loopback(), texts.ib_write_bw()
 
 
 def of_cxi(text, nic="cxi0"):
-    return parse_cxi(text, "a.out", nic)
+    return TOOLS["cxi_gpu_loopback_bw"].parse(text, "a.out", nic)
 
 
 def of_ib(text, nic="mlx5_0", size=65536):
-    return parse_ib(text, "a.out", nic, size)
+    return replace(TOOLS["ib_write_bw"], message_bytes=size).parse(text, "a.out", nic)
 
 
 @pytest.mark.parametrize("nic", texts.HPE)
@@ -49,36 +50,38 @@ def test_damaged_texts_are_refused(text, read):
 
 
 def test_other_runs_are_refused():
-    with pytest.raises(OtherRunError, match=r"line 3: it is of cxi0, not of cxi1\."):
+    with pytest.raises(OtherRunError, match=r"it is of cxi0, not of cxi1\."):
         of_cxi(CXI, "cxi1")
-    with pytest.raises(OtherRunError, match=r"line 3: it is of mlx5_0, not of mlx5_1\."):
+    with pytest.raises(OtherRunError, match=r"it is of mlx5_0, not of mlx5_1\."):
         of_ib(IB, "mlx5_1")
     with pytest.raises(OtherRunError, match=r"messages have 65536 bytes, not 1048576\."):
         of_ib(IB, size=1 << 20)
 
 
 def test_rates_that_contradict_each_other():
-    reason = "its bandwidth and its rate of packets contradict each other"
+    reason = "its bandwidth and its rate of messages contradict each other"
     with pytest.raises(GarbledOutput, match=reason):
         of_cxi(texts.cxi_loopback(rate="84.63"))
     with pytest.raises(GarbledOutput, match=reason):
         of_cxi(texts.cxi_loopback(rate="0.00"))
-    with pytest.raises(GarbledOutput, match="rate of messages contradict each other"):
+    with pytest.raises(GarbledOutput, match=reason):
         of_ib(IB.replace("98.02", "98.12"))
 
 
 def test_other_units_and_other_tools():
-    with pytest.raises(GarbledOutput, match="it has no header with bandwidths in Gb/s"):
-        of_ib(IB.replace("Gb/sec", "MB/sec"))
-    with pytest.raises(GarbledOutput, match="it has no whole table with one row"):
-        of_cxi(CXI.replace("BW[Gb/s]", "BW[MB/s]"))
-    with pytest.raises(GarbledOutput, match="it has no 'CXI Loopback Bandwidth Test'"):
-        of_cxi(IB)
-    with pytest.raises(GarbledOutput, match="it has no 'RDMA_Write BW Test'"):
-        of_ib(CXI)
-    with pytest.raises(GarbledOutput, match="writes of 1024 bytes do not fit the row's 524288"):
-        of_cxi(CXI.replace(": 524288", ": 1024"))
-    with pytest.raises(GarbledOutput, match="it does not state 'TX Mem'"):
-        of_cxi(CXI.replace("TX Mem", "Tx mem"))
-    with pytest.raises(GarbledOutput, match="it states 'Service ID' twice"):
-        of_cxi(CXI.replace("TX Mem          ", "Service ID      "))
+    cxi, ib = "'CXI Loopback Bandwidth Test'", "'RDMA_Write BW Test'"
+    for read, text, title in (
+        (of_ib, IB.replace("Gb/sec", "MB/sec"), ib),
+        (of_cxi, CXI.replace("BW[Gb/s]", "BW[MB/s]"), cxi),
+        (of_cxi, IB, cxi),
+        (of_ib, CXI, ib),
+        (of_cxi, CXI + CXI, cxi),
+        (of_ib, IB + IB, ib),
+        # Of other sizes than the row, or cut off and joined.
+        (of_cxi, CXI.replace(": 524288", ": 1024"), cxi),
+        (of_cxi, CXI.replace("TX Mem", "Tx mem"), cxi),
+        (of_cxi, CXI.replace("Write Size (B)", "Write Size (b)"), cxi),
+    ):
+        reason = f"it has no whole table of {title} with one row in Gb/s"
+        with pytest.raises(GarbledOutput, match=reason):
+            read(text)

@@ -14,9 +14,8 @@ from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
 from fabricheck.node.fabric import load_fabric
-from fabricheck.tools.nics.comparison import compare, described, require_nics
-from fabricheck.tools.nics.libraries import libraries
-from fabricheck.tools.nics.reading import read_nics
+from fabricheck.tools.nic_comparison import compare, libraries, of_model, record, require_nics
+from fabricheck.tools.nics import read_nics
 from fabricheck.tools.topology.host import scheduler_node
 
 #: The folder with ``sys``, ``dev`` and ``usr``.
@@ -47,9 +46,9 @@ def check_command(
     require_nics(expected)
     network = None if fabric is None else load_fabric(fabric)
     node = scheduler_node() or platform.node()
-    nics = read_nics(SYSTEM)
-    found = compare(node, expected, nics, network)
-    modelled = [nic for nic in nics if nic.name in {known.name for known in expected.nics}]
+    nics = read_nics(node, network, SYSTEM)
+    found = compare(node, expected, nics, network, SYSTEM)
+    modelled = of_model(expected, nics)
     there = libraries(node, modelled, None if network is None else network.provider, SYSTEM)
     differences = [difference.sentence for difference in found.differences]
     result = {
@@ -61,9 +60,9 @@ def check_command(
         "unread": found.unread,
         "notes": [*found.notes, *there.notes],
         "versions": there.versions,
-        "nics": [described(node, nic, network, {}) for nic in nics],
+        "nics": nics,
     }
-    good = f"{node}: {show.listed(nic.name for nic in modelled)} are as in {expected.name}."
+    good = f"{node}: {show.listed(nic['name'] for nic in modelled)} are as in {expected.name}."
     show.result(result, [*differences, *there.settings, *found.unread] or [good], as_json,
                 wrapped=False)  # fmt: skip
     if differences:
@@ -96,9 +95,6 @@ def record_command(
 
     It judges nothing: differences are in the document, and the exit code is 0.
     """
-    # It takes long to import, and check does without it.
-    from fabricheck.tools.nics.recording import record
-
     document = record(
         model,
         runtime,

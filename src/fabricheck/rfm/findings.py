@@ -160,7 +160,7 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``, with the stated tool or that of the NICs."""
         # Here and below: listing the checks takes as long as what they import.
-        from fabricheck.tools.nics.loopback import loopback_of
+        from fabricheck.tools.nic_loopback import loopback_of
 
         tool = self.current_environ.extras.get("loopback") or loopback_of(self._provider)
         self.skip_if(

@@ -1,0 +1,511 @@
+"""Comparison of a node's NICs with its node model and its fabric, and its result document (E16).
+
+The document also has the libraries below MPI, and what error counters counted meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.core.errors import (
+    FabricheckError,
+    InvalidInputError,
+    NotFoundError,
+    PreventedBySetting,
+)
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import NIC_FAILURES, Runtime
+from fabricheck.node import Nic, NodeModel, load
+from fabricheck.node.fabric import Fabric, load_fabric
+from fabricheck.results.model import NodeNic, ResultDocument, node_name
+from fabricheck.tools.nic_loopback import loopbacks
+from fabricheck.tools.nics import (
+    LAST_RESTART,
+    counters,
+    device_file,
+    most_of_slot,
+    read_nics,
+    restarts,
+)
+from fabricheck.tools.runner import Output, last_words, run
+from fabricheck.tools.topology.recording import empty, fail, finish
+from fabricheck.tools.topology.reported import Difference
+
+#: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).
+RESTARTS = ((1, 5), (10, 10))
+
+#: A rate of PCIe may be this much below what the model states: documents round.
+_ROUNDING = 0.01
+
+#: Counters that the driver of Slingshot refreshes once a minute.
+ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_uncorr_err")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of a comparison.
+
+    differences: with node and NIC. unread: a sentence for each NIC whose state or speed is unknown.
+    notes: what was not compared, and what differs without being wrong.
+    """
+
+    differences: tuple[Difference, ...]
+    unread: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def require_nics(model: NodeModel) -> None:
+    """Refuse a node model without NICs.
+
+    :raises NotFoundError: when it has none.
+    """
+    if not model.nics:
+        raise NotFoundError(f"The node model {model.name} states no NICs.")
+
+
+def compare(
+    node: str,
+    model: NodeModel,
+    nics: Sequence[NodeNic],
+    fabric: Fabric | None,
+    root: Path = Path("/"),
+    now: float = 0.0,
+) -> Comparison:
+    """Compare a node's NICs with its model: number, names, state, rates, PCIe, places.
+
+    :param node: its name, for the sentences.
+    :param model: a node model with NICs.
+    :param fabric: the network that joins the nodes; ``None`` where the site names none.
+    :param root: the folder with ``sys``.
+    :param now: in s since 1970; by default the present time.
+    """
+    seen = {nic["name"]: nic for nic in nics}
+    pairs = [(expected, seen[expected.name]) for expected in model.nics if expected.name in seen]
+    # Where none is there, the driver or the namespace lacks them; as many with other names are none
+    # that is gone.
+    gone = bool(pairs) and len(nics) < len(model.nics)
+    gone = gone and model.facts["nics"].kind in ("published", "measured")
+    lacks = [
+        f"{node}:{expected.name} is not there; {model.name} has {count(len(model.nics), 'NIC')}."
+        for expected in model.nics
+        if expected.name not in seen
+    ]
+    differences: list[str] = []
+    unread: list[str] = []
+    for expected, nic in pairs:
+        where = f"{node}:{expected.name}"
+        differences += _of_one(where, model, expected, nic)
+        differences += _of_pcie(where, model, expected, nic, root)
+        differences += _of_restarts(where, restarts(nic, root) or (), now or time.time())
+        unread += _unread(where, nic)
+    chosen = [nic for _, nic in pairs]
+    differences += _of_the_mtu(node, [nic for expected, nic in pairs if expected.mtu_bytes is None])
+    notes = [*_extra(node, model, nics), *_firmware(node, chosen)]
+    if fabric is None:
+        notes.append("no fabric is named, so places and provider were not examined")
+    elif fabric.places.rule == "address":
+        differences += _of_the_places(node, chosen)
+        notes += [
+            f"the place of {node}:{nic['name']} is unknown ({_why(nic, 'address')})"
+            for nic in chosen
+            if nic["address"] is None
+        ]
+    elif fabric.places.rule == "switches" and fabric.place(node) is None:
+        notes.append(f"the fabric {fabric.name} has no switch of {node}")
+    found = [*(Difference(lack, lost=gone) for lack in lacks), *map(Difference, differences)]
+    return Comparison(tuple(found), tuple(unread), tuple(notes))
+
+
+def of_model(model: NodeModel, nics: Sequence[NodeNic]) -> list[NodeNic]:
+    """Return those of a node's NICs that its model has."""
+    names = {nic.name for nic in model.nics}
+    return [nic for nic in nics if nic["name"] in names]
+
+
+def new_errors(nics: Sequence[NodeNic]) -> tuple[list[str], list[str]]:
+    """Return the sentences of errors counted during the run: uncorrected ones, then the others."""
+    failures: list[str] = []
+    others: list[str] = []
+    for nic in nics:
+        where = f"{nic['node']}:{nic['name']}"
+        for counter, (before, after) in nic["errors"].items():
+            if after <= before:
+                continue
+            if counter == LAST_RESTART:
+                # It can be the switch's or the cable's, and HPE accepts four in an hour.
+                others.append(f"{where} restarted its link during the run.")
+                continue
+            earlier = " or in the minute before it" if counter in ONCE_A_MINUTE else ""
+            more = f"{where} counted {after - before} in {counter} during the run{earlier}"
+            (failures if counter in NIC_FAILURES else others).append(f"{more} ({before} before).")
+    return failures, others
+
+
+def _of_one(where: str, model: NodeModel, expected: Nic, nic: NodeNic) -> Iterator[str]:
+    """Yield how a NIC differs from the model's; of one that is down, its rates tell nothing."""
+    if nic["state"] == "down":
+        yield f"{where} is down."
+    else:
+        rated = 8 * expected.peak_gbs
+        if nic["gbit_per_s"] is not None and abs(nic["gbit_per_s"] - rated) > _ROUNDING * rated:
+            yield f"{where} runs at {nic['gbit_per_s']:g} Gb/s; {model.name} has {rated:g}."
+    if nic["numa_domain"] is not None and nic["numa_domain"] != expected.domain:
+        yield f"{where} is in NUMA domain {nic['numa_domain']}; {model.name} has {expected.domain}."
+    yield from _of_the_device(where, model, expected, nic)
+    wanted = expected.mtu_bytes
+    if wanted is not None and nic["mtu_bytes"] is not None and nic["mtu_bytes"] != wanted:
+        yield f"{where} has an MTU of {nic['mtu_bytes']} bytes; {model.name} has {wanted}."
+
+
+def _of_restarts(where: str, times: Sequence[int], now: float) -> Iterator[str]:
+    for hours, fewer in RESTARTS:
+        recent = sum(now - 3600 * hours < restart <= now for restart in times)
+        if recent >= fewer:
+            since = "hour" if hours == 1 else f"{hours} hours"
+            yield (
+                f"{where} restarted its link {recent} times in the last {since}; fewer than "
+                f"{fewer} are accepted, as by HPE's cxi_healthcheck."
+            )
+            break
+
+
+def _of_pcie(
+    where: str, model: NodeModel, expected: Nic, nic: NodeNic, root: Path
+) -> Iterator[str]:
+    """Yield why the PCIe link is too slow: for the model, or for what NIC and slot can do."""
+    link = nic["pcie"]
+    width, speed = link["width"], link["gt_per_s"]
+    if speed is None or width is None:
+        return
+    has = f"{where} has PCIe x{width} at {speed:g} GT/s"
+    # Of a model's rate it is not known whether the encoding is counted, so it is not taken off.
+    rate, needed = speed * width / 8, expected.pcie_gbs
+    if needed is not None and rate < (1 - _ROUNDING) * needed:
+        yield f"{has}, {rate:g} GB/s; {model.name} has {needed:g}."
+        return
+    if link["gt_per_s_max"] is None or link["width_max"] is None:
+        return
+    of_slot, lanes = most_of_slot(nic, root)
+    most = min(link["width_max"], lanes or link["width_max"])
+    fastest = min(link["gt_per_s_max"], of_slot or link["gt_per_s_max"])
+    if width < most or speed < fastest:
+        yield f"{has}; NIC and slot can have x{most} at {fastest:g} GT/s."
+
+
+def _of_the_device(where: str, model: NodeModel, expected: Nic, nic: NodeNic) -> Iterator[str]:
+    """Yield another nearest device than the model's, where both are known by PCI address."""
+    if expected.device is None or not nic["near_devices"]:
+        return
+    numbers = {
+        device.pci_address: device.index
+        for device in model.devices
+        if device.pci_address is not None
+    }
+    wanted = model.devices[expected.device].pci_address
+    if (
+        wanted is None
+        or not set(nic["near_devices"]) <= numbers.keys()
+        or wanted in nic["near_devices"]
+    ):
+        return
+    near = " and ".join(f"{numbers[device]} ({device})" for device in nic["near_devices"])
+    yield f"{where} is nearest to device {near}; {model.name} has {expected.device} ({wanted})."
+
+
+def _unread(where: str, nic: NodeNic) -> Iterator[str]:
+    """Yield what is unknown of a NIC that cannot be called good without it."""
+    for item, known in (("state", nic["state"]), ("speed", nic["gbit_per_s"])):
+        # A NIC that is down has no speed, and is a difference already.
+        if known is None and nic["state"] != "down":
+            yield f"The {item} of {where} cannot be read ({_why(nic, item)})."
+
+
+def _why(nic: NodeNic, item: str) -> str:
+    """Return why an item of a NIC is unknown."""
+    known = (absent["why"] for absent in nic["absent"] if absent["item"] == item)
+    return next(known, "the kernel does not tell it")
+
+
+def _of_the_mtu(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
+    """Yield the NICs whose MTU is not that of most others of the node."""
+    known = Counter(nic["mtu_bytes"] for nic in nics if nic["mtu_bytes"] is not None)
+    usual = _most(known)
+    for nic in nics:
+        if usual is not None and nic["mtu_bytes"] not in (None, usual):
+            yield (
+                f"{node}:{nic['name']} has an MTU of {nic['mtu_bytes']} bytes; the node's others "
+                f"have {usual}."
+            )
+
+
+def _most(counted: Counter[int] | Counter[str]) -> int | str | None:
+    """Return what most have; ``None`` where no value has more than half."""
+    value, number = counted.most_common(1)[0] if counted else (None, 0)
+    return value if 2 * number > sum(counted.values()) else None
+
+
+def _of_the_places(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
+    """Yield NICs without a place, at one place, or in another group than the node's others.
+
+    The NICs of a node are on several switches of one group, or on one (docs/network.md).
+    """
+    places = {nic["name"]: nic["place"] for nic in nics if nic["place"] is not None}
+    for nic in nics:
+        if nic["address"] is not None and nic["place"] is None:
+            yield f"{node}:{nic['name']} has the address {nic['address']}, which states no place."
+    at: dict[str, list[str]] = defaultdict(list)
+    for name, place in places.items():
+        stated = f"group {place['group']}, switch {place['switch']}, port {place['port']}"
+        at[stated].append(f"{node}:{name}")
+    for stated, names in at.items():
+        if len(names) > 1:
+            yield f"{' and '.join(names)} have the same place: {stated}."
+    groups = Counter(place["group"] for place in places.values())
+    usual = _most(groups)
+    if len(groups) > 1 and usual is None:
+        listed = ", ".join(f"{name} in {place['group']}" for name, place in places.items())
+        yield f"The NICs of {node} are in several groups: {listed}."
+    for name, place in places.items():
+        if usual is not None and place["group"] != usual:
+            yield f"{node}:{name} is in group {place['group']}; the node's others are in {usual}."
+
+
+def _extra(node: str, model: NodeModel, nics: Sequence[NodeNic]) -> Iterator[str]:
+    """Yield the NICs that the model does not have: those of storage, for example."""
+    modelled = {nic.name for nic in model.nics}
+    more = [nic["name"] for nic in nics if nic["name"] not in modelled]
+    if more:
+        yield f"not in {model.name}: {', '.join(more)} of {node}"
+
+
+def _firmware(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
+    found = {nic["name"]: nic["firmware"] for nic in nics if nic["firmware"] is not None}
+    if len(set(found.values())) > 1:
+        listed = ", ".join(f"{name} {version}" for name, version in found.items())
+        yield f"the NICs of {node} have several versions of firmware: {listed}"
+
+
+#: The time limit of one tool, in s: three of them fit into the 10 s of a scheduler's prolog.
+LIMIT_S = 2.5
+
+#: What prints the version of a library, by the library's name in a result document.
+_VERSIONS: Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]] = {
+    "libfabric": (("fi_info", "--version"), re.compile(r"^libfabric: (\S+)$", re.MULTILINE)),
+    "ucx": (
+        ("ucx_info", "-v"),
+        re.compile(r"^# (?:Library version: |UCT version=)(\S+)", re.MULTILINE),
+    ),
+}
+
+#: The version of rdma-core ends the name of its library's file: libibverbs.so.1.14.50.0.
+_VERBS = re.compile(r"libibverbs\.so\.1\.\d+\.(\d\S*)")
+_FOLDERS = ("usr/lib64", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib")
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """The libraries below MPI.
+
+    A missing provider is no fault of a NIC: messages then go by TCP, more than ten times slower,
+    with right data.
+
+    versions: by library. settings: a sentence for each thing that keeps messages from the NICs.
+    notes: what is not installed or did not answer.
+    """
+
+    versions: Mapping[str, str]
+    settings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def libraries(
+    node: str,
+    nics: Sequence[NodeNic],
+    provider: str | None,
+    root: Path = Path("/"),
+    environ: Mapping[str, str] = os.environ,
+) -> Libraries:
+    """Return the versions of libfabric, UCX and rdma-core, and what keeps messages from the NICs.
+
+    :param node: its name, for the sentences.
+    :param nics: the NICs of the node model that are there.
+    :param provider: the driver by which messages must go; ``None`` where no fabric states it.
+    :param root: the folder with ``dev`` and ``usr``.
+    :param environ: its PATH decides which tools are installed.
+    """
+    versions: dict[str, str] = {}
+    notes: list[str] = []
+    for library, (command, form) in _VERSIONS.items():
+        answer = _answer(command, environ)
+        found = form.search(answer.out) if isinstance(answer, Output) else None
+        if found is not None:
+            versions[library] = found[1]
+        else:
+            why = answer if isinstance(answer, str) else "its output has no version"
+            notes.append(f"no version of {library}: {why}")
+    verbs = _verbs(root)
+    versions |= {} if verbs is None else {"rdma_core": verbs}
+    settings = [*_closed(node, nics, root), *_no_provider(node, provider, environ)]
+    return Libraries(versions, tuple(settings), tuple(notes))
+
+
+def _answer(command: Sequence[str], environ: Mapping[str, str]) -> Output | str:
+    """Return what a tool printed, or why it did not."""
+    name = command[0]
+    if shutil.which(name, path=environ.get("PATH")) is None:
+        return f"{name} is not in the PATH"
+    try:
+        done = run(command, LIMIT_S, environ)
+    except OSError as error:
+        return f"{name} cannot be started ({error.strerror})"
+    return f"{name} did not answer within {LIMIT_S:g} s" if done.code is None else done
+
+
+def _no_provider(node: str, provider: str | None, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield that libfabric lacks the provider cxi, where fi_info says so.
+
+    MPI uses verbs without libfabric, so only their device files count.
+    """
+    if provider != "cxi":
+        return
+    answer = _answer(("fi_info", "-p", provider), environ)
+    if isinstance(answer, Output) and f"provider: {provider}" not in answer.out:
+        yield (
+            f"Node {node}: libfabric has no provider {provider} (fi_info -p {provider}: "
+            f"{last_words(answer.err, answer.out)}), so messages would go by TCP: use the system's "
+            "libfabric."
+        )
+
+
+def _closed(node: str, nics: Sequence[NodeNic], root: Path) -> Iterator[str]:
+    """Yield the NICs whose device file this user cannot open."""
+    for nic in nics:
+        file = device_file(nic, root)
+        if file is None and nic["kind"] == "infiniband":
+            yield (
+                f"Node {node}: {nic['name']} has no device for user programs (module ib_uverbs)."
+            )
+        elif file is not None and not os.access(root / file, os.R_OK | os.W_OK):
+            why = "cannot be opened by this user" if (root / file).exists() else "is not there"
+            yield f"Node {node}: /{file}, by which programs use {nic['name']}, {why}."
+
+
+def _verbs(root: Path) -> str | None:
+    for folder in _FOLDERS:
+        found = _VERBS.fullmatch(Path(os.path.realpath(root / folder / "libibverbs.so.1")).name)
+        if found is not None:
+            return found[1]
+    return None
+
+
+#: Seconds between both readings of the counters, at least.
+INTERVAL_S = 1.0
+
+#: Variables that choose the network, or how messages use it.
+_ENVIRONMENT = ("FI_", "MPICH_OFI_", "UCX_", "OMPI_MCA_", "NCCL_NET", "NCCL_IB_", "NCCL_SOCKET_")
+
+
+def record(
+    model: str,
+    runtime: Runtime,
+    output: Path,
+    *,
+    fabric: str | None = None,
+    devices: int | None = None,
+    tool: str | None = None,
+    limit_s: float = 120,
+    root: Path = Path("/"),
+    interval_s: float = INTERVAL_S,
+) -> ResultDocument:
+    """Compare a node's NICs with its model and write the result document, also of a failed run.
+
+    Differences are a result and not a failure of the run; the reader of the document judges them.
+
+    :param runtime: of the programs of the same environment; it changes nothing here.
+    :param fabric: the network that joins the nodes (config/fabrics); ``None`` for none.
+    :param devices: the number of the model's devices that the node has; ``None`` is all of them.
+    :param tool: the loopback to run on each NIC of the model between both readings of the counters.
+    :param limit_s: of everything, in s.
+    :param root: the folder with ``sys``, ``run``, ``dev`` and ``usr``.
+    :param interval_s: between both readings of the counters, in s.
+    :raises NotFoundError: when the document cannot be written.
+    """
+    started = time.monotonic()
+    environment = {
+        name: value for name, value in sorted(os.environ.items()) if name.startswith(_ENVIRONMENT)
+    }
+    content = empty("nics", runtime, False, root, environment)
+    content["options"] = {
+        "node": model,
+        "devices": devices,
+        "fabric": fabric,
+        "loopback": tool,
+        "time_limit_s": limit_s,
+    }
+    try:
+        node = load(model)
+        if devices is not None:
+            node = node.part(devices)
+        require_nics(node)
+        content["options"] |= {"node": node.whole_name, "digest": node.sha256}
+        network = None if fabric is None else load_fabric(fabric)
+        _examine(node, network, tool, started + limit_s, root, interval_s, content)
+    except FabricheckError as error:
+        fail(content, error)
+    return finish(content, started, output)
+
+
+def _examine(
+    model: NodeModel,
+    fabric: Fabric | None,
+    tool: str | None,
+    end: float,
+    root: Path,
+    interval_s: float,
+    content: dict[str, Any],
+) -> None:
+    """Add the NICs, what their counters counted meanwhile, and the differences from the model."""
+    node = node_name(content["host"])
+    nics = read_nics(node, fabric, root)
+    before = {nic["name"]: counters(nic, root) for nic in nics}
+    began = time.monotonic()
+    modelled = of_model(model, nics)
+    found = libraries(node, modelled, None if fabric is None else fabric.provider, root)
+    content["versions"] |= found.versions
+    reached: dict[str, float] = {}
+    failure: FabricheckError | None = None
+    try:
+        if tool is not None:
+            reached = loopbacks(tool, modelled, end)
+    except FabricheckError as error:
+        failure = error
+    time.sleep(max(0.0, interval_s - (time.monotonic() - began)))
+    for nic in nics:
+        was, now = before[nic["name"]], counters(nic, root)
+        nic["errors"] = {counter: [was[counter], now[counter]] for counter in was if counter in now}
+        if nic["name"] in reached:
+            nic["loopback_gbs"] = reached[nic["name"]] / 8
+    content["nics"] = nics
+    outcome = compare(node, model, nics, fabric, root)
+    failures, others = new_errors(modelled)
+    differences = [*outcome.differences, *map(Difference, failures)]
+    content["notes"] = [*outcome.notes, *found.notes, *others]
+    if reached:
+        content["notes"].append("the loopback compares no data")
+    if outcome.unread and not differences:
+        raise InvalidInputError(" ".join(outcome.unread))
+    if found.settings and not differences:
+        raise PreventedBySetting(" ".join(found.settings))
+    content["notes"] += [*outcome.unread, *found.settings]
+    if failure is not None:
+        content["notes"] += [f"difference: {difference.sentence}" for difference in differences]
+        raise failure
+    content["differences"] = list(map(asdict, differences))

@@ -1,1 +1,0 @@
-"""The NICs of a node: read from the kernel, compared with its node model and its fabric."""
