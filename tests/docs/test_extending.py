@@ -43,9 +43,9 @@ for observed in (cases.reproduced(), cases.refuted(), cases.missing()):
     print(verdict.outcome)
 
 copies = figure_runs.copies("host-pinned", {1024: 0.5, 4096: 1.5})
-found = sections(figure_runs.partition({"small_copies": copies}))
-assert not found.undrawn, found.undrawn
-(figure,) = [one for one in found.figures["Between host and device"] if one.id == "host-small"]
+found, undrawn = sections(figure_runs.partition({"small_copies": copies}))
+assert not undrawn, undrawn
+(figure,) = [one for one in found["Between host and device"] if one.id == "host-small"]
 print(figure.title, [row["value"] for row in figure.rows], "<svg" in figure.svg)
 """
 

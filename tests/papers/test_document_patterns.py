@@ -85,9 +85,9 @@ def ids() -> set[str]:
         patch.setattr(figure, "_pen", Undrawn)
         for program, checks in runs().items():
             about = factories.simulated_document()["program"] | {"name": program}
-            drawn = sections(partition(checks, program=about))
-            assert not drawn.undrawn
-            found |= {one.id for figures in drawn.figures.values() for one in figures}
+            drawn, undrawn = sections(partition(checks, program=about))
+            assert not undrawn
+            found |= {one.id for figures in drawn.values() for one in figures}
     return found
 
 

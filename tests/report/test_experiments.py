@@ -13,7 +13,8 @@ OUTPUTS = Path(__file__).parents[1] / "outputs"
 
 
 def of(*what):
-    rows = experiments.experiment_rows(reading.read(what).observed[0])
+    (observed, *_) = reading.read(what).observed
+    rows = experiments.experiment_rows(observed, experiments.references_of(observed))
     assert [row.id for row in rows] == [f"E{number}" for number in range(1, 18)]
     return {row.id: row for row in rows}
 

@@ -137,7 +137,7 @@ def test_one_set_is_no_scaling() -> None:
 @pytest.mark.parametrize("clock", ["simulated", "measured"])
 def test_what_is_built_into_a_simulation_is_no_evidence(clock: str) -> None:
     runs = {"memcpy_near": copies("host-pageable", {GIB: 25.0}, "d2h")}
-    found = sections(partition(runs, clock=clock)).figures["Between host and device"]
+    found = sections(partition(runs, clock=clock))[0]["Between host and device"]
     said = "so that it is no evidence where they hold: directions-alike."
     assert (said in found[0].says) == (clock == "simulated")
 
@@ -145,5 +145,5 @@ def test_what_is_built_into_a_simulation_is_no_evidence(clock: str) -> None:
 @pytest.mark.parametrize("clock", ["simulated", "measured"])
 def test_a_matrix_says_itself_what_it_was_fitted_to(clock: str) -> None:
     runs = {"p2p_engine": [peer(pair, GIB, 37.6) for pair in ((0, 2), (2, 0))]}
-    mine, _ = sections(partition(runs, clock=clock)).figures["Between devices"]
+    mine, _ = sections(partition(runs, clock=clock))[0]["Between devices"]
     assert ("fitted to kth-bw-02" in mine.says) == (clock == "simulated")

@@ -275,14 +275,14 @@ def test_sizes_are_not_mixed_in_a_matrix(mi250x):
 
 def test_what_was_published_is_a_figure_of_its_own_and_of_such_nodes_only(mi250x):
     engine = program("p2p", transfer(5, 3, 98.0, "engine"))
-    mine, theirs = sections(partition(mi250x, engine)).figures["Between devices"]
+    mine, theirs = sections(partition(mi250x, engine))[0]["Between devices"]
     assert (mine.kind, theirs.kind) == ("simulated", "published")
     assert {row["record"] for row in theirs.rows} > {"kth-bw-01", "kth-bw-76"}
     assert len(theirs.rows) == 56 and all(row["place"] for row in theirs.rows)
     assert "farthest from it at 5-3, by +100.0 %" in theirs.says
     assert "fitted to kth-bw-02 (simulation.link_efficiency): agreement there" in theirs.says
     measured = factories.document(series=engine["series"])
-    assert "fitted" not in sections(partition(mi250x, measured)).figures["Between devices"][1].says
+    assert "fitted" not in sections(partition(mi250x, measured))[0]["Between devices"][1].says
     elsewhere = dataclasses.replace(mi250x, systems=())
     assert [one.kind for one in matrices.figures(partition(elsewhere, engine))] == ["simulated"]
 
@@ -469,7 +469,7 @@ def test_without_data_there_is_no_figure(mi250x, documents):
 
 def test_without_a_node_model_only_what_was_measured_is_drawn():
     series = [transfer(a, b, 50.0, "engine") for a, b in permutations(range(2), 2)]
-    found = sections(partition(None, program("p2p", *series))).figures
+    found, _ = sections(partition(None, program("p2p", *series)))
     assert [figure.id for figures in found.values() for figure in figures] == ["peer-engine"]
 
 

@@ -61,7 +61,7 @@ def test_each_node_has_sections_of_its_own(session):
         ("cluster:queue (node1)", "PASS"),
     ]
     # Each has the one value that is its own.
-    assert [[one.value for one in part.worst.failed] for part in found.parts] == [[7.0], [], []]
+    assert [[one.value for one in part.missed] for part in found.parts] == [[7.0], [], []]
     assert [len(part.observed.points) for part in found.parts] == [1, 0, 1]
 
 
@@ -120,7 +120,9 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     )
     found = contents.page_contents(reading.read(["17"]))
     behind = {
-        (far.node, one.kind): round(far.percent) for one in found.nodes.spreads for far in one.worse
+        (node, one.kind): round(percent)
+        for one in found.nodes.spreads
+        for node, percent in one.worse.items()
     }
     assert behind == {("node3", "measured"): -30, ("node2", "simulated"): -50}
     nearest = {(row.verdict.node, row.verdict.kind): row.nearest.value for row in found.nodes.rows}
@@ -261,7 +263,7 @@ def over(values, unit="GB/s", metric="copy_worst"):
 
 
 def named(far):
-    return [(one.node, round(one.percent)) for one in far]
+    return [(node, round(percent)) for node, percent in far.items()]
 
 
 def test_a_node_stands_out_by_more_than_the_spread_of_all():

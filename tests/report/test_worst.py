@@ -3,10 +3,18 @@
 import pytest
 
 import factories
-from fabricheck.report import worst
+from fabricheck.judge.verdict.judging import judge
+from fabricheck.report import findings
 from fabricheck.results import reading
 from fabricheck.results.session import MetricResult
 from report_sessions import judged, write
+
+
+def found():
+    """Return the findings in the only partition."""
+    results = reading.read()
+    (observed,) = results.observed
+    return findings.Partition(observed, findings.partition_verdict(judge(results), observed))
 
 
 def of(results, *series, **values):
@@ -14,7 +22,7 @@ def of(results, *series, **values):
     factories.session(results, [factories.case(perfvalues=told)])
     devices = [factories.device(index) for index in range(4)]
     write(results, "stream_local", factories.document(series=list(series), devices=devices))
-    return worst.worst_findings(reading.read().observed[0])
+    return found()
 
 
 def on(device, value, **changes):
@@ -51,30 +59,32 @@ def test_metrics_are_told_from_the_nearest_to_their_limit_on(results_folder):
         free=judged(1.0, 0, None, None),
         missed=judged(8.0, result="fail"),
     )
-    assert [one.metric for one in found.within_limits] == ["near_worst", "near_median", "far"]
-    assert [one.metric for one in found.nearest_by_check] == ["near_worst"]
-    assert [(one.metric, round(one.margin, 1)) for one in found.failed] == [("missed", -11.1)]
+    assert [one.metric for one in found.within] == ["near_worst", "near_median", "far"]
+    assert [one.metric for one in findings.by_check(found.within)] == ["near_worst"]
+    assert [(one.metric, round(one.margin, 1)) for one in found.missed] == [("missed", -11.1)]
 
 
 def test_a_device_behind_the_others_is_named_with_how_far(results_folder):
     found = of(results_folder, on(0, 10.0), on(1, 10.0), on(2, 8.0), on(3, 12.0))
-    assert [(one.what, one.percent, one.median) for one in found.slow] == [("device 2", 20.0, 10.0)]
+    assert [(one.point.place, one.percent, one.median) for one in found.slow] == [
+        ("device 2", 20.0, 10.0)
+    ]
     assert (found.slow[0].members, found.slow[0].among) == (4, "devices")
 
 
 def test_two_devices_have_no_class_and_small_sizes_do_not_count(results_folder):
     small = on(3, 1.0, bytes=1 << 20, bytes_moved=2 << 20)
     found = of(results_folder, on(0, 10.0), on(1, 8.0))
-    assert found.slow == ()
+    assert found.slow == []
     found = of(results_folder, on(0, 10.0), on(1, 10.0), on(2, 10.0), on(3, 10.0), small)
-    assert found.slow == ()
+    assert found.slow == []
 
 
 def test_noise_is_told(results_folder):
     noisy = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, regime="cache")
     factories.session(results_folder, [factories.case()])
     write(results_folder, "stream_local", factories.document(series=[noisy]))
-    (said,) = worst.worst_findings(reading.read().observed[0]).noisy
+    (said,) = found().noisy
     assert said.startswith("stream_local: 1 series, 1 of them of sizes that fit the caches")
     assert said.endswith(f"the median ± {100 * noisy['relative_half_width']:.1f} %")
 
@@ -86,7 +96,7 @@ def test_noise_of_a_share_whose_sum_is_judged_fails_nothing(results_folder):
     outcome = {"exit_code": 7, "status": "too-noisy", "message": "wide"}
     document = factories.document(series=series, outcome=outcome)
     write(results_folder, "stream_local", document)
-    (said,) = worst.worst_findings(reading.read().observed[0]).noisy
+    (said,) = found().noisy
     assert said.startswith("stream_local: 2 series, 1 of them")
 
 
@@ -98,5 +108,8 @@ def test_a_device_whose_domain_nobody_tells_is_not_called_far(results_folder):
     factories.session(results_folder, [factories.case()])
     devices = [factories.device(index, numa_domain=None) for index in range(4)]
     write(results_folder, "stream_local", factories.document(series=copies, devices=devices))
-    (slow,) = worst.worst_findings(reading.read().observed[0]).slow
-    assert (slow.what, slow.among) == ("device 2, NUMA domain 0", "devices with NUMA domain 0")
+    (slow,) = found().slow
+    assert (slow.point.place, slow.among) == (
+        "device 2, NUMA domain 0",
+        "devices with NUMA domain 0",
+    )

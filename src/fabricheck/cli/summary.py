@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 
 if TYPE_CHECKING:
-    from fabricheck.report.experiments import Row
+    from fabricheck.report.findings import Partition
 
 #: The most partitions with a line each.
 MOST_PARTITIONS = 4
@@ -44,19 +43,6 @@ OF_PAIRS = {"experiment": "E7", "operation": "engine", "role": "single"}
 STATUS_COLOURS = {"PASS": "green", "UNSTABLE": "yellow", "INCOMPLETE": "yellow"}
 
 
-@dataclass(frozen=True)
-class Partition:
-    """One partition of a session: its status, a row for each experiment, and for each GPU."""
-
-    partition: str
-    kind: str
-    status: str
-    label: str
-    says: str
-    experiments: Sequence[Mapping[str, Any]]
-    devices: Sequence[Mapping[str, Any]]
-
-
 @commands.command("summary")
 def summary(
     what: Name = "latest",
@@ -65,55 +51,67 @@ def summary(
     """Show of a session what passed, what did not, what was not run, and what to do next."""
     # These take half a second to import, and no other command needs them.
     from fabricheck.judge.verdict.judging import judge
-    from fabricheck.report import experiments, verdict
+    from fabricheck.report import experiments, findings
 
     results = reading.read([what])
     verdicts = judge(results)
-    partitions = []
-    for observed in results.observed:
-        judged = verdict.partition_verdict(verdicts, observed)
-        rows = list(map(_experiment, experiments.experiment_rows(observed)))
-        partitions.append(Partition(
-            observed.where or "no partition", observed.kind, judged.status, judged.label,
-            verdict.says(observed), rows, list(_devices(observed)),
-        ))  # fmt: skip
-    steps = [*(problem.sentence for problem in results.problems), *verdict.next_steps(verdicts)]
-    ran = {row["experiment"] for partition in partitions for row in partition.experiments
+    partitions = [
+        _partition(findings.Partition(observed, findings.partition_verdict(verdicts, observed)))
+        for observed in results.observed
+    ]
+    ran = {row["experiment"] for partition in partitions for row in partition["experiments"]
            if row["outcome"] != experiments.NOT_RUN}  # fmt: skip
-    not_run = [name for name in EXPERIMENTS if name not in ran]
-    result = {"of": results.title, "partitions": partitions, "not_run": not_run, "next": steps}
-    show.result(result, _text(results.title, partitions, not_run, steps), as_json)
+    problems = [problem.sentence for problem in results.problems]
+    found = {
+        "of": results.title,
+        "partitions": partitions,
+        "not_run": [name for name in EXPERIMENTS if name not in ran],
+        "next": [*problems, *findings.next_steps(verdicts)],
+    }
+    show.result(found, _text(found), as_json)
 
 
-def _text(
-    title: str, partitions: Sequence[Partition], not_run: Sequence[str], steps: Sequence[str]
-) -> Iterator[Block]:
-    yield f"Summary of {title}"
-    for partition in partitions[:MOST_PARTITIONS]:
-        line = show.plain(f"{partition.partition}, {partition.kind}: ")
-        line.append(partition.label, f"bold {STATUS_COLOURS.get(partition.status, 'red')}")
-        yield line.append(f"; {partition.says}.")
-        yield from _matrix(partition.devices)
-    left = len(partitions) - MOST_PARTITIONS
+def _text(found: Mapping[str, Any]) -> Iterator[Block]:
+    yield f"Summary of {found['of']}"
+    for partition in found["partitions"][:MOST_PARTITIONS]:
+        line = show.plain(f"{partition['partition']}, {partition['kind']}: ")
+        line.append(partition["label"], f"bold {STATUS_COLOURS.get(partition['status'], 'red')}")
+        yield line.append(f"; {partition['says']}.")
+        yield from _matrix(partition["devices"])
+    left = len(found["partitions"]) - MOST_PARTITIONS
     if left > 0:
         yield f"And {count(left, 'partition')} more: fabricheck verdict"
-    if not_run:
-        yield f"Not run: {listed(not_run)} (fabricheck results coverage)"
-    yield from (cut(sentence, LONGEST) for sentence in steps)
+    if found["not_run"]:
+        yield f"Not run: {listed(found['not_run'])} (fabricheck results coverage)"
+    yield from (cut(sentence, LONGEST) for sentence in found["next"])
 
 
-def _experiment(row: Row) -> dict[str, Any]:
+def _partition(found: Partition) -> dict[str, Any]:
+    """Return one partition of a session: its status, a row for each experiment, and each GPU."""
+    from fabricheck.report.experiments import experiment_rows
+
     return {
-        "experiment": row.id,
-        "title": row.title,
-        "outcome": row.outcome,
-        "metric": row.metric,
-        "unit": row.unit,
-        "best": row.best,
-        "worst": row.worst,
-        "limit": row.limit,
-        "reference": row.reference,
-        "kind": row.shown and row.shown.kind,
+        "partition": found.observed.where or "no partition",
+        "kind": found.observed.kind,
+        "status": found.verdict.status,
+        "label": found.verdict.label,
+        "says": found.says,
+        "experiments": [
+            {
+                "experiment": row.id,
+                "title": row.title,
+                "outcome": row.outcome,
+                "metric": row.metric,
+                "unit": row.unit,
+                "best": row.best,
+                "worst": row.worst,
+                "limit": row.limit,
+                "reference": row.reference,
+                "kind": row.shown and row.shown.kind,
+            }
+            for row in experiment_rows(found.observed, found.references)
+        ],
+        "devices": list(_devices(found.observed)),
     }
 
 

@@ -18,14 +18,7 @@ from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict, Reason
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
-from fabricheck.report import (
-    added,
-    environment,
-    experiments,
-    nodes,
-    verdict,
-    worst,
-)
+from fabricheck.report import added, findings, nodes
 from fabricheck.report.experiments import Reference
 from fabricheck.report.figure import Figure, Shown, defect, inline
 from fabricheck.report.figures import sections
@@ -39,34 +32,19 @@ from fabricheck.site import partitions
 #: The most partitions with sections of their own, if several nodes are shown and none are chosen.
 MOST_IN_FULL = 4
 
-#: The page's name for documents without a known partition.
-NOWHERE = "no partition"
 
-
-@dataclass(frozen=True)
-class Part:
+@dataclass(frozen=True, eq=False)
+class Part(findings.Partition):
     """One partition of the page.
 
     slug: its part of ids and file names. added: by id the content of sections of subpackages.
     undrawn: a sentence for each figure lost to a defect.
     """
 
-    observed: Observed
     slug: str
-    verdict: NodeVerdict
-    worst: worst.Worst
     added: dict[str, Any]
     figures: dict[str, list[Shown]]
-    references: tuple[Reference, ...]
-    facts: list[environment.Fact]
-    state: environment.State | None
-    experiments: tuple[experiments.Row, ...]
     undrawn: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The partition, in headings."""
-        return _name(self.observed)
 
     @property
     def kind(self) -> str:
@@ -82,24 +60,9 @@ class Part:
         )
 
     @property
-    def says(self) -> str:
-        """Its results in numbers."""
-        return verdict.says(self.observed)
-
-    @property
-    def failures(self) -> list[list[Reason]]:
-        """The reasons against PASS by check, the worst first."""
-        return verdict.failures(self.verdict)
-
-    @property
     def unmeasured(self) -> list[list[Reason]]:
         """The reasons against PASS other than missed limits."""
         return [each for each in self.failures if each[0].status != "PERF-FAIL"]
-
-    @property
-    def problems(self) -> list[str]:
-        """Missing and incomplete documents, each as a sentence."""
-        return [problem for entry in self.observed.entries for problem in verdict.problems(entry)]
 
     @property
     def node(self) -> Shown | None:
@@ -163,7 +126,7 @@ class Contents:
     def problems(self) -> Iterator[str]:
         """Missing, broken or incomplete results, each as one sentence."""
         yield from self.warnings
-        yield from chain.from_iterable(map(verdict.problems, self.results.entries))
+        yield from chain.from_iterable(map(findings.problems, self.results.entries))
         yield from self.nodes.silent if self.nodes is not None else ()
         yield from self.lost
 
@@ -189,7 +152,7 @@ class Contents:
     @property
     def next_steps(self) -> list[str]:
         """What to do, as sentences, the most urgent first."""
-        return verdict.next_steps(self.judged)
+        return findings.next_steps(self.judged)
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -249,50 +212,33 @@ def _parts(
 ) -> Iterator[Part]:
     taken: set[str] = set()
     for observed in chosen:
-        name = slug(f"{observed.where or NOWHERE} {observed.apart}") or "partition"
+        found = findings.Partition(observed, findings.partition_verdict(judged, observed))
+        name = slug(found.name) or "partition"
         while name in taken:
             name += "-x"
         taken.add(name)
-        its = verdict.partition_verdict(judged, observed)
         # Altair's validation of each part takes a third of the time; the drawers' tests run it
         # instead.
         with schemapi.debug_mode(False):
-            drawn = sections(observed, its.diagnosis)
-        undrawn = list(drawn.undrawn)
+            drawn, undrawn = sections(observed, found.verdict.diagnosis)
         figures = {
             title: shown
-            for title, found in drawn.figures.items()
-            if (shown := list(_shown(name, observed, found, coverage, undrawn)))
+            for title, figures in drawn.items()
+            if (shown := list(_shown(name, found, figures, coverage, undrawn)))
         }
-        references = experiments.references_of(observed)
-        yield Part(
-            observed,
-            name,
-            its,
-            worst.worst_findings(observed),
-            {each.ID: each.judged_claims(observed) for each in added.sections()},
-            figures,
-            references,
-            environment.environment_facts(observed),
-            environment.partition_state(observed),
-            experiments.experiment_rows(observed, references),
-            tuple(undrawn),
-        )
-
-
-def _name(observed: Observed) -> str:
-    apart = f" ({observed.apart})" if observed.apart else ""
-    return f"{observed.where or NOWHERE}{apart}"
+        others = {each.ID: each.judged_claims(observed) for each in added.sections()}
+        yield Part(observed, found.verdict, name, others, figures, tuple(undrawn))
 
 
 def _shown(
     part: str,
-    observed: Observed,
+    found: findings.Partition,
     figures: Sequence[Figure],
     coverage: Sequence[Coverage],
     undrawn: list[str],
 ) -> Iterator[Shown]:
     """Yield the figures of a partition, with their partition and node."""
+    observed = found.observed
     name, shows = "", "a CPU, no GPU" if observed.runtimes == {"host"} else "no node model"
     if observed.node is not None:
         name, shows = observed.node.whole_name, observed.node.name
@@ -300,7 +246,7 @@ def _shown(
         rows = session_rows(shown.figure.rows)
         measured = {row["experiment"] for row in rows if "experiment" in row}
         yield replace(
-            shown, where=_name(observed), node_shown=shows, node=name,
+            shown, where=found.name, node_shown=shows, node=name,
             measured=frozenset(measured or _measured(observed, coverage)),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
@@ -93,13 +94,8 @@ class Row:
         return f"{self.best.value:.3g}" != f"{self.worst.value:.3g}"
 
 
-def experiment_rows(
-    observed: Observed, references: tuple[Reference, ...] | None = None
-) -> tuple[Row, ...]:
-    """Return a row for each of E1 to E17.
-
-    :param references: those of the partition, if already known.
-    """
+def experiment_rows(observed: Observed, references: Iterable[Reference]) -> tuple[Row, ...]:
+    """Return a row for each of E1 to E17, from the references of a partition."""
     by_experiment: dict[str, list[tuple[Reference, list[Series]]]] = {}
     made_of = grouped(
         ((point.check_row.title, metric.metric), point)
@@ -107,7 +103,7 @@ def experiment_rows(
         for metric in observed.metrics_of(point)
     )
     tags = {case.name: case.experiments for case in observed.cases}
-    for one in references_of(observed) if references is None else references:
+    for one in references:
         check = one.metric.check_row.title
         series = made_of.get((check, one.metric.metric), [])
         names = {point.experiment for point in series} or tags.get(check, frozenset())

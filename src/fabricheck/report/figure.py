@@ -7,7 +7,7 @@ import functools
 import io
 import multiprocessing
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -127,18 +127,10 @@ CONFIG: Mapping[str, Any] = {
 }
 
 
-SVG = "http://www.w3.org/2000/svg"
+#: The start of an attribute that refers to an id, as the charting library writes it.
+_REFERENCE = re.compile(r"^url\(#")
 
-#: The elements allowed in a drawing. The charting library writes no others.
-ELEMENTS = frozenset(
-    {"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline",
-     "polygon", "text", "tspan", "title", "desc", "linearGradient", "radialGradient", "stop",
-     "pattern", "marker", "use", "symbol"}
-)  # fmt: skip
-
-_REFERENCE = re.compile(r"url\(\s*['\"]?#([^)'\"]+)['\"]?\s*\)")
-
-ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
 
 
 def plain(value: Any) -> Any:
@@ -163,32 +155,13 @@ def inline(svg: str, prefix: str, name: str) -> Markup:
     :raises ElementTree.ParseError: when the drawing is not XML.
     """
     root = ElementTree.fromstring(printable(svg))
-    for parent in root.iter():
-        for child in list(parent):
-            if _name(child.tag) not in ELEMENTS:
-                parent.remove(child)
     for element in root.iter():
-        element.attrib = dict(_attributes(element.attrib, prefix))
+        element.attrib = {
+            key: f"{prefix}-{value}" if key == "id" else _REFERENCE.sub(f"url(#{prefix}-", value)
+            for key, value in element.attrib.items()
+            if key != "role" and not key.startswith("aria-")
+        }
     root.attrib |= {"role": "img", "aria-label": printable(name), "class": "drawing"}
     if "viewBox" in root.attrib:
         root.attrib.pop("height", None)
     return Markup(ElementTree.tostring(root, encoding="unicode"))
-
-
-def _name(tag: object) -> str:
-    return str(tag).rsplit("}", 1)[-1]
-
-
-def _attributes(found: dict[str, str], prefix: str) -> Iterator[tuple[str, str]]:
-    for key, value in found.items():
-        plain = _name(key)
-        if plain == "role" or plain.startswith(("aria-", "on")):
-            continue
-        if plain == "href":
-            if value.startswith("#"):
-                yield "href", f"#{prefix}-{value[1:]}"
-            continue
-        if plain == "id":
-            yield key, f"{prefix}-{value}"
-            continue
-        yield key, _REFERENCE.sub(lambda one: f"url(#{prefix}-{one[1]})", value)

@@ -16,7 +16,7 @@ from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
 from fabricheck.report.figures.over_nodes import Spread
-from fabricheck.report.verdict import first_reason, is_of
+from fabricheck.report.findings import first_reason, is_of
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
 from fabricheck.results.table import Metric

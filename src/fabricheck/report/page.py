@@ -15,7 +15,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.rules import FAILED
-from fabricheck.report import environment, experiments, worst
+from fabricheck.report import environment, experiments, findings
 from fabricheck.report.contents import Contents
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 from fabricheck.results import archive
@@ -74,10 +74,11 @@ def render(found: Contents, at: Path | None = None) -> str:
         software=says,
         kept=kept,
         attached={os.path.relpath(path, at): path for path in _attached(found.results)},
-        devices=environment.devices,
+        environment=environment,
+        experiment_rows=experiments.experiment_rows,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=experiments.sources,
-        worst=worst,
+        findings=findings,
         documents=documents(),
         most=MOST_AT_A_GLANCE,
         failed_statuses=FAILED,

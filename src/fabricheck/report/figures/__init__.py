@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.report.figure import Figure, defect
@@ -33,16 +33,10 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Sections:
-    """The figures by section, and a sentence for each drawer with a defect."""
-
-    figures: dict[str, list[Figure]]
-    undrawn: tuple[str, ...]
-
-
-def sections(observed: Observed, diagnosis: Diagnosis | None = None) -> Sections:
-    """Return the figures of a partition by section, without empty sections.
+def sections(
+    observed: Observed, diagnosis: Diagnosis | None = None
+) -> tuple[dict[str, list[Figure]], list[str]]:
+    """Return the figures of a partition by section, and a sentence for each drawer with a defect.
 
     Each figure states which of its published values the simulation was fitted to. A drawer with a
     defect loses its own figures only.
@@ -62,4 +56,4 @@ def sections(observed: Observed, diagnosis: Diagnosis | None = None) -> Sections
             except Exception as error:
                 where = f" of {observed.where}" if observed.where else ""
                 failed.append(defect(f"{title}{where}: a figure could not be drawn", error))
-    return Sections(figures, tuple(failed))
+    return figures, failed

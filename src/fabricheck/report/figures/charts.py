@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -273,24 +272,6 @@ def bars(
     return finished(alt.layer(*layers, data=data(shown, keys)), height)
 
 
-@dataclass(frozen=True)
-class Axes:
-    """The rows and columns of a heat map: their meaning and values.
-
-    colours: the quantity of the colours. ends: of the colour scale. counted: whether the numbers
-    are integers. own: whether rows and columns are the same, so that the diagonal is empty.
-    """
-
-    row: str
-    column: str
-    rows: Sequence[int] | Sequence[str]
-    columns: Sequence[int] | Sequence[str]
-    colours: str
-    ends: tuple[float, float]
-    counted: bool = False
-    own: bool = True
-
-
 def cell(value: float, counted: bool = False) -> str:
     """Format a number for a cell: three digits, without decimals from 100 on."""
     return f"{value:.0f}" if counted or abs(value) >= 99.95 else f"{value:#.3g}"
@@ -309,8 +290,13 @@ def top(values: Iterable[float]) -> float:
 
 def heat_map(
     cells: Mapping[tuple[Any, Any], float],
-    axes: Axes,
+    rows: tuple[str, Sequence[Any]],
+    columns: tuple[str, Sequence[Any]],
+    colours: str,
+    ends: tuple[float, float],
     *,
+    counted: bool = False,
+    own: bool = True,
     missed: Sequence[tuple[Any, Any]] = (),
     texts: Mapping[tuple[Any, Any], str] | None = None,
     blank: str = "none",
@@ -319,42 +305,45 @@ def heat_map(
     """Return the drawing of a table of numbers, with the colour of each and its scale.
 
     :param cells: the number of each row and column.
+    :param rows, columns: the title of the axis, and the values on it.
+    :param colours: the quantity of the colours, whose scale has these ends.
+    :param counted: whether the numbers are integers.
+    :param own: whether rows and columns are the same, so that the diagonal is empty.
     :param missed: cells outside their limits, which get a frame.
     :param texts: texts of the cells that replace the numbers.
     :param blank: the text of a cell whose expected number is missing.
     """
-    low, high = axes.ends
-    named = texts or {place: cell(value, axes.counted) for place, value in cells.items()}
+    low, high = ends
+    named = texts or {place: cell(value, counted) for place, value in cells.items()}
     every = [
         {
             "row": row,
             "column": column,
             "value": cells.get((row, column)),
-            "text": named.get((row, column), "" if axes.own and row == column else blank),
+            "text": named.get((row, column), "" if own and row == column else blank),
             "dark": (cells.get((row, column), high) - low) / (high - low) < _LIGHT,
             "missed": (row, column) in missed,
         }
-        for row in axes.rows
-        for column in axes.columns
+        for row in rows[1]
+        for column in columns[1]
     ]
-    labels = int(_LETTER * max(len(str(row)) - 1 for row in axes.rows))
-    wide = min(_MOST, max(_LEAST, (_TOGETHER - labels) // len(axes.columns)))
+    labels = int(_LETTER * max(len(str(row)) - 1 for row in rows[1]))
+    wide = min(_MOST, max(_LEAST, (_TOGETHER - labels) // len(columns[1])))
     tall = min(wide, highest_cell)
-    ticks = {"values": [*range(int(high) + 1)], "format": "d"} if axes.counted else {"tickCount": 4}
+    ticks = {"values": [*range(int(high) + 1)], "format": "d"} if counted else {"tickCount": 4}
     legend = alt.Legend(gradientLength=200, gradientThickness=10, **ticks)
     scheme = alt.Scale(scheme="viridis", domain=[low, high], clamp=True)
     axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
     places = [
-        alt.Scale(domain=list(one), paddingInner=0, paddingOuter=0)
-        for one in (axes.columns, axes.rows)
+        alt.Scale(domain=list(one), paddingInner=0, paddingOuter=0) for _, one in (columns, rows)
     ]
     chart = alt.Chart().encode(
-        x=alt.X("column:O", title=axes.column, axis=axis, scale=places[0]),
-        y=alt.Y("row:O", title=axes.row, axis=axis, scale=places[1]),
+        x=alt.X("column:O", title=columns[0], axis=axis, scale=places[0]),
+        y=alt.Y("row:O", title=rows[0], axis=axis, scale=places[1]),
     )
     layers = [
         chart.mark_rect(stroke="white", strokeWidth=1)
-        .encode(color=alt.Color("value:Q", title=axes.colours, scale=scheme, legend=legend))
+        .encode(color=alt.Color("value:Q", title=colours, scale=scheme, legend=legend))
         .transform_filter("isValid(datum.value)")
     ]
     # White on both sides separates the frame from any colour of the scale.
@@ -371,8 +360,8 @@ def heat_map(
             *layers,
             # Set once for all layers: Altair copies it with each change of its owner.
             data=alt.InlineData(values=every),
-            width=wide * len(axes.columns),
-            height=tall * len(axes.rows),
+            width=wide * len(columns[1]),
+            height=tall * len(rows[1]),
             padding=3,
         )
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import Axes, heat_map, top
+from fabricheck.report.figures.charts import heat_map, top
 from fabricheck.report.figures.rows import amount, beside, expected_by, fitted, of_point, of_value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
@@ -150,21 +150,19 @@ def hops(observed: Observed) -> Iterator[Figure]:
         {"row": a, "column": b, "kind": "derived", "value": int(cells[a, b]), "unit": "hops"}
         for a, b in cells
     ]
-    axes = Axes(SENDER, RECEIVER, devices, devices, _of_numbers("hops"), (0, most), counted=True)
-    drawing = heat_map(cells, axes, blank="no path")
+    axes = (SENDER, devices), (RECEIVER, devices)
+    drawing = heat_map(cells, *axes, _of_numbers("hops"), (0, most), counted=True, blank="no path")
     yield Figure("hops", "Shortest path between devices", "derived", says, rows, drawing)
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the matrices of copy-engine transfers and of accesses by kernel."""
-    for matrix in _OF_TRANSFERS:
-        yield from _of_pairs(observed, matrix)
+    return chain.from_iterable(_of_pairs(observed, matrix) for matrix in _OF_TRANSFERS)
 
 
 def messages(observed: Observed) -> Iterator[Figure]:
     """Yield the matrices of MPI."""
-    for matrix in _OF_MPI:
-        yield from _of_pairs(observed, matrix)
+    return chain.from_iterable(_of_pairs(observed, matrix) for matrix in _OF_MPI)
 
 
 def host_memory(observed: Observed) -> Iterator[Figure]:
@@ -183,13 +181,13 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         values = _Values(observed, found)
         domains, devices = (sorted({place[end] for place in found}) for end in (0, 1))
         colours = (_of_numbers(values.unit), (0, top(values.cells.values())))
-        axes = Axes("NUMA domain", "device", domains, devices, *colours, own=False)
         title = f"Every NUMA domain with every device, {kind} memory, {way}"
         says = (
             f"{title}: {about(values.size)}, {observed.kind}, NUMA domain first, device second. "
             f"{_range(values.cells, values.unit)}{values.judged}"
         )
-        drawing = heat_map(values.cells, axes, missed=values.missed)
+        axes = ("NUMA domain", domains), ("device", devices)
+        drawing = heat_map(values.cells, *axes, *colours, own=False, missed=values.missed)
         name = f"numa-{kind}-{operation}"
         yield Figure(name, title, observed.kind, says, values.rows(title), drawing)
 
@@ -260,7 +258,8 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     count = max(max(pair) for pair in [*cells, *others]) + 1
     devices = range(max(count, len(observed.node.devices) if observed.node else 0))
     ends = (0, top([*cells.values(), *published.values()]))
-    axes = Axes(matrix.row, matrix.column, devices, devices, _of_numbers(unit), ends)
+    axes = (matrix.row, devices), (matrix.column, devices)
+    colours = _of_numbers(unit), ends
     lacking = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1) - len(cells)
     says = f"{matrix.title}, {about(values.size)}, {observed.kind}. {_range(cells, unit)}"
     if lacking > 0:
@@ -272,7 +271,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     # Stated here too for readers who see only this figure.
     says += values.judged + fitted(observed, theirs)
     blank = "" if matrix.once else "none"
-    drawing = heat_map(cells, axes, missed=values.missed, blank=blank)
+    drawing = heat_map(cells, *axes, *colours, missed=values.missed, blank=blank)
     rows = values.rows(matrix.title)
     yield Figure(matrix.id, matrix.title, observed.kind, says, rows, drawing)
     if theirs:
@@ -280,7 +279,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
             f"{matrix.published}, {next(iter(others.values())).system}. "
             f"{_range(published, unit)}{_apart(cells, published)}"
         )
-        drawing = heat_map(published, axes)
+        drawing = heat_map(published, *axes, *colours)
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import altair as alt
@@ -69,14 +70,14 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
             f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
             "out; the data has all. The darker a dot, the more nodes are there."
         )
-    out = dict.fromkeys(far.node for spread in every for far in spread.worse)
+    out = dict.fromkeys(node for spread in every for node in spread.worse)
     if out:
         sentences.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
     elif nodes < FEWEST:
         sentences.append("Which of two nodes is off, nothing here can tell: their references do.")
     else:
         sentences.append("No node is worse than the others by more than their spread.")
-        better = {far.node for spread in every for far in spread.better}
+        better = {node for spread in every for node in spread.better}
         if better:
             are = "1 is better" if len(better) == 1 else f"{len(better)} are better"
             sentences.append(f"{are}: where most nodes are slow, the good ones stand out.")
@@ -85,7 +86,6 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
 
 def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
     for spread in every:
-        far = {each.node for each in spread.far}
         for node, value in spread.values.items():
             yield {
                 "partition": spread.where,
@@ -96,7 +96,7 @@ def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
                 "unit": spread.unit,
                 "median": spread.median,
                 "percent": spread.percent(value),
-                "stands_out": node in far,
+                "stands_out": node in spread.far,
                 "kind": spread.kind,
             }
 
@@ -122,9 +122,9 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
     base = alt.Chart().encode(x=x, y=y)
     share = alt.Scale(domain=[0, 1], range=[0.25, 1])
     names = [
-        {"label": label, "percent": far.percent, "node": far.node}
+        {"label": label, "percent": percent, "node": node}
         for spread, label in zip(shown, labels, strict=True)
-        for far in spread.far[:_NAMED]
+        for node, percent in islice(spread.far.items(), _NAMED)
     ]
     layers = [
         base.mark_point(shape=SHAPES[kind], size=24, filled=True)
@@ -153,13 +153,12 @@ def _dots(
     share: the number of nodes at a place relative to the place with most nodes.
     """
     for spread, label in zip(shown, labels, strict=True):
-        far = {outlier.node for outlier in spread.far}
         places: dict[tuple[int, bool], list[float]] = {}
         for node, value in spread.values.items():
             percent = spread.percent(value)
             # Finer in the linear part, which takes most of the axis.
             step = _NEAR * (min(reach, 4 * _LINEAR) if abs(percent) < 2 * _LINEAR else reach)
-            places.setdefault((round(percent / step), node in far), []).append(percent)
+            places.setdefault((round(percent / step), node in spread.far), []).append(percent)
         most = max(map(len, places.values()))
         for (_, out), there in places.items():
             share = 1.0 if out else len(there) / most
@@ -167,20 +166,11 @@ def _dots(
 
 
 @dataclass(frozen=True)
-class Far:
-    """An outlier node; percent: its distance from the median of the nodes, negative below it."""
-
-    node: str
-    value: float
-    percent: float
-
-
-@dataclass(frozen=True)
 class Spread:
     """One metric over the nodes of a partition.
 
     values: by node. deviation: robust standard deviation, in percent of the median. worse, better:
-    the outliers, the farthest first.
+    by outlier node, the farthest first, its distance from the median in percent, negative below it.
     """
 
     where: str
@@ -191,17 +181,17 @@ class Spread:
     values: Mapping[str, float]
     median: float
     deviation: float
-    worse: tuple[Far, ...]
-    better: tuple[Far, ...]
+    worse: Mapping[str, float]
+    better: Mapping[str, float]
 
     def percent(self, value: float) -> float:
         """Return the distance of a value from the median, in percent of the median."""
         return 100 * (value / self.median - 1)
 
     @property
-    def far(self) -> tuple[Far, ...]:
+    def far(self) -> Mapping[str, float]:
         """The outliers."""
-        return (*self.worse, *self.better)
+        return {**self.worse, **self.better}
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -215,8 +205,8 @@ def spreads(parts: Iterable[Observed]) -> list[Spread]:
     return sorted(
         _spreads(parts),
         key=lambda spread: (
-            -max((abs(far.percent) for far in spread.worse), default=0.0),
-            -max((abs(far.percent) for far in spread.better), default=0.0),
+            -max(map(abs, spread.worse.values()), default=0.0),
+            -max(map(abs, spread.better.values()), default=0.0),
             -spread.deviation,
         ),
     )
@@ -239,9 +229,10 @@ def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
         median = statistics.median(list(values.values()))
         if len(values) > 1 and median > 0:
             deviation = 100 * statistics.deviation(list(values.values())) / median
-            far = [Far(node, values[node], 100 * part) for node, part in unlike(values).items()]
-            far.sort(key=lambda outlier: -abs(outlier.percent))
+            far = sorted(unlike(values).items(), key=lambda outlier: -abs(outlier[1]))
             sign = 1 if unit in SMALLER_IS_BETTER else -1
-            worse = tuple(outlier for outlier in far if outlier.percent * sign > 0)
-            better = tuple(outlier for outlier in far if outlier.percent * sign < 0)
+            worse, better = (
+                {node: 100 * part for node, part in far if part * side > 0}
+                for side in (sign, -sign)
+            )
             yield Spread(where, kind, check, name, unit, values, median, deviation, worse, better)

@@ -138,13 +138,13 @@ def _cells(rows: Sequence[Row]) -> Drawing:
     """Draw sizes below each other, so that a phone has room for the values in the cells."""
     places = {(about(row["bytes"]), row["threads_per_block"]): row for row in rows}
     sizes, blocks = (list(dict.fromkeys(place[end] for place in places)) for end in (0, 1))
-    axes = charts.Axes(
-        "size of one array", "threads per block", sizes, sorted(blocks),
-        "colour: % of the best block", (_WORST, 100), own=False,
-    )  # fmt: skip
     return charts.heat_map(
         {place: row["percent_of_best"] for place, row in places.items()},
-        axes,
+        ("size of one array", sizes),
+        ("threads per block", sorted(blocks)),
+        "colour: % of the best block",
+        (_WORST, 100),
+        own=False,
         texts={place: amount(row["value"], "") for place, row in places.items()},
         blank="",
         highest_cell=15,
