@@ -87,9 +87,8 @@ class fabric_pairs(FabricCheck):
             return super().figure(document, metric)
         # What judges is loaded where it is needed: sessions start without it.
         from fabricheck.judge.fabric.attributing import attribute
-        from fabricheck.judge.fabric.rounds import measured_of
 
-        found = attribute(measured_of(document))
+        found = attribute(document)
         self.at_fault = [fault.sentence for fault in (*found.named, *found.switches)]
         return Figure(metric, float(len(self.at_fault)), (), ())
 

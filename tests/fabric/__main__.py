@@ -45,7 +45,7 @@ def _nic(factor: float, both: bool = True) -> Plant:
         planted.faults.sending[node, k] = factor
         if both:
             planted.faults.receiving[node, k] = factor
-        planted.names.add(f"{system.nodes[node].name}:cxi{k}")
+        planted.names.add(f"{system.nodes[node]['node']}:cxi{k}")
 
     return plant
 
@@ -54,13 +54,13 @@ def _node(system: System, planted: Planted, rng: random.Random) -> None:
     node = rng.randrange(system.count)
     for k in range(NICS):
         planted.faults.nic(node, k, 0.95)
-    planted.names.add(system.nodes[node].name)
+    planted.names.add(system.nodes[node]["node"])
 
 
 def _at_once(system: System, planted: Planted, rng: random.Random) -> None:
     node = rng.randrange(system.count)
     planted.faults.together[node] = 0.5
-    planted.names.add(system.nodes[node].name)
+    planted.names.add(system.nodes[node]["node"])
 
 
 def _switch(system: System, planted: Planted, rng: random.Random) -> None:
@@ -72,9 +72,8 @@ def _switch(system: System, planted: Planted, rng: random.Random) -> None:
     for one in range(system.count):
         if system.block(one) == system.block(node):
             planted.faults.nic(one, k, 0.90)
-    place = system.nodes[node].nics[k].place
-    assert place is not None
-    planted.names.add(f"switch {place.switch} of group {place.group}")
+    place = system.nodes[node]["nics"][k]["place"]
+    planted.names.add(f"switch {place['switch']} of group {place['group']}")
 
 
 def _pair(system: System, planted: Planted, rng: random.Random) -> None:
@@ -93,7 +92,7 @@ def _groups(system: System, planted: Planted, rng: random.Random) -> None:
 def _noisy(system: System, planted: Planted, rng: random.Random) -> None:
     node, k = rng.randrange(system.count), rng.randrange(NICS)
     planted.faults.noise[node, k] = 0.12
-    planted.open.append(f"{system.nodes[node].name}:cxi{k} is unsteady")
+    planted.open.append(f"{system.nodes[node]['node']}:cxi{k} is unsteady")
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.statistics import median
-from fabricheck.judge.fabric.rounds import NodePair, Round
 from fabricheck.judge.fabric.samples import Samples
+from fabricheck.results.model import MeasuredRound
 
 #: The least part below the others of a suspect.
 LEAST = -math.log(1 - 0.015)
@@ -61,7 +61,9 @@ class Chosen:
     low_pairs: tuple[tuple[int, int], ...]
 
 
-def choose(nodes: int, rounds: Sequence[Round], apart: Samples, together: Samples) -> Chosen:
+def choose(
+    nodes: int, rounds: Sequence[MeasuredRound], apart: Samples, together: Samples
+) -> Chosen:
     """Return the suspects of phase 1, the nodes that proved good, and pairs to measure again."""
     low: dict[tuple[int, int], float] = {}
     seen: set[int] = set()
@@ -100,11 +102,11 @@ def _scores(samples: Samples, values: Sequence[list[float]]) -> dict[int, float]
 
 
 def _low_pairs(
-    rounds: Sequence[Round], apart: Samples, scores: Scores
+    rounds: Sequence[MeasuredRound], apart: Samples, scores: Scores
 ) -> Sequence[tuple[int, int]]:
     """Return the lowest pairs beyond the scores of their NICs, as many as disjoint sets hold."""
     limit = math.log(LOW_PAIR)
-    meetings = [pair for round_ in rounds for pair in round_.pairs]
+    meetings = [(min(pair), max(pair)) for round_ in rounds for pair in round_["pairs"]]
     of_pair: dict[tuple[int, int], float] = {}
     sending, receiving = scores
     for sender, receiver, meeting, phase, log in zip(
@@ -113,7 +115,7 @@ def _low_pairs(
         if phase == 1 and log < limit:
             rest = log - min(0.0, sending.get(sender, 0.0)) - min(0.0, receiving.get(receiver, 0.0))
             if rest < limit:
-                key = _key(meetings[meeting])
+                key = meetings[meeting]
                 of_pair[key] = min(rest, of_pair.get(key, 0.0))
     pairs: list[tuple[int, int]] = []
     sets: list[set[int]] = [set() for _ in range(MOST_PAIRS)]
@@ -123,10 +125,6 @@ def _low_pairs(
             free.update(key)
             pairs.append(key)
     return pairs
-
-
-def _key(pair: NodePair) -> tuple[int, int]:
-    return min(pair.one, pair.other), max(pair.one, pair.other)
 
 
 def phase_one(samples: Samples) -> tuple[Sequence[list[float]], Sequence[list[float]]]:

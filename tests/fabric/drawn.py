@@ -19,12 +19,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
+import factories
 from fabric.choosing import LOW_PAIR, choose
-from fabricheck.judge.fabric.rounds import Measured, Nic, Node, NodePair, Round
-from fabricheck.judge.fabric.samples import samples_of
-from fabricheck.node.fabric import Place
+from fabricheck.judge.fabric.samples import ALL, samples_of
 
 #: MB/s of osu_bw between two nodes by GCD, thesis of a LUMI-G user (docs/evidence/network.md).
 GCDS = (23411, 23800, 22945, 23468, 23076, 23433, 23033, 22336)
@@ -68,13 +68,13 @@ class System:
             [self._effect(position, by_nic) for position in range(NICS)] for _ in range(nodes)
         ]
 
-    def _node(self, number: int) -> Node:
+    def _node(self, number: int) -> dict[str, Any]:
         group, inside = divmod(number, NODES_OF_GROUP)
-        first = NICS * (inside // NODES_OF_SWITCH)
-        return Node(
-            f"nid{number:06d}",
-            tuple(Nic(f"cxi{k}", Place(str(group), str(first + k))) for k in range(NICS)),
-        )
+        return {
+            "node": f"nid{number:06d}",
+            "ranks": [NICS * number + k for k in range(NICS)],
+            "nics": nics(str(group), NICS * (inside // NODES_OF_SWITCH)),
+        }
 
     def _effect(self, position: int, by_nic: bool) -> float:
         # Both NICs of a rate have the same position, and half of its effect each.
@@ -130,11 +130,18 @@ class System:
                     break
         return pairs
 
-    def measure(self, phase: int, pairs: Iterable[tuple[int, int]], faults: Faults) -> Round:
+    def measure(
+        self, phase: int, pairs: Iterable[tuple[int, int]], faults: Faults
+    ) -> dict[str, Any]:
         """Return the rates of a round."""
-        return Round(phase, [self._pair(one, other, faults) for one, other in pairs])
+        met = [list(pair) for pair in pairs]
+        rates = [self._rates(one, other, faults) for one, other in met]
+        columns = ("out", "back", "together_out", "together_back")
+        return {"phase": phase, "distance": None, "seconds": 0.3, "pairs": met,
+                **{name: [its[k] for its in rates] for k, name in enumerate(columns)},
+                "both": [[] for _ in met], "latency": [[] for _ in met]}  # fmt: skip
 
-    def _pair(self, one: int, other: int, faults: Faults) -> NodePair:
+    def _rates(self, one: int, other: int, faults: Faults) -> list[list[float]]:
         gauss, noises = self.rng.gauss, faults.noise
         between = BUSY_LOSS if self.rng.random() < BUSY_PAIRS else 0.0
         factor = (1 - between) * faults.pairs.get(frozenset((one, other)), 1.0)
@@ -157,15 +164,21 @@ class System:
                 found.append(rate)
             return found
 
-        return NodePair(
-            one, other, rates(one, other, False), rates(other, one, False),
-            rates(one, other, True), rates(other, one, True),
-        )  # fmt: skip
+        return [
+            rates(sender, receiver, together)
+            for together in (False, True)
+            for sender, receiver in ((one, other), (other, one))
+        ]
 
-    def measured(self, faults: Faults) -> Measured:
-        """Measure both phases, as the program does."""
-        first = Measured(self.nodes, [self.measure(1, its, faults) for its in self.plan()])
-        chosen = choose(self.count, first.rounds, *samples_of(first))
+    def measured(self, faults: Faults) -> dict[str, Any]:
+        """Measure both phases, as the program does, and return its document."""
+        first = [self.measure(1, its, faults) for its in self.plan()]
+        found = {
+            "bytes": 4 << 20, "messages": 8, "repetitions": 3, "memory": "host-pageable",
+            "planned": len(first), "bytes_checked": 1, "nodes": self.nodes, "rounds": first,
+            "left_out": [], "failed": [], "wrong": [],
+        }  # fmt: skip
+        chosen = choose(self.count, first, *samples_of(found))
         again = [
             self.measure(2, pairs, faults)
             for pairs in self.again([node for node, _ in chosen.suspects], chosen.proven)
@@ -174,13 +187,21 @@ class System:
         for _ in range(PAIRS_AGAIN):
             rounds = [self.measure(2, its, faults) for its in disjoint(pairs)]
             again += rounds
-            pairs = [(its.one, its.other) for one in rounds for its in one.pairs if is_low(its)]
-        return replace(
-            first,
-            rounds=[*first.rounds, *again],
-            suspects=chosen.suspects,
-            low_pairs=chosen.low_pairs,
-        )
+            pairs = [(one, other) for its in rounds for one, other in low_of(its)]
+        suspects = [
+            {"node": node, "nic": None if nic == ALL else nic} for node, nic in chosen.suspects
+        ]
+        found |= {"rounds": [*first, *again], "suspects": suspects,
+                  "low_pairs": [list(pair) for pair in chosen.low_pairs]}  # fmt: skip
+        program = {**factories.document()["program"], "name": "fabric"}
+        ranks = [
+            {"rank": rank, "host": node["node"], "cores": [0], "numa_domain": 0,
+             "memory_domain": 0, "visible_devices": [], "device": None}
+            for node in self.nodes for rank in node["ranks"]
+        ]  # fmt: skip
+        document = factories.document(program=program, series=[], ranks=ranks, rounds=found)
+        document["versions"]["mpi"] = "drawn"
+        return document
 
     def again(self, suspects: list[int], proven: frozenset[int]) -> list[list[tuple[int, int]]]:
         """Return the rounds of suspects with proven partners; the other proven ones meet too."""
@@ -221,14 +242,26 @@ def disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     return [its for _, its in sets]
 
 
-def is_low(pair: NodePair) -> bool:
-    """Whether a rate is low by what is known of its position."""
-    return any(
-        rate < LOW_PAIR * middle / 1e3
-        for rates in (pair.out, pair.back)
-        for rate, middle in zip(rates, BESIDE_NICS, strict=True)
-        if rate
-    )
+def nics(group: str, first: int) -> list[dict[str, Any]]:
+    """Return the NICs of a node, each at a switch of its own of a group, from a first one on."""
+    return [
+        {"name": f"cxi{k}", "place": {"group": group, "switch": str(first + k), "port": None}}
+        for k in range(NICS)
+    ]
+
+
+def low_of(measured: dict[str, Any]) -> list[list[int]]:
+    """Return the pairs of a round with a rate that is low by what is known of its position."""
+    return [
+        pair
+        for pair, *columns in zip(measured["pairs"], measured["out"], measured["back"], strict=True)
+        if any(
+            rate < LOW_PAIR * middle / 1e3
+            for rates in columns
+            for rate, middle in zip(rates, BESIDE_NICS, strict=True)
+            if rate
+        )
+    ]
 
 
 def tournament(nodes: int) -> list[list[tuple[int, int]]]:

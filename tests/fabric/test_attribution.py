@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
-from dataclasses import replace
 
 import pytest
 
-from fabric import member
-from fabric.drawn import NICS, Faults, System
+from fabric.drawn import NICS, Faults, System, nics
 from fabricheck.core.errors import InvalidFile
 from fabricheck.judge.fabric.attributing import attribute
-from fabricheck.judge.fabric.rounds import Nic, Node, measured_of
-from fabricheck.node.fabric import Place
 from fabricheck.results.document import parse
 
 
@@ -110,24 +107,23 @@ def test_an_unsteady_nic_is_said_and_not_named():
 
 
 def test_what_was_not_measured_again_is_not_named():
-    measured = drawn(nic(3, 2, 0.95))
-    first = [one for one in measured.rounds if one.phase == 1]
-    found = attribute(replace(measured, rounds=first))
+    content = drawn(nic(3, 2, 0.95))
+    rounds = content["rounds"]
+    rounds["rounds"] = [one for one in rounds["rounds"] if one["phase"] == 1]
+    found = attribute(content)
     assert found.named == ()
     assert any("was measured again with 0 proven ones" in said for said in found.open)
 
 
 def test_what_was_low_in_phase_one_only_is_not_named():
     system = System(16, random.Random(3))
-    measured = system.measured(nic(3, 2, 0.9))
-    calm = Faults()
-    rounds = [
-        one
-        if one.phase == 1
-        else system.measure(2, [(pair.one, pair.other) for pair in one.pairs], calm)
-        for one in measured.rounds
+    content = system.measured(nic(3, 2, 0.9))
+    rounds = content["rounds"]
+    rounds["rounds"] = [
+        one if one["phase"] == 1 else system.measure(2, one["pairs"], Faults())
+        for one in rounds["rounds"]
     ]
-    found = attribute(replace(measured, rounds=rounds))
+    found = attribute(content)
     assert found.named == ()
     assert any("when it was measured again: it is not named" in said for said in found.open)
 
@@ -146,8 +142,7 @@ def in_another_group(system, nodes):
 def move(system, nodes, group, first):
     """Put nodes into a group, their NICs at its switches from a first one on."""
     for node in nodes:
-        nics = tuple(Nic(f"cxi{k}", Place(group, str(first + k))) for k in range(NICS))
-        system.nodes[node] = Node(system.nodes[node].name, nics)
+        system.nodes[node]["nics"] = nics(group, first)
 
 
 @pytest.mark.parametrize(("nodes", "far"), [(6, [4, 5]), (8, [7]), (12, [11])])
@@ -229,13 +224,13 @@ def test_rates_that_vary_too_much_are_said_to_tell_little():
 
 
 def test_a_document_says_the_same_as_its_rates():
-    measured = drawn(nic(3, 2, 0.95))
-    document = parse(json.dumps(member.document(measured)))
-    assert attribute(measured_of(document)).named == attribute(member.rounded(measured)).named
+    drawn_rates = drawn(nic(3, 2, 0.95))
+    (one,) = attribute(parse(json.dumps(drawn_rates))).named
+    assert one == attribute(drawn_rates).named[0]
 
 
 def test_what_is_missing_from_a_document_is_said(healthy):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     rounds = content["rounds"]
     rounds["planned"] += 2
     rounds["left_out"] = [{"node": "nid000099", "round": 3, "reason": "nid000099: is gone."}]
@@ -246,7 +241,7 @@ def test_what_is_missing_from_a_document_is_said(healthy):
     rounds["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It is down."}]
     content["outcome"].update(status="software", exit_code=4, message="It is down.")
     content["complete"] = False
-    found = attribute(measured_of(parse(json.dumps(content))))
+    found = attribute(parse(json.dumps(content)))
     assert found.named == ()
     assert found.open == (
         "nid000099: is gone.",
@@ -257,9 +252,9 @@ def test_what_is_missing_from_a_document_is_said(healthy):
 
 
 def test_messages_that_failed_are_said_although_others_arrived(healthy):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     content["rounds"]["failed"] = [{"round": 0, "nodes": [5, 6], "nic": 1, "reason": "It failed."}]
-    assert attribute(measured_of(parse(json.dumps(content)))).open == ("It failed.",)
+    assert attribute(parse(json.dumps(content))).open == ("It failed.",)
 
 
 @pytest.mark.parametrize(
@@ -270,41 +265,41 @@ def test_messages_that_failed_are_said_although_others_arrived(healthy):
     ],
 )
 def test_a_run_that_ended_otherwise_is_said(healthy, status, code, said):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     content["outcome"].update(status=status, exit_code=code, message="MPI sends by TCP.")
     content["complete"] = False
-    assert attribute(measured_of(parse(json.dumps(content)))).open == (said,)
+    assert attribute(parse(json.dumps(content))).open == (said,)
 
 
 def test_a_direction_without_a_rate_is_said(healthy):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     for one in content["rounds"]["rounds"]:
         for (first, second), out, back in zip(one["pairs"], one["out"], one["back"], strict=True):
             for node, rates in ((first, out), (second, back)):
                 if node == 5:
                     rates[1] = None
-    found = attribute(measured_of(parse(json.dumps(content))))
+    found = attribute(parse(json.dumps(content)))
     assert found.open == ("nid000005:cxi1 has no rate of sending.",)
 
 
 def test_a_node_without_a_rate_of_all_its_nics_at_once_is_said(healthy):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     for one in content["rounds"]["rounds"]:
         for pair, *columns in zip(
             one["pairs"], one["together_out"], one["together_back"], strict=True
         ):
             for rates in columns if 5 in pair else ():
                 rates[0] = None
-    found = attribute(measured_of(parse(json.dumps(content))))
+    found = attribute(parse(json.dumps(content)))
     assert found.open == ("nid000005 has no rate with all its NICs at once.",)
 
 
 def test_without_any_rate_nothing_is_said_to_be_good(healthy):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     for one in content["rounds"]["rounds"]:
         for name in ("out", "back", "together_out", "together_back"):
             one[name] = [[None] * NICS for _ in one["pairs"]]
-    found = attribute(measured_of(parse(json.dumps(content))))
+    found = attribute(parse(json.dumps(content)))
     assert found.spread is None
     assert found.open[-1] == "No rate was measured."
 
@@ -320,12 +315,12 @@ def test_without_any_rate_nothing_is_said_to_be_good(healthy):
     ],
 )
 def test_a_nic_is_not_named_for_messages_that_went_another_way(transport, provider, used, said):
-    content = member.document(drawn(nic(3, 2, 0.5)))
+    content = drawn(nic(3, 2, 0.5))
     for one in content["ranks"]:
         name = f"cxi{one['rank'] % NICS}"
         one["network"] = way("nic", "cxi", name)
     content["ranks"][14]["network"] = way(transport, provider, used)
-    found = attribute(measured_of(parse(json.dumps(content))))
+    found = attribute(parse(json.dumps(content)))
     if said is None:  # the document has a note on what cannot be told
         assert names(found) == ["nid000003:cxi2"]
         return
@@ -337,11 +332,11 @@ def test_a_nic_is_not_named_for_messages_that_went_another_way(transport, provid
 
 
 def test_ways_that_cannot_be_told_are_not_those_of_most_ranks():
-    content = member.document(drawn(nic(3, 2, 0.5)))
+    content = drawn(nic(3, 2, 0.5))
     for one in content["ranks"]:
         known = one["rank"] < 2 * NICS
         one["network"] = way("nic", "cxi" if known else None, f"cxi{one['rank'] % NICS}")
-    found = attribute(measured_of(parse(json.dumps(content))))
+    found = attribute(parse(json.dumps(content)))
     assert names(found) == ["nid000003:cxi2"]
     assert found.open == ()
 
@@ -359,7 +354,7 @@ def way(transport, provider, name):
     ],
 )
 def test_rounds_that_contradict_themselves_are_refused(healthy, change, said):
-    content = member.document(healthy)
+    content = copy.deepcopy(healthy)
     change(content["rounds"])
     with pytest.raises(InvalidFile, match=said):
         parse(json.dumps(content))

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabric import member
 from fabric.drawn import NICS, Faults, System
 from fabricheck.cli import app
 
@@ -21,7 +20,7 @@ def run(tmp_path):
     def run(faults, *arguments, nodes=16):
         path = tmp_path / "result.json"
         measured = System(nodes, random.Random(1)).measured(faults)
-        path.write_text(json.dumps(member.document(measured)))
+        path.write_text(json.dumps(measured))
         done = CliRunner().invoke(app, ["network", "fabric", str(path), *arguments])
         return done.exit_code, done.stdout
 
@@ -75,16 +74,14 @@ def test_a_document_without_rounds_ends_with_3(tmp_path):
 
 def test_a_damaged_document_is_said_and_ends_with_4(tmp_path):
     damaged = tmp_path / "damaged.json"
-    damaged.write_text(
-        json.dumps(member.document(System(4, random.Random(1)).measured(Faults())))[:-9]
-    )
+    damaged.write_text(json.dumps(System(4, random.Random(1)).measured(Faults()))[:-9])
     done = CliRunner().invoke(app, ["network", "fabric", str(damaged)])
     assert done.exit_code == 4
     assert "damaged.json: is not JSON, or cut off" in done.stderr
 
 
 def test_a_damaged_document_beside_a_good_one_is_said_too(tmp_path):
-    good = json.dumps(member.document(System(8, random.Random(1)).measured(Faults())))
+    good = json.dumps(System(8, random.Random(1)).measured(Faults()))
     for name, text in (("a", good), ("b", good[:-9])):
         (tmp_path / name).mkdir()
         (tmp_path / name / "result.json").write_text(text)

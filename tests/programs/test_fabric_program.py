@@ -12,8 +12,7 @@ import pytest
 from fabric.choosing import choose
 from fabricheck.cli import app
 from fabricheck.judge.fabric.attributing import attribute
-from fabricheck.judge.fabric.rounds import ALL, measured_of
-from fabricheck.judge.fabric.samples import samples_of
+from fabricheck.judge.fabric.samples import ALL, samples_of
 
 QUICK = ("--buffers", "host", "--size", "16KiB", "--window", "2", "--repetitions", "1",
          "--round-trips", "2", "--again", "3")  # fmt: skip
@@ -44,8 +43,7 @@ def test_nodes_meet_in_rounds_and_suspects_are_those_of_the_attribution(launch):
     for one in rounds["rounds"]:
         for column in ("out", "back", "together_out", "together_back", "both", "latency"):
             assert all(value > 0 for rates in one[column] for value in rates)
-    measured = measured_of(document)
-    chosen = choose(5, measured.rounds, *samples_of(measured))
+    chosen = choose(5, rounds["rounds"], *samples_of(rounds))
     suspects = [
         (one["node"], ALL if one["nic"] is None else one["nic"]) for one in rounds["suspects"]
     ]
@@ -62,7 +60,7 @@ def test_the_ranks_of_a_node_work_apart_and_together(launch):
     assert [node["ranks"] for node in document["rounds"]["nodes"]] == [[0, 1], [2, 3]]
     # 16 KiB to each rank, compared after the NICs apart and after all at once.
     assert document["rounds"]["bytes_checked"] % (4 * 2 * (16 << 10)) == 0
-    assert "an attribution needs 4 nodes" in attribute(measured_of(document)).open[0]
+    assert "an attribution needs 4 nodes" in attribute(document).open[0]
 
 
 @pytest.mark.parametrize("fault", ["rank:2:hang:5", "rank:2:die:5"])
@@ -81,7 +79,7 @@ def test_a_node_that_is_lost_between_rounds_is_named_and_the_rest_measured(launc
     rounds = [one["pairs"] for one in document["rounds"]["rounds"] if one["phase"] == 1]
     assert len(rounds) == 3 and len(rounds[0]) == 2
     assert not any(2 in pair for pair in rounds[2])
-    assert lost["reason"] in attribute(measured_of(document)).open
+    assert lost["reason"] in attribute(document).open
 
 
 #: Runs a program beside one that never gives up the core that both have.

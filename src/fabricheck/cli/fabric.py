@@ -16,7 +16,6 @@ from fabricheck.core.show import first_of
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.judge.fabric.attributing import Attribution, attribute
-from fabricheck.judge.fabric.rounds import measured_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import LATEST, read
 
@@ -42,7 +41,7 @@ def fabric(
     output.say(*(problem.sentence for problem in results.problems))
     entries = list(results.entries)
     found = [
-        (str(entry.path), attribute(measured_of(entry.document)))
+        (str(entry.path), attribute(entry.document))
         for entry in entries
         if entry.document is not None and entry.document.get("rounds") is not None
     ]

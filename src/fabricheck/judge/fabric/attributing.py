@@ -13,12 +13,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import first_of, listed
+from fabricheck.core.show import MOST_SENTENCES, first_of, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, median, quantile
 from fabricheck.core.text import count
 from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, fit
-from fabricheck.judge.fabric.rounds import ALL, End, Measured
-from fabricheck.judge.fabric.samples import Samples, low_positions, samples_of
+from fabricheck.judge.fabric.samples import (
+    ALL,
+    End,
+    Samples,
+    elsewhere_of,
+    end_name,
+    low_positions,
+    missing,
+    nic_name,
+    samples_of,
+)
+from fabricheck.results.model import ResultDocument, RoundsMember
 
 #: The fewest nodes of an attribution: with three partners the median is that of good ones when one
 #: is bad.
@@ -169,56 +179,58 @@ class _Low:
         return 1 - math.exp(self.effect.score)
 
 
-def _end_name(measured: Measured, node: int, position: int) -> str:
-    """Return ``node:NIC``, or the node for all NICs at once."""
-    its = measured.nodes[node]
-    return its.name if position == ALL else f"{its.name}:{its.nics[position].name}"
-
-
-def attribute(measured: Measured) -> Attribution:
-    """Name the NICs, nodes and switches that are at fault."""
-    seen = {
-        node
-        for round_ in measured.rounds
-        for pair in round_.pairs
-        for node in (pair.one, pair.other)
-    }
+def attribute(document: ResultDocument) -> Attribution:
+    """Name the NICs, nodes and switches that are at fault, from a document that has rounds."""
+    rounds = document["rounds"]
+    assert rounds is not None
+    elsewhere = elsewhere_of(document, rounds)
+    apart, together = samples_of(rounds, elsewhere)
+    incomplete = first_of(
+        [*elsewhere.values(), *missing(document, rounds, (apart, together), elsewhere)],
+        2 * MOST_SENTENCES,
+    )
+    seen = {node for round_ in rounds["rounds"] for pair in round_["pairs"] for node in pair}
     found = Attribution(
         named=(),
-        open=measured.incomplete,
         nodes=len(seen),
-        nics=sum(len(measured.nodes[node].nics) for node in seen),
-        rounds=len(measured.rounds),
+        nics=sum(len(rounds["nodes"][node]["nics"]) for node in seen),
+        rounds=len(rounds["rounds"]),
     )
     if len(seen) < FEWEST_NODES:
         why = (
             f"{count(len(seen), 'node')} cannot show whose NIC is slow, as a rate is of both nodes "
             f"of a pair: an attribution needs {FEWEST_NODES} nodes."
         )
-        return replace(found, open=(*measured.incomplete, why))
-    apart, together = samples_of(measured)
+        return replace(found, open=(*incomplete, why))
     if not apart.logs:
-        return replace(found, open=(*measured.incomplete, "No rate was measured."))
-    suspected = {node for node, _ in measured.suspects}
-    low = frozenset(measured.low_pairs)
+        return replace(found, open=(*incomplete, "No rate was measured."))
+    suspects = [
+        (nic["node"], ALL if nic["nic"] is None else nic["nic"]) for nic in rounds["suspects"]
+    ]
+    suspected = {node for node, _ in suspects}
+    low = {(one, other) for one, other in rounds["low_pairs"]}
     of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
-    suspects = tuple(_end_name(measured, *end) for end in measured.suspects)
-    found = replace(found, open=(), spread=of_nics.spread, suspects=suspects)
-    found, at_fault = _with_names(found, measured, of_nics, of_nodes)
-    found = _with_pairs(found, measured, of_nics, apart, at_fault)
+    named = tuple(end_name(rounds, end) for end in suspects)
+    found = replace(found, spread=of_nics.spread, suspects=named)
+    found, at_fault = _with_names(found, rounds, of_nics, of_nodes)
+    found = _with_pairs(found, rounds, of_nics, apart, at_fault)
     least = found.least or 0.0
     noisy = (
         f"Rates, or healthy NICs, differ so much that a NIC is named only from {100 * least:.1f} % "
         f"below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: measure more rounds."
     )
-    sentences = [*found.open, *_low_positions(measured, of_nics), *[noisy] * (least > WANTED_LOSS)]
-    return replace(found, open=(*sentences, *measured.incomplete))
+    sentences = [*found.open, *_low_positions(rounds, of_nics), *[noisy] * (least > WANTED_LOSS)]
+    return replace(found, open=(*sentences, *incomplete))
 
 
-def _low_positions(measured: Measured, fitted: Fit) -> Iterator[str]:
+def _low_positions(rounds: RoundsMember, fitted: Fit) -> Iterator[str]:
     """Yield what is low on most nodes, and so no NIC's fault against the others."""
     for position, log in low_positions(fitted.classes, -math.log(1 - LOW_POSITION)):
-        names = {node.nics[position].name for node in measured.nodes if position < len(node.nics)}
+        names = {
+            nic_name(rounds, (index, position))
+            for index, node in enumerate(rounds["nodes"])
+            if position < len(node["nics"])
+        }
         yield (
             f"On most nodes NIC {listed(sorted(names), 2)} is "
             f"{100 * (1 - math.exp(log)):.0f} % slower than their other NICs: NICs are compared "
@@ -227,7 +239,7 @@ def _low_positions(measured: Measured, fitted: Fit) -> Iterator[str]:
 
 
 def _with_names(
-    found: Attribution, measured: Measured, apart: Fit, together: Fit
+    found: Attribution, rounds: RoundsMember, apart: Fit, together: Fit
 ) -> tuple[Attribution, set[End]]:
     """Name what is low in the fits of NICs apart and of nodes with all NICs at once.
 
@@ -235,32 +247,32 @@ def _with_names(
     """
     ends = [
         (node, position)
-        for node, its in enumerate(measured.nodes)
-        for position in range(len(its.nics))
+        for node, its in enumerate(rounds["nodes"])
+        for position in range(len(its["nics"]))
     ]
     rule = _Rule(apart)
     passed, low = rule.judged(ends)
     confirmed = {end for end, its in passed.items() if its.confirmed}
-    switches, of_switch = _switches(measured, low, confirmed)
+    switches, of_switch = _switches(rounds, low, confirmed)
     left = {end: its for end, its in low.items() if end not in of_switch}
-    named = list(_nodes(measured, left, confirmed))
+    named = list(_nodes(rounds, left, confirmed))
     whole = {endpoint.node for endpoint in named}
     for end in ends:
-        if end in confirmed and end in left and measured.nodes[end[0]].name not in whole:
-            named.append(_named(measured, end, passed[end]))
+        if end in confirmed and end in left and rounds["nodes"][end[0]]["node"] not in whole:
+            named.append(_named(rounds, end, passed[end]))
     at_fault = of_switch | {
-        end for end in left if end in confirmed or measured.nodes[end[0]].name in whole
+        end for end in left if end in confirmed or rounds["nodes"][end[0]]["node"] in whole
     }
     sentences = [
-        *_unconfirmed(measured, passed, at_fault),
-        *_unsteady(measured, ends, apart, at_fault),
+        *_unconfirmed(rounds, passed, at_fault),
+        *_unsteady(rounds, ends, apart, at_fault),
     ]
     known = {node for node, _ in at_fault}
-    more, _ = _Rule(together).judged([(node, ALL) for node in range(len(measured.nodes))])
+    more, _ = _Rule(together).judged([(node, ALL) for node in range(len(rounds["nodes"]))])
     more = {end: its for end, its in more.items() if end[0] not in known}
-    named += [_named(measured, end, its) for end, its in more.items() if its.confirmed]
+    named += [_named(rounds, end, its) for end, its in more.items() if its.confirmed]
     at_fault |= {end for end, its in more.items() if its.confirmed}
-    sentences += _unconfirmed(measured, more, at_fault)
+    sentences += _unconfirmed(rounds, more, at_fault)
     named.sort(key=lambda endpoint: -endpoint.loss)
     names = replace(
         found,
@@ -324,13 +336,13 @@ class _Rule:
 
 
 def _switches(
-    measured: Measured, low: Mapping[End, _Low], confirmed: set[End]
+    rounds: RoundsMember, low: Mapping[End, _Low], confirmed: set[End]
 ) -> tuple[list[NamedSwitch], set[End]]:
     of_switch = grouped(
-        ((nic.place.group, nic.place.switch), (node, position))
-        for node, its in enumerate(measured.nodes)
-        for position, nic in enumerate(its.nics)
-        if nic.place is not None
+        ((nic["place"]["group"], nic["place"]["switch"]), (node, position))
+        for node, its in enumerate(rounds["nodes"])
+        for position, nic in enumerate(its["nics"])
+        if nic["place"] is not None
     )
     found: list[NamedSwitch] = []
     taken: set[End] = set()
@@ -359,11 +371,11 @@ def _switches(
 
 
 def _nodes(
-    measured: Measured, low: Mapping[End, _Low], confirmed: set[End]
+    rounds: RoundsMember, low: Mapping[End, _Low], confirmed: set[End]
 ) -> Iterator[FaultyEndpoint]:
     """Yield the nodes of which all NICs are low, at least half of them by themselves."""
-    for node, its in enumerate(measured.nodes):
-        ends = [(node, position) for position in range(len(its.nics))]
+    for node, its in enumerate(rounds["nodes"]):
+        ends = [(node, position) for position in range(len(its["nics"]))]
         sure = [end for end in ends if end in confirmed]
         if len(ends) < 2 or any(end not in low for end in ends) or 2 * len(sure) < len(ends):
             continue
@@ -375,25 +387,24 @@ def _nodes(
         error = max(effect.error for effect in effects)
         partners = min(effect.partners for effect in effects)
         yield FaultyEndpoint(
-            its.name, None, loss, *_interval(loss, error),
+            its["node"], None, loss, *_interval(loss, error),
             max(low[end].score for end in sure), partners, _WORDS.get(ways, "both"),
-            f"{its.name}: all of its {len(ends)} NICs are low, median loss {_percent(loss)}, "
+            f"{its['node']}: all of its {len(ends)} NICs are low, median loss {_percent(loss)}, "
             f"over {count(partners, 'partner')}, {_again(effects)} of them proven.",
         )  # fmt: skip
 
 
-def _named(measured: Measured, end: End, low: _Low) -> FaultyEndpoint:
+def _named(rounds: RoundsMember, end: End, low: _Low) -> FaultyEndpoint:
     node, position = end
-    nic = None if position == ALL else measured.nodes[node].nics[position].name
     lower, upper = _interval(low.loss, low.effect.error)
     verb = _VERBS.get(low.ways, "sends and receives")
     what = "than the same NIC of other nodes"
     if position == ALL:
         what = "with all its NICs at once than other nodes do, and each of its NICs apart is right"
     return FaultyEndpoint(
-        measured.nodes[node].name, nic, low.loss, lower, upper, low.score, low.effect.partners,
-        _WORDS.get(low.ways, "both"),
-        f"{_end_name(measured, *end)} {verb} {_percent(low.loss)} ({100 * lower:.1f} to "
+        rounds["nodes"][node]["node"], None if position == ALL else nic_name(rounds, end),
+        low.loss, lower, upper, low.score, low.effect.partners, _WORDS.get(low.ways, "both"),
+        f"{end_name(rounds, end)} {verb} {_percent(low.loss)} ({100 * lower:.1f} to "
         f"{_percent(upper)}) slower {what}: the median over "
         f"{count(low.effect.partners, 'partner')}, {_again([low.effect])} of them proven.",
     )  # fmt: skip
@@ -409,7 +420,7 @@ def _interval(loss: float, error: float) -> tuple[float, float]:
 
 
 def _unconfirmed(
-    measured: Measured, passed: Mapping[End, _Low], at_fault: set[End]
+    rounds: RoundsMember, passed: Mapping[End, _Low], at_fault: set[End]
 ) -> Iterator[str]:
     """Yield what is low enough for a name and was not seen again."""
     for end, its in passed.items():
@@ -417,7 +428,7 @@ def _unconfirmed(
             continue
         effect = its.effect
         of = "with all its NICs at once" if end[1] == ALL else "with its partners"
-        low = f"{_end_name(measured, *end)} is {_percent(its.loss)} low {of}"
+        low = f"{end_name(rounds, end)} is {_percent(its.loss)} low {of}"
         if its.far:
             yield (
                 f"{low}, and is far from most of them, as few other nodes are: NIC and distance "
@@ -434,7 +445,7 @@ def _unconfirmed(
 
 
 def _unsteady(
-    measured: Measured, ends: Sequence[End], fitted: Fit, at_fault: set[End]
+    rounds: RoundsMember, ends: Sequence[End], fitted: Fit, at_fault: set[End]
 ) -> Iterator[str]:
     for index, end in enumerate(ends):
         noises = [
@@ -447,7 +458,7 @@ def _unsteady(
         noise = max(noises, default=0.0)
         if end not in at_fault and noise >= max(_UNSTEADY_LEAST, _UNSTEADY_TIMES * fitted.noise):
             yield (
-                f"{_end_name(measured, *end)} is unsteady: its rates vary by {_percent(noise)} "
+                f"{end_name(rounds, end)} is unsteady: its rates vary by {_percent(noise)} "
                 f"from partner to partner, those of other NICs by {_percent(fitted.noise)}."
             )
 
@@ -458,16 +469,16 @@ def _percent(part: float) -> str:
 
 def _with_pairs(
     attribution: Attribution,
-    measured: Measured,
+    rounds: RoundsMember,
     fitted: Fit,
     samples: Samples,
     at_fault: Collection[End],
 ) -> Attribution:
     """Add the pairs of nodes, and of groups, that are low beyond what their ends explain."""
     meetings = [
-        (number, (min(pair.one, pair.other), max(pair.one, pair.other)))
-        for number, round_ in enumerate(measured.rounds)
-        for pair in round_.pairs
+        (number, (min(pair), max(pair)))
+        for number, round_ in enumerate(rounds["rounds"])
+        for pair in round_["pairs"]
     ]
     limit = max(
         -math.log(_LOW_PAIR),
@@ -480,21 +491,21 @@ def _with_pairs(
         for sender, (number, pair), rest in zip(samples.senders, met, fitted.rests, strict=True)
         if rest < -limit
     )
-    groups = _groups(measured, fitted, samples, [pair for _, pair in meetings])
+    groups = _groups(rounds, fitted, samples, [pair for _, pair in meetings])
     found: list[LowPair] = []
     once = not_again = 0
     nodes_at_fault = {node for node, _ in at_fault}
     for pair, rests in sorted(low.items()):
-        rounds = len({number for number, _, _ in rests})
-        explained = nodes_at_fault.intersection(pair) and rounds < FEWEST_TIMES
-        if explained or _group_pair(measured, *pair) in groups:
+        times_low = len({number for number, _, _ in rests})
+        explained = nodes_at_fault.intersection(pair) and times_low < FEWEST_TIMES
+        if explained or _group_pair(rounds, *pair) in groups:
             continue
         if times[pair] < FEWEST_TIMES:
             not_again += 1
-        elif rounds < times[pair]:
+        elif times_low < times[pair]:
             once += 1
         else:
-            found.append(_low_pair(measured, pair, rounds, rests))
+            found.append(_low_pair(rounds, pair, times_low, rests))
     found.sort(key=lambda low_pair: -low_pair.loss)
     sentences = first_of([low_pair.sentence for low_pair in found], what=" pairs like them")
     notes = []
@@ -516,35 +527,33 @@ def _with_pairs(
 
 
 def _low_pair(
-    measured: Measured, pair: tuple[int, int], rounds: int, rests: list[tuple[int, int, float]]
+    rounds: RoundsMember, pair: tuple[int, int], times: int, rests: list[tuple[int, int, float]]
 ) -> LowPair:
     """Return a pair of nodes that is low in each of its rounds.
 
     :param rests: by round and NIC position what their rates lack.
     """
-    one, other = (measured.nodes[node].name for node in pair)
+    one, other = (rounds["nodes"][node]["node"] for node in pair)
     which = sorted({position for _, position, _ in rests})
-    nics = tuple(measured.nodes[pair[0]].nics[position].name for position in which)
+    nics = tuple(nic_name(rounds, (pair[0], position)) for position in which)
     loss = 1 - math.exp(median([rest for _, _, rest in rests]))
     return LowPair(
-        (one, other), nics, loss, rounds,
+        (one, other), nics, loss, times,
         f"{one} and {other} are {100 * loss:.1f} % lower with each other than with others, by "
-        f"{listed(nics, 4)}, in each of {count(rounds, 'round')}: what is between them "
+        f"{listed(nics, 4)}, in each of {count(times, 'round')}: what is between them "
         "is slow, and neither node is named for it.",
     )  # fmt: skip
 
 
-def _group_pair(measured: Measured, one: int, other: int) -> tuple[str, str] | None:
+def _group_pair(rounds: RoundsMember, one: int, other: int) -> tuple[str, str] | None:
     """Return the groups of two nodes, by their first NICs; ``None`` within one group."""
-    places = [measured.nodes[node].nics[0].place for node in (one, other)]
-    if places[0] is None or places[1] is None or places[0].group == places[1].group:
-        return None
-    first, second = sorted((places[0].group, places[1].group))
-    return first, second
+    places = [rounds["nodes"][node]["nics"][0]["place"] for node in (one, other)]
+    groups = sorted({place["group"] for place in places if place is not None})
+    return (groups[0], groups[1]) if len(groups) == 2 else None
 
 
 def _groups(
-    measured: Measured, fitted: Fit, samples: Samples, met: Sequence[tuple[int, int]]
+    rounds: RoundsMember, fitted: Fit, samples: Samples, met: Sequence[tuple[int, int]]
 ) -> dict[tuple[str, str], str]:
     """Return a sentence for each two groups between which most pairs are low.
 
@@ -552,8 +561,7 @@ def _groups(
     """
     of_meeting = grouped(zip(samples.meetings, fitted.rests, strict=True))
     by_groups = grouped(
-        (_group_pair(measured, *met[meeting]), median(rests))
-        for meeting, rests in of_meeting.items()
+        (_group_pair(rounds, *met[meeting]), median(rests)) for meeting, rests in of_meeting.items()
     )
     middles = {
         groups: its

@@ -1,18 +1,27 @@
-"""The rates of rounds as columns, which 1.8 million of them need in Python.
+"""What was measured between nodes in rounds: the rates as columns, and what is missing of them.
 
-An end is a NIC, or a node with all of its NICs at once.
+There are up to 1.8 million rates, which need columns in Python. An end is a NIC, or a node with all
+of its NICs at once.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.statistics import median
-from fabricheck.judge.fabric.rounds import ALL, Measured, Nic
+from fabricheck.core.text import count
+from fabricheck.results.model import RankNetwork, ResultDocument, RoundsMember, WrongMessage
+
+#: The position of an end that is a node with all of its NICs at once.
+ALL = -1
+
+#: A node and the position of a NIC of it: position k of one node is measured with k of another.
+End = tuple[int, int]
 
 #: Distances as numbers, so that the farthest is the largest; the last is an unknown one.
 _SAME_SWITCH, _SAME_GROUP, _OTHER_GROUP, _UNKNOWN = range(4)
@@ -37,7 +46,7 @@ class Samples:
     others meet at it.
     """
 
-    ends: list[tuple[int, int]]
+    ends: list[End]
     senders: list[int] = field(default_factory=list)
     receivers: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
@@ -49,53 +58,56 @@ class Samples:
     far: frozenset[int] = frozenset()
 
 
-def samples_of(measured: Measured) -> tuple[Samples, Samples]:
-    """Return the rates of each NIC apart, and of nodes with all NICs at once."""
+def samples_of(rounds: RoundsMember, elsewhere: Container[End] = ()) -> tuple[Samples, Samples]:
+    """Return the rates of each NIC apart, and of nodes with all NICs at once.
+
+    :param elsewhere: the ends whose messages left their node by another way than most: their rates
+        say nothing about a NIC, and are left out.
+    """
+    nodes = rounds["nodes"]
     first = [0]
-    for node in measured.nodes:
-        first.append(first[-1] + len(node.nics))
-    apart = Samples(
-        [(n, k) for n, node in enumerate(measured.nodes) for k in range(len(node.nics))]
-    )
-    together = Samples([(n, ALL) for n in range(len(measured.nodes))])
-    places = [[_place(nic) for nic in node.nics] for node in measured.nodes]
+    for node in nodes:
+        first.append(first[-1] + len(node["nics"]))
+    apart = Samples([(n, k) for n, node in enumerate(nodes) for k in range(len(node["nics"]))])
+    together = Samples([(n, ALL) for n in range(len(nodes))])
+    places = [[nic["place"] for nic in node["nics"]] for node in nodes]
     meeting = 0
-    for number, round_ in enumerate(measured.rounds):
-        phase = round_.phase
-        for pair in round_.pairs:
-            one, other = pair.one, pair.other
+    for number, round_ in enumerate(rounds["rounds"]):
+        phase = round_["phase"]
+        columns = (round_["out"], round_["back"], round_["together_out"], round_["together_back"])
+        for (one, other), *rates in zip(round_["pairs"], *columns, strict=True):
             first_one, first_other = first[one], first[other]
             farthest = 0
-            its = zip(pair.out, pair.back, places[one], places[other], strict=False)
+            left_out = False
+            its = zip(*rates[:2], places[one], places[other], strict=False)
             for k, (out, back, near, far) in enumerate(its):
                 if near is None or far is None:
                     distance = _UNKNOWN
-                elif near == far:
-                    distance = _SAME_SWITCH
+                elif near["group"] != far["group"]:
+                    distance = _OTHER_GROUP
                 else:
-                    distance = _SAME_GROUP if near[0] == far[0] else _OTHER_GROUP
+                    distance = _SAME_SWITCH if near["switch"] == far["switch"] else _SAME_GROUP
                 farthest = max(farthest, distance)
+                if (one, k) in elsewhere or (other, k) in elsewhere:
+                    left_out = True
+                    continue
                 group, lot = k * _DISTANCES + distance, number * _DISTANCES + distance
                 if out:
                     _add(apart, first_one + k, first_other + k, group, lot, phase, meeting, out)
                 if back:
                     _add(apart, first_other + k, first_one + k, group, lot, phase, meeting, back)
             lot = number * _DISTANCES + farthest
-            for rates, sender, receiver in (
-                (pair.together_out, one, other), (pair.together_back, other, one)
-            ):  # fmt: skip
-                if rates and all(rates):
-                    whole = sum(rate for rate in rates if rate)
+            for at_once, sender, receiver in zip(
+                rates[2:], (one, other), (other, one), strict=True
+            ):
+                if at_once and all(at_once) and not left_out:
+                    whole = sum(rate for rate in at_once if rate)
                     _add(together, sender, receiver, farthest, lot, phase, meeting, whole)
             meeting += 1
-    widest = max((len(node.nics) for node in measured.nodes), default=1)
+    widest = max((len(node["nics"]) for node in nodes), default=1)
     for samples, per_pair in ((apart, 2 * widest), (together, 2)):
         _relate(samples, _FEWEST_PAIRS * per_pair)
     return apart, together
-
-
-def _place(nic: Nic) -> tuple[str, str] | None:
-    return None if nic.place is None else (nic.place.group, nic.place.switch)
 
 
 def _add(
@@ -199,3 +211,116 @@ def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int,
             if log - middle < -least:
                 found[position] = min(log - middle, found.get(position, 0.0))
     return sorted(found.items())
+
+
+def nic_name(rounds: RoundsMember, end: End) -> str:
+    """Return the name of a NIC as the system has it, else its rank's."""
+    node = rounds["nodes"][end[0]]
+    return node["nics"][end[1]]["name"] or f"rank{node['ranks'][end[1]]}"
+
+
+def end_name(rounds: RoundsMember, end: End) -> str:
+    """Return ``node:NIC``, or the node for all NICs at once."""
+    node = rounds["nodes"][end[0]]["node"]
+    return node if end[1] == ALL else f"{node}:{nic_name(rounds, end)}"
+
+
+def elsewhere_of(document: ResultDocument, rounds: RoundsMember) -> dict[End, str]:
+    """Return a sentence for each node and position whose messages left by another way than most."""
+    ranks = document.get("ranks") or []
+    used = {
+        (index, position): ranks[number].get("network")
+        for index, node in enumerate(rounds["nodes"])
+        for position, number in enumerate(node["ranks"])
+    }
+    # What cannot be told has a note in the document, and is compared with nothing.
+    ways = Counter(
+        (its["transport"], its["provider"])
+        for its in used.values()
+        if its and its["transport"] and its["provider"]
+    )
+    if not ways:
+        return {}
+    transport, provider = ways.most_common(1)[0][0]
+    found: dict[End, str] = {}
+    for (index, position), its in used.items():
+        if its is None or its["transport"] is None:
+            continue
+        if its["transport"] != transport or its["provider"] not in (provider, None):
+            node = rounds["nodes"][index]
+            found[index, position] = (
+                f"Messages of rank {node['ranks'][position]} of {node['node']} left it by "
+                f"{_way(its)}, unlike those of most ranks: its rates are left out."
+            )
+    return found
+
+
+def _way(its: RankNetwork) -> str:
+    by = listed(str(word) for word in (its["transport"], its["provider"]) if word is not None)
+    names = " and ".join(nic["name"] for nic in its["nics"])
+    return f"{by} ({names})" if names else by
+
+
+def missing(
+    document: ResultDocument, rounds: RoundsMember, samples: tuple[Samples, Samples],
+    elsewhere: Container[End],
+) -> Iterator[str]:  # fmt: skip
+    """Yield sentences on what is missing: nodes left out, failed pairs, rounds not reached."""
+    for wrong in rounds["wrong"]:
+        yield _wrong(rounds, wrong)
+    reasons = list(
+        dict.fromkeys(lost["reason"] for lost in (*rounds["left_out"], *rounds["failed"]))
+    )
+    yield from reasons
+    outcome = document["outcome"]
+    if outcome["status"] not in ("good", "wrong-data") and outcome["message"] not in reasons:
+        ended = outcome["status"] not in ("running", "interrupted", "time-limit")
+        yield (f"The run ended with {outcome['status']}" if ended else "The run did not finish") + (
+            f": {outcome['message'].rstrip('.')}." if outcome["message"] else "."
+        )
+    done = sum(measured_round["phase"] == 1 for measured_round in rounds["rounds"])
+    if done < rounds["planned"]:
+        yield f"{done} of {count(rounds['planned'], 'round')} were measured."
+    yield from _without_rate(rounds, *samples, elsewhere)
+
+
+def _without_rate(
+    rounds: RoundsMember, apart: Samples, together: Samples, elsewhere: Container[End]
+) -> Iterator[str]:
+    """Yield what met others and has no rate of a direction, or none of all NICs at once."""
+    sent, received = ({apart.ends[end] for end in its} for its in (apart.senders, apart.receivers))
+    at_once = {together.ends[end][0] for end in (*together.senders, *together.receivers)}
+    any_at_once = any(
+        any(its["together_out"]) or any(its["together_back"]) for its in rounds["rounds"]
+    )
+    for index in sorted(
+        {node for its in rounds["rounds"] for pair in its["pairs"] for node in pair}
+    ):
+        node = rounds["nodes"][index]
+        ends = [
+            (index, position)
+            for position in range(len(node["nics"]))
+            if (index, position) not in elsewhere
+        ]
+        for end in ends:
+            lacks = [
+                word
+                for word, seen in (("sending", sent), ("receiving", received))
+                if end not in seen
+            ]
+            if lacks:
+                what = f" of {lacks[0]}" if len(lacks) == 1 else ""
+                yield f"{end_name(rounds, end)} has no rate{what}."
+        complete = all(end in sent and end in received for end in ends)
+        if any_at_once and complete and len(ends) == len(node["nics"]) and index not in at_once:
+            yield f"{node['node']} has no rate with all its NICs at once."
+
+
+def _wrong(rounds: RoundsMember, wrong: WrongMessage) -> str:
+    sender, receiver = (
+        end_name(rounds, (node, wrong["nic"])) for node in (wrong["from"], wrong["to"])
+    )
+    return (
+        f"Data from {sender} to {receiver} was wrong: {count(wrong['errors'], 'byte')}, the first "
+        f"at byte {wrong['offset_bytes']}, expected {wrong['expected']}, found {wrong['found']}."
+    )

@@ -301,18 +301,14 @@ def from_rounds(
     for subject, results in found.items():
         for attempt in results.attempts if subject.simulated is None else ():
             document = attempt.document
-            if document is None or not document.get("rounds"):
+            if document is None or not (rounds := document.get("rounds")):
                 continue
             from fabricheck.judge.fabric.attributing import attribute
-            from fabricheck.judge.fabric.rounds import measured_of
 
-            measured = measured_of(document)
-            for endpoint in attribute(measured).named:
+            for endpoint in attribute(document).named:
                 findings[endpoint.node].append(finding("network", endpoint.sentence, attempt.check))
-            for node in measured.nodes:
+            for node in (member["node"] for member in rounds["nodes"]):
                 # A node is named only after it was slow again with partners that proved good.
-                failures: dict[Way, int] = (
-                    {("network", None): TIMES} if node.name in findings else {}
-                )
-                runs[node.name] = Run(key(attempt), ROUNDS, not failures, failures=failures)
+                failures: dict[Way, int] = {("network", None): TIMES} if node in findings else {}
+                runs[node] = Run(key(attempt), ROUNDS, not failures, failures=failures)
     return findings, runs
