@@ -11,7 +11,7 @@ from fabricheck.judge.diagnosis.model import Component, Degraded, Diagnosis
 from fabricheck.judge.verdict import judging
 from fabricheck.node import load
 from fabricheck.report import contents, figures, page
-from fabricheck.report.figures import degraded, drawing, node
+from fabricheck.report.figures import drawing, node
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 
@@ -68,14 +68,14 @@ def titles(svg):
     ],
 )
 def test_a_component_has_its_place(component, expected):
-    assert list(degraded.places(component, MI250X)) == expected
+    assert list(node.places(component, MI250X)) == expected
 
 
 @pytest.mark.parametrize("model", [MI250X, H200])
 def test_every_component_of_a_node_is_at_its_devices(model):
     for candidate in candidates(model, ()):
         component = candidate.component
-        found = [*degraded.places(component, model)]
+        found = [*node.places(component, model)]
         assert bool(found) != (component.kind in LIBRARIES), component.label
         devices = {part for kind, part in found if kind in ("device", "host")}
         if devices and candidate.devices:
@@ -105,7 +105,7 @@ def test_equals_are_all_marked_with_a_dash_and_a_question():
 
 
 def test_of_several_components_at_a_device_each_is_named():
-    found = degraded.marks(of(
+    found = node.marks_of(of(
         one(part("hbm", 3)), one(part("rank", 3), part("copies", 3, 4, direction="one-way")),
     ), MI250X)  # fmt: skip
     assert found["device", 3].label == ("degraded", "HBM", "rank", "copy engine")

@@ -12,8 +12,7 @@ import distributed_sessions
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
-from fabricheck.report import contents, page
-from fabricheck.report.figures import over_nodes
+from fabricheck.report import contents, nodes, page
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case, MetricResult
@@ -259,7 +258,7 @@ def over(values, unit="GB/s", metric="copy_worst"):
         )
         for node, value in values.items()
     ]  # fmt: skip
-    return over_nodes.spreads(parts)
+    return nodes.spreads_over_nodes(parts)
 
 
 def named(far):
@@ -293,7 +292,7 @@ def test_of_two_nodes_nobody_knows_which_one_stands_out():
     (found,) = over({"node1": 10.0, "node2": 5.0})
     assert not found.worse and not found.better
     assert [round(end) for end in found.ends] == [-33, 33]
-    (figure,) = over_nodes.figures([found])
+    (figure,) = nodes.figures([found])
     assert "Which of two nodes is off, nothing here can tell" in figure.says
     assert "No node is worse" not in figure.says
 
@@ -306,22 +305,22 @@ def test_two_environments_of_a_check_are_two_metrics():
             for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()]), None, on=node)
         for node in ("node1", "node2")
     ]  # fmt: skip
-    found = {one.check: one.median for one in over_nodes.spreads(parts)}
+    found = {one.check: one.median for one in nodes.spreads_over_nodes(parts)}
     assert found == {"stream_local +rocm5": 10.0, "stream_local +rocm6": 20.0}
 
 
 def test_where_most_nodes_are_slow_the_words_say_so():
     slow = {f"node{n}": 70.0 for n in range(6)}
-    (figure,) = over_nodes.figures(over(slow | {"a": 100.0, "b": 100.0}))
+    (figure,) = nodes.figures(over(slow | {"a": 100.0, "b": 100.0}))
     assert figure.says.endswith("2 are better: where most nodes are slow, the good ones stand out.")
-    (figure,) = over_nodes.figures(over(slow))
+    (figure,) = nodes.figures(over(slow))
     assert figure.says.endswith("No node is worse than the others by more than their spread.")
 
 
 def test_each_node_that_stands_out_is_named_once():
     values = {f"node{n}": 100.0 for n in range(9)} | {"a": 50.0, "b": 80.0}
     one, other = over(values), over(values | {"a": 60.0}, metric="add_worst")
-    (figure,) = over_nodes.figures([*one, *other])
+    (figure,) = nodes.figures([*one, *other])
     assert figure.says.endswith("as the table below shows: a, b.")
     assert named(one[0].worse) == [("a", -50), ("b", -20)]
 
@@ -335,13 +334,13 @@ def test_repetitions_on_a_node_are_one_value():
             for number, value in enumerate(values)]), None, on=node)
         for node, values in {"node1": (9.0, 10.0, 20.0), "node2": (11.0, 11.0, 11.0)}.items()
     ]  # fmt: skip
-    (found,) = over_nodes.spreads(parts)
+    (found,) = nodes.spreads_over_nodes(parts)
     assert (found.check, dict(found.values)) == ("stream_local", {"node1": 10.0, "node2": 11.0})
 
 
 def test_the_figure_draws_every_place_once_and_tells_who_stands_out():
     values = {f"node{n}": 100.0 for n in range(200)} | {"slow": 80.0}
-    (figure,) = over_nodes.figures(over(values))
+    (figure,) = nodes.figures(over(values))
     assert figure.says.endswith("as the table below shows: slow.")
     assert len(figure.rows) == 201
     # Two hundred nodes on one spot are one mark.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.report.figure import WIDTH, Figure
-from fabricheck.report.figures import curves, host, placement, stream
+from fabricheck.report.figures import collectives, host, peers, placement, stream
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
@@ -16,8 +16,8 @@ from fabricheck.results.reading import of_session
 FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 DRAWERS = (
-    host.figures, curves.peers, placement.figures, stream.figures,
-    curves.collectives,
+    host.figures, peers.curves, placement.figures, stream.figures,
+    collectives.bandwidths,
 )  # fmt: skip
 
 

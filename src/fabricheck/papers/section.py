@@ -1,4 +1,4 @@
-"""The claims and the documents' figures on the page (`fabricheck.report.added`)."""
+"""The claims and the documents' figures on the page (`fabricheck.report.rendering`)."""
 
 from __future__ import annotations
 

@@ -18,12 +18,13 @@ from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict, Reason
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
-from fabricheck.report import added, findings, nodes
+from fabricheck.report import findings, nodes
 from fabricheck.report.experiments import Reference
 from fabricheck.report.figure import Figure, Shown, defect, inline
 from fabricheck.report.figures import sections
 from fabricheck.report.figures.rows import session_rows
 from fabricheck.report.nodes import Nodes
+from fabricheck.report.rendering import added_sections
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
@@ -226,7 +227,7 @@ def _parts(
             for title, figures in drawn.items()
             if (shown := list(_shown(name, found, figures, coverage, undrawn)))
         }
-        others = {each.ID: each.judged_claims(observed) for each in added.sections()}
+        others = {each.ID: each.judged_claims(observed) for each in added_sections()}
         yield Part(observed, found.verdict, name, others, figures, tuple(undrawn))
 
 

@@ -1,11 +1,21 @@
-"""The templates of pages: what values become in HTML, and the kinds of numbers."""
+"""The templates of pages: what values become in HTML, the kinds of numbers, and added sections.
+
+Subpackages add sections where they are installed. Such a module has ``SECTIONS``, their titles by
+id, and ``TEMPLATES``, the folder of their templates ``ID.html.j2``. The first one, with ``ID`` and
+``TITLE``, has a content for each partition: ``judged_claims(observed)``, with ``says``, one line,
+and ``defects``, sentences. ``fitted(observed, records)`` is what a figure says of published values
+that are no evidence for a simulation.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jinja2
@@ -13,7 +23,6 @@ from markupsafe import Markup
 
 from fabricheck.core.amounts import number, short, size
 from fabricheck.core.text import printable
-from fabricheck.report import added
 
 #: The folder of pages in a results folder, with one folder for each session; and its page.
 PAGES, PAGE = "reports-html", "index.html"
@@ -36,6 +45,19 @@ KINDS: Mapping[str, str] = {
     "calibrated": "a reference computed from repeated sessions of the same machine",
 }
 
+#: The modules with added sections, in the order of the page.
+ADDED = ("fabricheck.papers.section",)
+
+
+@functools.cache
+def added_sections() -> tuple[ModuleType, ...]:
+    """Return the modules with added sections whose package is installed."""
+    return tuple(
+        importlib.import_module(name)
+        for name in ADDED
+        if importlib.util.find_spec(name.rpartition(".")[0]) is not None
+    )
+
 
 @functools.cache
 def templates() -> jinja2.Environment:
@@ -44,7 +66,7 @@ def templates() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(
             [
                 Path(__file__).with_name("templates"),
-                *(section.TEMPLATES for section in added.sections()),
+                *(section.TEMPLATES for section in added_sections()),
             ]
         ),
         autoescape=True,
@@ -55,7 +77,7 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["added"] = added.sections()
+    made.globals["added"] = added_sections()
     made.filters |= {
         "number": cell,
         "size": size,

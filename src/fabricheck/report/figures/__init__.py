@@ -9,7 +9,6 @@ from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.report.figure import Figure, defect
 from fabricheck.report.figures import (
     collectives,
-    curves,
     host,
     matrices,
     node,
@@ -27,9 +26,9 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
     "Between host and device": (host.figures,),
     "Host memory by NUMA domain": (matrices.host_memory,),
     "Placement of ranks": (placement.figures,),
-    "Between devices": (matrices.figures, peers.figures, curves.peers),
+    "Between devices": (matrices.figures, peers.figures, peers.curves),
     "MPI between devices": (peers.messages, matrices.messages),
-    "Collectives": (collectives.figures, curves.collectives),
+    "Collectives": (collectives.figures, collectives.bandwidths),
 }
 
 

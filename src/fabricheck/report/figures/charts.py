@@ -8,8 +8,16 @@ from typing import Any
 
 import altair as alt
 
-from fabricheck.report.figure import PALETTE, SHAPES, WIDTH, Drawing, drawn
-from fabricheck.report.figures.rows import Row, is_of_session, session_rows
+from fabricheck.core.grouping import grouped
+from fabricheck.report.figure import PALETTE, SHAPES, WIDTH, Drawing, Figure, drawn
+from fabricheck.report.figures.rows import (
+    Row,
+    is_of_session,
+    of_curve,
+    of_noise,
+    of_published,
+    session_rows,
+)
 
 #: Dark, light, darkest: distinguishable in grey too.
 GREYS = (PALETTE[0], PALETTE[5], PALETTE[6])
@@ -158,6 +166,35 @@ def curves(
             .properties(padding=2, spacing=8)
         )
     return finished(chart, 235 + _LEGEND_LINE * ((len(labels) + 1) // 2 + 1), right=20)
+
+
+def curve_figure(
+    name: str,
+    title: str,
+    kind: str,
+    rows: Sequence[Row],
+    *,
+    drawn: Sequence[Row] | None = None,
+    pairs: bool = False,
+    intro: str = "",
+    between: str = "",
+    note: str = "",
+    **look: Any,
+) -> Figure:
+    """Return a figure of curves over size, each described in words.
+
+    :param drawn: the rows to draw and describe, if these are not all.
+    :param pairs: whether the text names the two devices of a curve.
+    :param intro, between, note: the texts before the curves, after them, and at the end.
+    :param look: options of `charts.curves`.
+    """
+    lines = grouped((row["series"], row) for row in session_rows(drawn or rows))
+    texts = [of_curve(line) for line in lines.values()]
+    if pairs:
+        pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
+        texts = [f"{one[:-1]} ({ends})." for one, ends in zip(texts, pair, strict=True)]
+    says = f"{intro}{' '.join(texts)}{between}{of_published(rows)}{note}{of_noise(rows)}"
+    return Figure(name, title, kind, says, rows, curves(drawn or rows, **look))
 
 
 def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:

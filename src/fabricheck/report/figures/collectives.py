@@ -1,4 +1,6 @@
-"""Collectives over the number of partners: MPI beside RCCL (the paper's figures 11 and 12)."""
+"""Collectives over the number of partners: MPI beside RCCL (the paper's figures 11 and 12); and
+their bus bandwidth over size.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from fabricheck.core.amounts import about
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import GREYS, bars, cell, curves
-from fabricheck.report.figures.rows import Row, amount, beside, of_point, of_value
+from fabricheck.report.figures.charts import GREYS, bars, cell, curve_figure, curves
+from fabricheck.report.figures.rows import Row, amount, beside, of_point, of_value, scan
 from fabricheck.results.observed import Observed
 
 #: The collectives in the paper's order, and the record that bounds each from below there.
@@ -34,6 +36,12 @@ _CARRIERS = (MPI, OSU, RCCL)
 #: The lower bound of all: a dotted line, by its place among the series.
 _BOUND = "lower bound"
 _KNOWN = (MPI, RCCL, _BOUND, OSU)
+
+#: The order of the curves over size.
+_IN_ORDER = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
+
+#: The names of the measuring tools.
+_LIBRARIES = {"rccl-tests": "RCCL", "nccl-tests": "NCCL"}
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
@@ -164,3 +172,27 @@ def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
             x_title="partners",
         ),
     )
+
+
+def bandwidths(observed: Observed) -> Iterator[Figure]:
+    """Yield the bus bandwidth of all devices together, each rank receiving elsewhere than it
+    sends.
+    """
+    every = observed.select(experiment="E11", unit="GB/s", role="single")
+    found = [point for point in every if not point.in_place]
+    most = max((len(point.devices) for point in found), default=0)
+    rows: list[Row] = []
+    library = ""
+    for name in _IN_ORDER:
+        here = [
+            series for series in found if series.operation == name and len(series.devices) == most
+        ]
+        line = scan(here)
+        if line:
+            library = _LIBRARIES.get(here[0].program, here[0].program)
+            rows += [of_point(name, point) for point in line]
+    if rows:
+        yield curve_figure(
+            "collectives-bus-bandwidth", f"{library}'s bus bandwidth over size, {most} devices",
+            observed.kind, rows, unit="GB/s, bus bandwidth", known=_IN_ORDER,
+        )  # fmt: skip

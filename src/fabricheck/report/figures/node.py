@@ -1,24 +1,42 @@
-"""The drawing of the node: devices in packages, NUMA domains, and the state of the links."""
+"""The drawing of the node: devices in packages, NUMA domains, the state of the links by the lowest
+value of each as a fraction of its reference, and what the diagnosis calls degraded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
+from typing import Any, Literal, TypeAlias
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import cut, enumerated, listed
-from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.diagnosis.model import Component, ComponentKind, Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
 from fabricheck.report.figure import PALETTE, WIDTH, Figure
-from fabricheck.report.figures import degraded, links
-from fabricheck.report.figures.degraded import Mark, Place
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Outline, Spot, Style
-from fabricheck.report.figures.links import Health, State
-from fabricheck.report.figures.rows import amount
+from fabricheck.report.figures.rows import amount, expected_by, of_point
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair
+from fabricheck.results.table import Metric, Pair, Series, largest
+
+#: The states: within its limits; outside; with a peak only; without a value.
+State = Literal["within", "outside", "peak", "missing"]
+
+#: Transfers over the link between two devices, by bandwidth: experiment, operation, role. MPI is
+#: left out because it has costs of its own.
+_PEERS = (
+    ("E8", "write", "single"),
+    ("E8", "read", "single"),
+    ("E8", "copy", "single"),
+    ("E7", "engine", "single"),
+    ("E7", "engine-both", "sum"),
+)
+
+#: Without a reference, the first of these that exists is compared with the peak of one direction.
+_OF_PEAK = (("E8", "write"), ("E8", "read"), ("E7", "engine"))
 
 STYLES: Mapping[State, Style] = {
     "within": Style(PALETTE[0], "", "within the limits of its reference"),
@@ -49,6 +67,44 @@ _WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
 #: The most orders of devices to try; a node with more orders is drawn in numerical order.
 _MOST_ORDERS = 5000
 
+#: The location of a mark: a pair's link, a device's link to the host by its number, a device, or a
+#: NUMA domain.
+Kind = Literal["link", "host", "device", "domain"]
+Place: TypeAlias = "tuple[Kind, int | Pair]"
+
+#: By kind of component where it is drawn, and the word for what of the place it is; those of no
+#: place are software.
+_DRAWN: Mapping[ComponentKind, tuple[Kind, str]] = {
+    "device": ("device", "device"),
+    "package": ("device", "package"),
+    "pair": ("device", "pair"),
+    "hbm": ("device", "HBM"),
+    "compute_units": ("device", "compute units"),
+    "kernel_accesses": ("device", "kernels"),
+    "host_accesses": ("host", "kernels' host accesses"),
+    "copy_engines": ("device", "copy engines"),
+    "copies": ("device", "copy engine"),
+    "host_link": ("host", ""),
+    "pageable_copies": ("host", "pageable copies"),
+    "page_migration": ("host", "page migration"),
+    "messages": ("device", "messages"),
+    "rank": ("device", "rank"),
+    "link": ("link", ""),
+    "latency_of_copies": ("device", "latency"),
+    "latency_of_messages": ("device", "latency"),
+    "latency_of_link": ("link", "latency"),
+    "ddr": ("domain", "DDR"),
+    "numa_connection": ("domain", "connection"),
+    "link_gone": ("link", "gone"),
+    "link_turns": ("link", "turns"),
+    "cables_exchanged": ("device", "cables"),
+    "numa_rotated": ("domain", "NUMA domains rotated"),
+}
+
+#: The most letters in a line of a label, and the most lines that name components; a device has no
+#: more space.
+_WIDE, _MOST_LINES = 13, 3
+
 
 def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[Figure]:
     """Yield the drawing, if there is a node model and a link was measured or is degraded."""
@@ -56,9 +112,9 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
     if node is None:
         return
     pairs = node.links if node.switch is None else combinations(range(len(node.devices)), 2)
-    peers, hosts = links.peers(observed, pairs), links.hosts(observed)
+    peers, hosts = _peers(observed, pairs), _hosts(observed)
     every = [*peers.values(), *hosts.values()]
-    marks = degraded.marks(diagnosis, node)
+    marks = marks_of(diagnosis, node)
     if all(health.state == "missing" for health in every) and not marks:
         return
     svg = _Sketch(node, peers, hosts, marks).svg()
@@ -330,3 +386,192 @@ def _length(node: NodeModel, rows: Sequence[Sequence[int]]) -> float:
     """Return the sum of the squared lengths of the links, in positions of a row."""
     at = {device: (x, y) for y, row in enumerate(rows) for x, device in enumerate(row)}
     return sum((at[a][0] - at[b][0]) ** 2 + (at[a][1] - at[b][1]) ** 2 for a, b in node.links)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A series over a link, and its expected value: a reference, else the peak."""
+
+    point: Series
+    expected: Metric | None
+    peak: float
+
+    @property
+    def wanted(self) -> float:
+        """The expected value."""
+        return (self.expected and self.expected.reference) or self.peak
+
+    @property
+    def part(self) -> float:
+        """Its value as a fraction of the expected one."""
+        return self.point.value / self.wanted
+
+    @property
+    def state(self) -> State:
+        """Whether it is within the limits of its reference."""
+        if self.expected is None:
+            return "peak"
+        return "outside" if self.expected.is_beyond(self.point.value) else "within"
+
+
+@dataclass(frozen=True)
+class Health:
+    """The state of one link: its series, and the series that decides."""
+
+    name: str
+    every: tuple[Found, ...]
+
+    @property
+    def decides(self) -> Found | None:
+        """The lowest of the series beyond their limits, else of all."""
+        outside = [found for found in self.every if found.state == "outside"]
+        return min(outside or self.every, key=lambda one: one.part, default=None)
+
+    @property
+    def state(self) -> State:
+        """Whether the link is within the limits of this session's references."""
+        return self.decides.state if self.decides else "missing"
+
+    @property
+    def part(self) -> float:
+        """The lowest fraction of the expected value; 0 for a link without a value."""
+        return self.decides.part if self.decides else 0.0
+
+    @property
+    def text(self) -> str:
+        """The percentage; empty without a value."""
+        return f"{100 * self.part:.0f} %" if self.decides else ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the data of the link."""
+        return [
+            of_point(
+                self.name,
+                found.point,
+                expected=found.wanted,
+                expected_is="reference" if found.expected else "peak",
+                limit=found.expected.limit if found.expected else None,
+                percent=100 * found.part,
+                state=found.state,
+            )
+            for found in self.every
+        ]
+
+
+def _peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
+    """Return the state of these pairs (a < b), in both directions."""
+    node = observed.node
+    assert node is not None
+    every = grouped(
+        ((min(point.pair), max(point.pair)), point)
+        for experiment, operation, role in _PEERS
+        for point in observed.select(experiment=experiment, operation=operation, role=role)
+        if point.pair is not None and point.pair[0] != point.pair[1]
+    )
+    found = {}
+    for pair in pairs:
+        path = node.widest_path(*pair)
+        peak = node.path_peak_gbs(path) if path else 0.0
+        name = f"{pair[0]}-{pair[1]}"
+        found[pair] = Health(name, tuple(_of_pair(_found(observed, every.get(pair, ()), peak))))
+    return found
+
+
+def _of_pair(found: list[Found]) -> list[Found]:
+    """Return the series with a reference; without any, the first kind that has a peak."""
+    judged = [one for one in found if one.expected]
+    of_peak = grouped(
+        ((one.point.experiment, one.point.operation), one)
+        for one in found
+        if one.point.by_engines and one.peak
+    )
+    return judged or next((of_peak[kind] for kind in _OF_PEAK if kind in of_peak), [])
+
+
+def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Found]:
+    """Return the series of the largest size of each check, direction and operation."""
+    judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
+    peak = 0.0 if math.isinf(peak) else peak
+    return [Found(point, expected_by(observed, point), peak) for point in judged.values()]
+
+
+def _hosts(observed: Observed) -> dict[int, Health]:
+    """Return the state of each device's link to its host memory: pinned copies, both ways."""
+    node = observed.node
+    assert node is not None
+    copies = observed.select(
+        experiment="E2", role="single", host_memory="host-pinned", operation={"h2d", "d2h"}
+    )
+    health = {}
+    for device in (one.index for one in node.devices):
+        own = (point for point in copies if point.device == device)
+        found = _found(observed, own, node.device(device).host_link_gbs)
+        judged = [one for one in found if one.expected] or [one for one in found if one.peak]
+        health[device] = Health(f"host-{device}", tuple(judged))
+    return health
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The components that are marked at a place.
+
+    certain: whether one of them is certainly degraded, not only one of several equal explanations.
+    """
+
+    components: tuple[Component, ...]
+    certain: bool
+
+    @property
+    def word(self) -> str:
+        """The text of the mark: degraded, or possibly degraded."""
+        return "degraded" if self.certain else "degraded?"
+
+    @property
+    def outline(self) -> Outline:
+        """The style: dashed where another component may be the cause."""
+        why = "" if self.certain else ", or another component that explains as much"
+        labels = " or ".join(component.label for component in self.components)
+        return Outline(not self.certain, f"{self.word}: {labels}{why}")
+
+    @property
+    def label(self) -> tuple[str, ...]:
+        """The lines of its label: the text of the mark, and the part of the place."""
+        words = filter(None, map(_short, self.components))
+        lines = [line for word in dict.fromkeys(words) for line in textwrap.wrap(word, _WIDE)]
+        more = ["..."] if len(lines) > _MOST_LINES else []
+        return (self.word, *lines[:_MOST_LINES], *more)
+
+
+def marks_of(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
+    """Return the degraded or possibly degraded components by their place in the drawing."""
+    found: dict[Place, Mark] = {}
+    for degraded in diagnosis.degraded if diagnosis is not None else ():
+        for component in (degraded.component, *degraded.equals):
+            for place in places(component, node):
+                before = found.get(place, Mark((), False))
+                certain = before.certain or not degraded.equals
+                found[place] = Mark((*before.components, component), certain)
+    return found
+
+
+def places(component: Component, node: NodeModel) -> Iterator[Place]:
+    """Yield the places of a component; none for one without a place, such as a library."""
+    if component.kind not in _DRAWN:
+        return
+    kind, _ = _DRAWN[component.kind]
+    every = not component.ids
+    if kind == "link" and node.switch is None:
+        for pair in node.links:
+            if set(component.ids) <= set(pair):
+                yield "link", pair
+    else:
+        for one in node.domains if kind == "domain" else node.devices:
+            if every or one.index in component.ids:
+                yield kind, one.index
+
+
+def _short(component: Component) -> str:
+    """Return the part of its place that a component is; empty for a whole link."""
+    if component.kind == "link" and component.direction == "one-way":
+        return "{} to {}".format(*component.ids)
+    return _DRAWN[component.kind][1]

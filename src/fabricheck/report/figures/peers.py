@@ -1,31 +1,37 @@
-"""Transfers from the first device to each other device: by kernel, and by MPI."""
+"""Transfers from the first device to each other device: by kernel and by MPI (the paper's figures 9
+and 10), and over size to one neighbour of each link class (7 and 8).
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fabricheck.core.amounts import about
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Drawing, Figure
-from fabricheck.report.figures.charts import GREYS, bars, cell
+from fabricheck.report.figures.charts import GREYS, bars, cell, curve_figure
 from fabricheck.report.figures.matrices import of_one_size
 from fabricheck.report.figures.rows import (
     Row,
     amount,
     beside,
+    derived,
     expected_by,
     of_point,
     of_value,
+    scan,
     session_rows,
 )
 from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair, Series
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
 ENGINE, NO_ENGINE, DIRECT = "MPI with engines", "MPI, engines off", "kernel, no MPI"
@@ -36,6 +42,13 @@ LAB_NOTES = {ENGINE: "lab-osubw-sdma1-0?", NO_ENGINE: "lab-osubw-sdma0-0?"}
 LAB_SYSTEM, LAB_LINKS = "amd-mi250-generic", "mi250x"
 
 _COLOURS = dict(zip(LABELS, GREYS, strict=True))
+
+#: Names of direct link classes in order, so that each keeps its colour; others come after.
+_KNOWN = ("single link", "dual link", "quad link")
+
+#: Threads per block of the paper's kernels between devices: its curves are shown beside such
+#: kernels.
+PAPER_BLOCK = 128
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
@@ -158,3 +171,92 @@ def _in_words(rows: Sequence[Row]) -> Iterator[str]:
             far = max(apart, key=lambda device: abs(apart[device]))
             said += f"; farthest from what was published at device {far}, by {apart[far]:+.1f} %"
         yield f"{said}."
+
+
+def curves(observed: Observed) -> Iterator[Figure]:
+    """Yield the curves by copy engine and those by kernel."""
+    engine = {"experiment": "E7", "operation": "engine", "by_engines": True, "ganged": False}
+    yield from _curves(
+        observed, "peer-curves-engine", "Copies to neighbours by engine, over size", "GB/s", engine,
+        _matrix_of_paper,
+    )  # fmt: skip
+    kernel: dict[str, Any] = {"experiment": "E8", "operation": "copy"}
+    if observed.select(**kernel, block_size=PAPER_BLOCK):
+        kernel["block_size"] = PAPER_BLOCK
+    yield from _curves(
+        observed, "peer-curves-kernel", "STREAM copy in a neighbour's memory, over size",
+        "GB/s, read + written", kernel, _parts_of_peak,
+    )  # fmt: skip
+
+
+def _curves(
+    observed: Observed,
+    name: str,
+    title: str,
+    axis: str,
+    fields: Mapping[str, Any],
+    published: Callable[[NodeModel | None, str, Pair], Iterator[Row]],
+) -> Iterator[Figure]:
+    rows: list[Row] = []
+    for label, (pair, points) in _by_class(observed, fields).items():
+        rows += [of_point(label, point) for point in points]
+        rows += published(observed.node, label, pair)
+    said = ""
+    if any(row["kind"] == "derived" for row in rows):
+        said = " Derived are the published percentages times the peak of both directions."
+    if rows:
+        yield curve_figure(
+            name, title, observed.kind, rows, pairs=True, between=said, unit=axis, known=_KNOWN
+        )
+
+
+def _by_class(
+    observed: Observed, fields: Mapping[str, Any]
+) -> Mapping[str, tuple[Pair, Sequence[Series]]]:
+    """Return by link class the first pair from the first device that has a curve, with the curve.
+
+    Without a node model the classes are unknown, and each pair is its own class.
+    """
+    found = grouped(
+        (point.pair, point)
+        for point in observed.select(role="single", **fields)
+        if point.pair is not None
+    )
+    lines = {pair: line for pair, points in sorted(found.items()) if (line := scan(points))}
+    first = min((pair[0] for pair in lines), default=None)
+    chosen: dict[str, tuple[Pair, Sequence[Series]]] = {}
+    for pair, line in lines.items():
+        label = _label(observed.node, pair)
+        if pair[0] == first and label is not None:
+            chosen.setdefault(label, (pair, line))
+    order = [*(name for name in _KNOWN if name in chosen), *chosen]
+    return {name: chosen[name] for name in order}
+
+
+def _label(node: NodeModel | None, pair: Pair) -> str | None:
+    """Return the name of a direct pair's link class; None for an indirect pair."""
+    if node is None or not _known(node, pair):
+        return f"{pair[0]} to {pair[1]}"
+    link_class = node.link_class(*pair)
+    if not link_class.direct:
+        return None
+    return "switch" if link_class.switched else f"{link_class.word} link"
+
+
+def _known(node: NodeModel, pair: Pair) -> bool:
+    """Whether the node model has both devices: a session may be of a larger node."""
+    return max(pair) < len(node.devices)
+
+
+def _matrix_of_paper(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
+    """Yield the paper's copy-engine value of this pair in GB/s, counted once; without a size."""
+    for value in beside(node, f"kth-bw-{pair[0]}{pair[1]}"):
+        yield of_value(label, value)
+
+
+def _parts_of_peak(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
+    """Yield the paper's 43 to 44 % of the link's bidirectional peak, in GB/s."""
+    for value in beside(node, "paper-stream-p2p-pct-*"):
+        if node is not None and _known(node, pair) and not node.unknown_peaks:
+            peak = 2 * node.peer_peak_gbs(*pair)
+            yield derived(of_value(label, value), value.value / 100 * peak)

@@ -11,8 +11,7 @@ from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import bars
-from fabricheck.report.figures.curves import curve_figure
+from fabricheck.report.figures.charts import bars, curve_figure
 from fabricheck.report.figures.rows import (
     Row,
     amount,

@@ -13,7 +13,7 @@ from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record, folder, of_folder
-from fabricheck.report import added
+from fabricheck.report.rendering import added_sections
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Metric, Series, curve
 
@@ -204,4 +204,4 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
             "parameter decides, is no evidence."
         )
     others = frozenset(shown - keys.keys())
-    return sentence + "".join(each.fitted(observed, others) for each in added.sections())
+    return sentence + "".join(each.fitted(observed, others) for each in added_sections())

@@ -13,7 +13,6 @@ from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import charts
-from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
     amount,
@@ -87,7 +86,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
             for value in beside(observed.node, *_KERNELS[name])
         ]
     with_blocks = enumerated(sorted({row["threads_per_block"] for row in session_rows(rows)}))
-    return curve_figure(
+    return charts.curve_figure(
         "stream-curves",
         "STREAM in a device's own memory, over size",
         observed.kind,
