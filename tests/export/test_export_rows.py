@@ -9,7 +9,7 @@ import distributed_sessions
 import factories
 import repeated_sessions
 from fabricheck.results import requested_nodes
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 
 
@@ -32,7 +32,7 @@ def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
     found, said = recorded
     folder = ResultsFolder(RECORDED)
     session = folder.latest()
-    documents = [entry.document for entry in folder.entries(session) if entry.document]
+    documents = [entry.document for entry in documents_of(session) if entry.document]
     series = [one for document in documents for one in document["series"]]
     assert len(of("check", found)) == len(session.cases) == 27
     assert len(of("metric", found)) == sum(len(case.values) for case in session.cases)

@@ -12,7 +12,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.verdict import judging
 from fabricheck.report import contents
 from fabricheck.results import joined, reading
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 
 START = factories.SESSION_START
 
@@ -43,7 +43,7 @@ def test_one_session_has_the_cases_and_documents_of_all(parts, tmp_path):
     (session,) = folder.sessions
     assert (session.passed, session.failed) == (1, 1)
     assert (session.start, session.end) == (START, START + 100)
-    entries = folder.entries(session)
+    entries = list(documents_of(session))
     assert [entry.case.name for entry in entries] == ["stream_local", "stream_scan"]
     assert all(entry.problem is None for entry in entries)
     assert folder.unreported_paths() == []

@@ -9,7 +9,7 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import requested_nodes
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 
@@ -42,7 +42,7 @@ def test_each_is_by_itself_the_last_first(two_killed):
 
 def test_what_a_check_was_its_folders_say(two_killed):
     _, first = ResultsFolder(two_killed).unreported()[0]
-    cases = {entry.case.name: entry for entry in ResultsFolder(two_killed).entries(first)}
+    cases = {entry.case.name: entry for entry in documents_of(first)}
     assert {name: entry.case.where for name, entry in cases.items()} == {
         "stream_local": "local:host",
         "p2p": "local:sim-mi250x",
@@ -58,9 +58,7 @@ def test_what_a_check_was_its_folders_say(two_killed):
 
 def test_a_check_that_had_started_is_told(two_killed):
     _, first = ResultsFolder(two_killed).unreported()[0]
-    [problem] = [
-        entry.problem for entry in ResultsFolder(two_killed).entries(first) if entry.problem
-    ]
+    [problem] = [entry.problem for entry in documents_of(first) if entry.problem]
     folder = two_killed / "stage" / FIRST / "local/sim-mi250x/sim/mpi"
     assert str(problem) == (
         f"mpi @local:sim-mi250x (unknown) left no result document in {folder}: its session was "
@@ -78,11 +76,7 @@ def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_kil
         (stage / check).mkdir(parents=True)
     (stage / "runs_0a1b2c3e/rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
     _, first = ResultsFolder(two_killed).unreported()[0]
-    left = [
-        (entry.case.name, entry.case.node)
-        for entry in ResultsFolder(two_killed).entries(first)
-        if entry.problem
-    ]
+    left = [(entry.case.name, entry.case.node) for entry in documents_of(first) if entry.problem]
     assert left == [("runs", "node1")]
 
 
@@ -100,7 +94,7 @@ def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
 
 def test_a_corrupt_document_keeps_its_case(two_killed):
     second, _ = ResultsFolder(two_killed).unreported()[0]
-    [entry] = ResultsFolder(two_killed).entries(second)
+    [entry] = documents_of(second)
     assert entry.document is None and "is not JSON, or cut off" in str(entry.problem)
     assert entry.case.name == "stream_local"
 

@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 def test_what_began_last_may_be_a_job(folder):
     found = read([str(folder)])
-    assert (found.name, found.job.path) == ("42", folder / "every-node/42")
+    assert (found.name, found.job.folder) == ("42", folder / "every-node/42")
     factories.session(folder, [factories.case()], 1, START + 7200)
     assert read([str(folder)]).session.id == "run-1"
 

@@ -11,7 +11,7 @@ import distributed_sessions
 import factories
 from fabricheck.cli import app
 from fabricheck.results import requested_nodes
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.observed import observe
 from fabricheck.results.reading import of_session, read
 
@@ -42,7 +42,7 @@ def test_each_node_of_a_partition_is_observed_by_itself(three):
 
 def test_documents_outside_of_a_session_are_told_apart_by_their_node(three):
     folder = ResultsFolder(three)
-    entries = folder.entries(folder.latest())
+    entries = list(documents_of(folder.latest()))
     loose = [type(one)(None, one.path, one.document, None) for one in entries]
     assert [(one.where, one.on, len(one.points)) for one in observe(check_rows.checks(*loose))] == [
         ("", node, 1) for node in THREE

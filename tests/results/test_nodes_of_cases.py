@@ -4,7 +4,7 @@ import pytest
 
 import distributed_sessions
 import factories
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 
 
 def cases_of(results, *cases, **more):
@@ -18,7 +18,7 @@ def test_a_distributed_case_has_its_name_and_its_node(results_folder):
     found = [(case.name, case.where, case.node) for case in folder.latest().cases]
     name, where = "stream_local", "cluster:queue"
     assert found == [(name, where, "node3"), (name, where, "gpu-04")]
-    [_, lost] = folder.entries(folder.latest())
+    [_, lost] = documents_of(folder.latest())
     assert str(lost.problem) == (
         "stream_local @cluster:queue on gpu-04 (fail) left no result document: job killed because "
         "max_pending_time was exceeded."
@@ -77,10 +77,7 @@ def test_of_a_killed_session_the_node_is_in_the_script_of_the_job(results_folder
     factories.write(alone / "result.json")
     (alone / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node[1-4]\n")
     [killed], _ = ResultsFolder(results_folder).unreported()
-    assert [
-        (entry.case.name, entry.case.node)
-        for entry in ResultsFolder(results_folder).entries(killed)
-    ] == [
+    assert [(entry.case.name, entry.case.node) for entry in documents_of(killed)] == [
         ("p2p_deadbeef", None),
         ("stream_local", "node3"),
         ("stream_local", "node4"),
@@ -92,7 +89,7 @@ def test_a_document_that_says_another_node_is_a_problem_that_names_both(results_
     path = factories.case_folder(results_folder, "stream_local_node4") / "result.json"
     factories.write(path, distributed_sessions.document("node3"))
     folder = ResultsFolder(results_folder)
-    [own, other] = folder.entries(folder.latest())
+    [own, other] = documents_of(folder.latest())
     assert (own.problem, own.node, other.document, other.node) == (None, "node3", None, "node4")
     assert str(other.problem) == (
         f"stream_local @cluster:queue on node4: {path} was measured on node node3."
@@ -104,7 +101,7 @@ def test_an_older_document_says_no_node_and_is_of_its_case(results_folder):
     path = factories.case_folder(results_folder, "stream_local_node3") / "result.json"
     factories.write(path)
     folder = ResultsFolder(results_folder)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert (entry.problem, entry.node) == (None, "node3")
 
 
@@ -113,5 +110,5 @@ def test_outside_of_a_scheduler_s_job_the_document_tells_the_node(one_session):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     factories.write(path, distributed_sessions.document("node3"))
     folder = ResultsFolder(one_session)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert (entry.case.node, entry.node) == (None, "node3")

@@ -11,7 +11,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.text import printable
 from fabricheck.results.entry import read_entry
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 
 
 def test_a_copy_is_read_where_it_lies(one_session, tmp_path):
@@ -23,7 +23,7 @@ def test_a_copy_is_read_where_it_lies(one_session, tmp_path):
         factories.document(notes=["changed since"]),
     )
     folder = ResultsFolder(copy)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert entry.path.is_relative_to(copy) and entry.document["notes"] == []
     assert folder.unreported_paths() == []
     assert all(path.is_relative_to(copy) for path in folder.latest().outputs[:1])
@@ -34,7 +34,7 @@ def test_results_elsewhere_than_the_reports_are_found(results_folder, tmp_path):
     factories.session(results_folder, [factories.case(outputdir=str(place))])
     factories.write(place / "result.json")
     folder = ResultsFolder(results_folder)
-    assert [entry.path for entry in folder.entries(folder.latest())] == [place / "result.json"]
+    assert [entry.path for entry in documents_of(folder.latest())] == [place / "result.json"]
 
 
 def test_a_document_kept_in_the_stage_too_is_its_sessions(one_session):
@@ -42,7 +42,7 @@ def test_a_document_kept_in_the_stage_too_is_its_sessions(one_session):
     stage = factories.case_folder(one_session, "stream_local", "stage")
     shutil.copytree(factories.case_folder(one_session, "stream_local"), stage)
     folder = ResultsFolder(one_session)
-    assert len(folder.entries(folder.latest())) == 1
+    assert len(list(documents_of(folder.latest()))) == 1
     assert folder.unreported_paths() == []
 
 
@@ -50,7 +50,7 @@ def test_results_that_a_link_leads_to(one_session, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(one_session)
     folder = ResultsFolder(link)
-    assert [entry.problem for entry in folder.entries(folder.latest())] == [None]
+    assert [entry.problem for entry in documents_of(folder.latest())] == [None]
     assert folder.unreported_paths() == []
 
 
@@ -58,7 +58,7 @@ def test_an_older_document_is_told_with_both_versions(one_session):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     factories.write(path, factories.document(schema_version=0))
     folder = ResultsFolder(one_session)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert isinstance(entry.problem, InvalidFile)
     assert str(entry.problem) == (
         f"{path}: $.schema_version: has schema version 0, and this fabricheck reads version 1: "
@@ -81,7 +81,7 @@ def test_a_document_of_no_time_is_one_problem(one_session, started):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     factories.write(path, factories.document(started=started))
     folder = ResultsFolder(one_session)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert entry.document is None and "\n" not in str(entry.problem)
     assert folder.clocks(folder.latest()) == []
     assert all(read_entry(path).document is not None for path in folder.unreported_paths())

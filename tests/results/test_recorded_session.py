@@ -15,7 +15,7 @@ from fabricheck.core.models import read_model
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
 from fabricheck.results.document import load
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.rfm.metrics import Metric
 from fabricheck.tools import benchmarks
 
@@ -83,7 +83,7 @@ def test_every_document_is_found_though_the_session_was_moved():
     assert {case.name for case in session.cases if case.skipped} == SKIPPED
     recorded = json.loads(session.report.read_text())["session_info"]
     stamp = Path(recorded["prefix_output"]).name
-    entries = folder.entries(session)
+    entries = list(documents_of(session))
     assert len(entries) == 21
     for entry in entries:
         assert entry.problem is None

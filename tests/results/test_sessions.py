@@ -9,7 +9,7 @@ import pytest
 
 import factories
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
-from fabricheck.results.folder import ResultsFolder, find_documents
+from fabricheck.results.folder import ResultsFolder, documents_of, find_documents
 
 START = factories.SESSION_START
 
@@ -24,7 +24,7 @@ def test_a_session_and_its_document(one_session):
     folder = ResultsFolder.default()
     session = folder.latest()
     assert (session.id, session.passed, session.failed, session.skipped) == ("run-0", 1, 0, 0)
-    [entry] = folder.entries(session)
+    [entry] = documents_of(session)
     assert entry.problem is None
     assert entry.case.name == "stream_local" and entry.case.where == "local:host"
     assert entry.document["program"]["name"] == "stream"
@@ -60,7 +60,7 @@ def test_a_failed_check_has_its_document_in_the_stage(results_folder):
     factories.session(results_folder, [failed])
     document_of(results_folder, kind="stage")
     folder = ResultsFolder(results_folder)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert entry.document is not None and not entry.case.passed
     assert folder.latest().failed == 1
 
@@ -70,7 +70,7 @@ def test_a_killed_run_has_a_partial_document(results_folder):
     stage = factories.case_folder(results_folder, "stream_local", "stage")
     factories.write(stage / "result.json.partial", factories.killed_document())
     folder = ResultsFolder(results_folder)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert entry.document["complete"] is False
 
 
@@ -80,7 +80,7 @@ def test_a_check_without_a_document_is_a_sentence(results_folder):
     skipped = factories.case("other", result="skip")
     factories.session(results_folder, [lost, quiet, skipped])
     folder = ResultsFolder(results_folder)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert str(entry.problem) == (
         "stream_local @local:host (fail) left no result document: There is no program."
     )
@@ -91,7 +91,7 @@ def test_a_corrupt_document_is_a_sentence(one_session):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     path.write_text(path.read_text()[:500])
     folder = ResultsFolder(one_session)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert isinstance(entry.problem, InvalidFile) and str(path) in str(entry.problem)
 
 
@@ -114,7 +114,7 @@ def test_what_runs_twice_in_one_run_are_two_cases(results_folder):
     session = folder.latest()
     assert (session.passed, session.failed, session.retried) == (1, 1, 0)
     assert [case.outcome for case in session.cases] == ["fail", "pass"]
-    assert len({entry.path for entry in folder.entries(session)}) == 2
+    assert len({entry.path for entry in documents_of(session)}) == 2
     assert folder.unreported_paths() == []
 
 
@@ -134,7 +134,7 @@ def test_the_document_of_an_attempt_before_belongs_to_its_session(results_folder
     [case] = folder.latest().cases
     assert (case.outcome, folder.latest().retried) == ("pass at attempt 2", 1)
     assert folder.unreported_paths() == []
-    assert len(folder.entries(folder.latest())) == 1
+    assert len(list(documents_of(folder.latest()))) == 1
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_a_document_that_a_later_session_overwrote(results_folder):
     factories.session(results_folder, [factories.case()], number=1)
     document_of(results_folder)
     folder = ResultsFolder(results_folder)
-    [entry] = folder.entries(folder.session("0"))
+    [entry] = documents_of(folder.session("0"))
     assert entry.document is None
     assert "outside session run-0: it belongs to another session" in str(entry.problem)
     assert [folder.clocks(session) for session in folder.sessions] == [["measured"], []]
-    assert folder.entries(folder.session("1"))[0].document is not None
+    assert next(documents_of(folder.session("1"))).document is not None
 
 
 def test_a_document_of_another_time_is_not_taken(one_session):
@@ -173,7 +173,7 @@ def test_a_document_of_another_time_is_not_taken(one_session):
         one_session, started="2026-02-02T03:04:05.250Z", finished="2026-02-02T03:04:06.250Z"
     )
     folder = ResultsFolder(one_session)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert (
         "was started at 2026-02-02T03:04:05.250Z, outside session run-0: it belongs to another "
         "session"
@@ -188,7 +188,7 @@ def test_a_document_in_the_folder_of_its_session_is_of_no_other(results_folder):
     other = "2026-02-02T03:04:05.250Z"
     factories.write(place / "result.json", factories.document(started=other, finished=other))
     folder = ResultsFolder(results_folder)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert "it belongs to another session" in str(entry.problem)
     assert folder.unreported_paths() == []
 
@@ -197,9 +197,9 @@ def test_clocks_of_other_hosts_may_differ(one_session):
     late = {"started": "2026-01-02T03:05:30Z", "finished": "2026-01-02T03:05:31Z"}
     folder = ResultsFolder(one_session)
     document_of(one_session, **late)
-    assert folder.entries(folder.latest())[0].document is None
+    assert next(documents_of(folder.latest())).document is None
     document_of(one_session, host=factories.document()["host"] | {"hostname": "node2"}, **late)
-    assert folder.entries(folder.latest())[0].document is not None
+    assert next(documents_of(folder.latest())).document is not None
 
 
 def test_a_killed_session_leaves_documents_of_no_report(results_folder):
@@ -220,7 +220,7 @@ def test_documents_of_reports_are_not_unreported_after_a_copy(one_session, tmp_p
     for path in find_documents(moved):
         os.utime(path, (START + 10**6, START + 10**6))
     folder = ResultsFolder(moved)
-    [entry] = folder.entries(folder.latest())
+    [entry] = documents_of(folder.latest())
     assert entry.document is not None and entry.path.is_relative_to(moved)
     assert folder.unreported_paths() == []
 
@@ -251,7 +251,7 @@ def test_results_that_were_moved_are_found(results_folder, tmp_path, stamp, resu
         factories.write(path, factories.document(**changes))
     folder = ResultsFolder(results_folder)
     for session, one in zip(folder.sessions, stamps[::-1], strict=True):
-        [entry] = folder.entries(session)
+        [entry] = documents_of(session)
         place = results_folder / kind / one / "local" / "host" / "host" / "stream_local"
         assert entry.path == place / "result.json"
         # Without a folder of its own, what the first session left was overwritten by the second.
@@ -264,7 +264,7 @@ def test_a_corrupt_claimed_document_is_reported_once(one_session):
     path.write_text("{")
     folder = ResultsFolder(one_session)
     assert folder.unreported_paths() == []
-    assert folder.entries(folder.latest())[0].problem is not None
+    assert next(documents_of(folder.latest())).problem is not None
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_a_report_of_the_installed_reframe(tmp_path, options, passed, failed, re
     session = folder.latest()
     assert json.loads(session.report.read_text())["session_info"]["data_version"] == "4.2"
     assert (session.passed, session.failed, session.retried) == (passed, failed, retried)
-    entries = folder.entries(session)
+    entries = list(documents_of(session))
     assert len({entry.case.name for entry in entries}) == len(entries) == passed + failed
     for entry in entries:
         assert entry.problem is None

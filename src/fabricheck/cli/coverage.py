@@ -20,7 +20,7 @@ def coverage(
 ) -> None:
     """Show which of the experiments E1 to E17 a session ran, and why not the others."""
     results = _read(session)
-    name = results.merged.id if results is not None and results.merged is not None else None
+    name = results.name if results is not None and results.sessions else None
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
     nodes = [] if results is None else [observed.node for observed in results.observed]
@@ -72,6 +72,6 @@ def _read(name: str) -> Results | None:
         if name != LATEST:
             raise
         return None
-    if found.merged is None:
+    if not found.sessions:
         raise NotFoundError(f"{found.title} has no run report, so it is unknown which checks ran.")
     return found

@@ -101,7 +101,7 @@ def pack(
     folder. Exit status 3 if there is no session or the archive cannot be written.
     """
     folder = ResultsFolder.default()
-    if not folder.sessions and not any(requested_nodes.jobs_under(folder.path)):
+    if not folder.sessions and not any(requested_nodes.jobs_of(folder.path)):
         raise folder.no_session()
     target = archive_target(output, "results", platform.node())
     archive.pack_results(folder.path, target)

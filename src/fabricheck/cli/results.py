@@ -44,7 +44,7 @@ def heading(found: Results) -> str:
         sessions = (
             f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
         )
-        outside = (source.session.paths for source in found.sources if source.folder is None)
+        outside = (source.session.paths for source in found.sources if not source.name)
         alone = count(sum(map(len, outside)), "document")
         return f"{title}: {listed(sessions) or 'no session'}, {alone} outside any session"
     if session is None:

@@ -42,8 +42,8 @@ def list_sessions(
         "problems": problems,
     }
     of_jobs = (
-        f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
-        f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
+        f"Job {job.name} of {job.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
+        f"node a session: {folded(job.nodes)}; fabricheck results show {job.name}"
         for job in found[:most]
     )
     older = len(sessions) - len(rows)

@@ -312,14 +312,14 @@ def _why_not(
     reasons = [experiment.not_on.get(runtime) for runtime in sorted(runtimes)]
     if reasons and all(reasons):
         return str(reasons[0])
-    if results is None or results.merged is None:
+    if results is None or not results.sessions:
         return "no session yet"
     why = "not selected"
     if not able:
         why = "no partition of the sites has what it needs"
         if able is None:
             why = "not selected, or no partition has what it needs"
-    return f"not in session {results.merged.id}: {why}"
+    return f"not in session {results.name}: {why}"
 
 
 def features_of_devices(sites: Sites) -> dict[str, frozenset[str]]:

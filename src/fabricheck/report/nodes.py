@@ -124,7 +124,7 @@ def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     Returns None for one node with results, without node names, and for documents outside any
     session.
     """
-    if not any(source.folder for source in results.sources) and results.job is None:
+    if not any(source.name for source in results.sources) and results.job is None:
         return None
     there = {observed.on for observed in results.observed if observed.on is not None}
     requested = set(results.requested)

@@ -92,7 +92,7 @@ def render(found: Contents, at: Path | None = None) -> str:
 def _attached(results: Results) -> list[Path]:
     """Return the files attached to sessions, and to jobs over many nodes, by name."""
     folders = [path for session in results.sessions for path in session.outputs]
-    folders += [job.path for job in results.jobs]
+    folders += [job.folder for job in results.jobs]
     every = {path for folder in folders for path in (folder / ATTACHED).rglob("*")}
     return sorted(path for path in every if path.is_file())
 

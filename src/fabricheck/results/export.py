@@ -101,7 +101,7 @@ def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Ce
                 present.add(cells["node"])
             yield cells
     for job in found.jobs:
-        for row in table.nodes(job.requested, present):
+        for row in table.nodes(job, present):
             log.counts["node"] += 1
             yield of_row(row)
     if not log.counts:

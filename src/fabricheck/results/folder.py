@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -35,9 +35,8 @@ _SLACK_OTHER_HOST = 60.0
 class ResultsFolder:
     """The results in one folder, as `make run` and ReFrame's settings store them.
 
-    ``sessions`` are the readable ones, latest first; ``problems`` has one sentence for each
-    unreadable report, ``unreadable`` also when each was written, in s since 1970. ``node`` is the
-    node of all results, in a job over many nodes.
+    ``sessions`` are the readable ones, latest first; ``unreadable`` are the other reports. ``node``
+    is the node of all results, in a job over many nodes.
     """
 
     def __init__(self, path: Path, node: str | None = None) -> None:
@@ -53,16 +52,10 @@ class ResultsFolder:
             )
         self.path = path
         self.node = node or _node_of(path)
-        self.sessions: list[Session] = []
-        self.problems: list[InvalidInputError] = []
-        self.unreadable: list[tuple[float, InvalidInputError]] = []
-        for report in sorted(path.glob("reports/run-*.json")):
-            try:
-                self.sessions.append(read_report(report, path, self.node))
-            except InvalidInputError as problem:
-                self.problems.append(problem)
-                self.unreadable.append((report.lstat().st_mtime, problem))
-        self.sessions.sort(key=lambda session: session.start, reverse=True)
+        self.sessions, self.unreadable = requested_nodes.latest_first(
+            sorted(path.glob("reports/run-*.json")),
+            lambda report: read_report(report, path, self.node),
+        )
 
     @classmethod
     def default(cls) -> ResultsFolder:
@@ -71,6 +64,11 @@ class ResultsFolder:
         :raises NotFoundError: when there is no such folder.
         """
         return cls(Path(os.environ.get(ENV_RESULTS) or "results"))
+
+    @property
+    def problems(self) -> list[InvalidInputError]:
+        """Return one sentence for each unreadable report."""
+        return [problem for _, problem in self.unreadable]
 
     def latest(self) -> Session:
         """Return the session that started last.
@@ -122,38 +120,6 @@ class ResultsFolder:
             f"There is no session {name!r} in {self.path}; the latest are: {known}."
         )
 
-    def entries(self, session: Session) -> list[Entry]:
-        """Return the documents of a session, by case.
-
-        A case that measures (its tags name an experiment) but has no document has an entry with a
-        problem; so has one whose document is invalid or belongs to another session.
-        """
-        return (
-            entries_without_report(session)
-            if session.report is None
-            else list(self._entries(session))
-        )
-
-    def _entries(self, session: Session) -> Iterator[Entry]:
-        for case in session.cases:
-            path = case.document_path
-            if path is None:
-                if case.experiments and not case.skipped:
-                    why = f": {' '.join((case.reason or '').split())}".rstrip(": .")
-                    yield no_document(case, why)
-                continue
-            entry = read_entry(path, case)
-            if entry.document is not None:
-                started, hostname = entry.document["started"], entry.document["host"]["hostname"]
-                if not _within(session, started, hostname):
-                    problem = NotFoundError(
-                        f"{case.name} @{case.place}: {path} was started at {started}, outside "
-                        f"session {session.id}: it belongs to another session, or the node's "
-                        "clock is wrong."
-                    )
-                    entry = Entry(case, path, None, problem)
-            yield entry
-
     def clocks(self, session: Session) -> list[str]:
         """Return ``measured`` or ``simulated`` for each document of a session.
 
@@ -164,8 +130,7 @@ class ResultsFolder:
         return [
             head.clock
             for head in heads
-            if head is not None
-            and (session.report is None or _within(session, head.started, head.host.hostname))
+            if head is not None and _within(session, head.started, head.host.hostname)
         ]
 
     def unreported_paths(self) -> list[Path]:
@@ -228,7 +193,46 @@ def find_documents(folder: Path) -> list[Path]:
     return sorted(there)
 
 
+def documents_of(
+    session: Session, wanted: Callable[[Case], bool] = lambda case: True
+) -> Iterator[Entry]:
+    """Yield the documents of a session by case, then those without a case.
+
+    A case without a document has an entry with a problem if it measures (its tags name an
+    experiment), and in a session without a report; so has one whose document is invalid or belongs
+    to another session.
+
+    :param wanted: the cases whose documents are read.
+    """
+    for case in filter(wanted, session.cases):
+        path = case.document_path
+        if path is None:
+            if session.report is None:
+                folder = printable(case.folders[0])
+                why = f" in {folder}: its session was killed there, or is still running"
+                yield no_document(case, why)
+            elif case.experiments and not case.skipped:
+                why = f": {' '.join((case.reason or '').split())}".rstrip(": .")
+                yield no_document(case, why)
+            continue
+        entry = read_entry(path, case)
+        if entry.document is not None:
+            started, hostname = entry.document["started"], entry.document["host"]["hostname"]
+            if not _within(session, started, hostname):
+                problem = NotFoundError(
+                    f"{case.name} @{case.place}: {path} was started at {started}, outside session "
+                    f"{session.id}: it belongs to another session, or the node's clock is wrong."
+                )
+                entry = Entry(case, path, None, problem)
+        yield entry
+    of_cases = {folder for case in session.cases for folder in case.folders}
+    yield from (read_entry(path) for path in session.paths if str(path.parent) not in of_cases)
+
+
 def _within(session: Session, started: str, hostname: str) -> bool:
+    """Whether a document was started in the times of a session, which only a report has."""
+    if session.report is None:
+        return True
     slack = _SLACK_SAME_HOST if hostname == session.hostname else _SLACK_OTHER_HOST
     at = moment(started)
     return at is not None and session.start - slack <= at.timestamp() <= session.end + slack
@@ -290,18 +294,6 @@ def _start(name: str) -> float:
         return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
     except ValueError:
         return 0.0
-
-
-def entries_without_report(session: Session) -> list[Entry]:
-    """Return the documents of a session without a report, and a problem for each check that started
-    and left none.
-    """
-    cases = {folder: case for case in session.cases for folder in case.folders}
-    found = [read_entry(path, cases.pop(str(path.parent), None)) for path in session.paths]
-    for folder, case in cases.items():
-        why = f" in {printable(folder)}: its session was killed there, or is still running"
-        found.append(no_document(case, why))
-    return found
 
 
 def _is_of_case(path: Path, results: Path) -> bool:

@@ -22,13 +22,13 @@ from fabricheck.results import archive, requested_nodes, session_checks
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import (
     ResultsFolder,
-    entries_without_report,
+    documents_of,
     find_documents,
     without_report,
 )
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
-from fabricheck.results.requested_nodes import Job, RequestedNode, RequestedNodes
-from fabricheck.results.session import Case, Session, merge_sessions
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from fabricheck.results.session import Case, Session
 from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.results.table import (
     Check,
@@ -75,16 +75,16 @@ class Problem:
 class Source:
     """One session, or documents outside any; read on demand.
 
-    results: the results folder, or the folder of the documents. folder: that folder; None for
-    documents outside any session. requested: the nodes that the session was to
-    measure, if its folder lists them; of_job: those of its job over many nodes. recorded: by
-    ``system:partition`` the checks that it could select. where, on: the partition and the nodes
-    that results are restricted to.
+    results: the results folder, or the folder of the documents. node: the node of all its results,
+    in a job over many nodes. requested: the nodes that the session was to measure, if its folder
+    lists them; of_job: those of its job over many nodes. recorded: by ``system:partition`` the
+    checks that it could select. where, on: the partition and the nodes that results are restricted
+    to.
     """
 
     results: Path
     session: Session
-    folder: ResultsFolder | None = None
+    node: str | None = None
     requested: RequestedNodes | None = None
     of_job: RequestedNodes | None = None
     recorded: Mapping[str, PartitionChecks] = field(default_factory=dict)
@@ -104,16 +104,12 @@ class Source:
     @property
     def killed(self) -> bool:
         """Whether it is a session without a run report: killed, or still running."""
-        return self.session.report is None and self.folder is not None
+        return self.session.report is None and bool(self.name)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The documents, read once: one or its problem for each case, and those without a case."""
-        if self.folder is not None and not self.killed:
-            cases = [case for case in self.session.cases if self._may_take(case)]
-            found = self.folder.entries(replace(self.session, cases=tuple(cases)))
-        else:
-            found = entries_without_report(self.session)
+        found = documents_of(self.session, self._may_take)
         return tuple(entry for entry in found if self._takes(entry.case, entry))
 
     @cached_property
@@ -232,7 +228,7 @@ class Results:
     sources: tuple[Source, ...]
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
-    job: Job | None = None
+    job: RequestedNodes | None = None
     archive: Path | None = None
     parts: tuple[Results, ...] = ()
 
@@ -246,13 +242,6 @@ class Results:
         """The session; None for a job, for several, and without a report."""
         one = len(self.sources) == len(self.sessions) == 1 and self.job is None
         return self.sessions[0] if one else None
-
-    @property
-    def merged(self) -> Session | None:
-        """All sessions as one, for counts over all; None without any."""
-        if self.session is not None or not self.sessions:
-            return self.session
-        return merge_sessions(self.sessions, self.name)
 
     @property
     def checks(self) -> Iterator[Check]:
@@ -276,7 +265,7 @@ class Results:
             yield from source.nodes
         present = {row.node for row in self.checks}
         for job in self.jobs:
-            yield from nodes(job.requested, present)
+            yield from nodes(job, present)
 
     @property
     def entries(self) -> Iterator[Entry]:
@@ -298,7 +287,7 @@ class Results:
         return {name: node for one in self.lists for name, node in one.every.items()}
 
     @property
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[RequestedNodes]:
         """The jobs over many nodes that it contains."""
         if self.job is not None:
             yield self.job
@@ -308,7 +297,7 @@ class Results:
     @property
     def lists(self) -> Iterator[RequestedNodes]:
         """The lists of requested nodes: of jobs, and of sessions on many nodes."""
-        yield from (job.requested for job in self.jobs)
+        yield from self.jobs
         yield from (source.requested for source in self.sources if source.requested is not None)
 
     @property
@@ -361,8 +350,8 @@ class Results:
             problems=tuple(
                 problem for problem in self.problems if not on or problem.node in (None, *on)
             ),
-            job=_job_on(self.job, on),
-            parts=tuple(replace(part, job=_job_on(part.job, on)) for part in self.parts),
+            job=self.job and self.job.only(on),
+            parts=tuple(replace(part, job=part.job and part.job.only(on)) for part in self.parts),
         )
         lacking = sorted(set(on) - set(found.node_names))
         if lacking or not found.sources:
@@ -415,10 +404,6 @@ def answered(name: str, there: Collection[str | None]) -> bool:
     return several or name in there
 
 
-def _job_on(job: Job | None, on: Sequence[str]) -> Job | None:
-    return job and replace(job, requested=job.requested.only(on))
-
-
 def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
     seen: set[Path | None] = set()
     for source in sources:
@@ -468,7 +453,7 @@ def _named(name: str, every: bool) -> Results:
     if archive.is_archive(path):
         return _of_archive(path, every)
     if requested_nodes.is_job(path):
-        return of_job(requested_nodes.read_job(path), every)
+        return of_job(requested_nodes.read(path / requested_nodes.NAME), every)
     if _is_results(path):
         return _of_folder(ResultsFolder(path), every)
     if path.is_dir():
@@ -522,12 +507,9 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     if outside:
         title = f"documents outside any session in {folder.path}"
         found.append(_of_documents(title, folder.path, outside))
-    problems = [Problem(str(error)) for error in folder.problems]
-    for path in requested_nodes.jobs_under(folder.path):
-        try:
-            found.append(of_job(requested_nodes.read_job(path), every))
-        except InvalidInputError as problem:
-            problems.append(Problem(str(problem)))
+    jobs, damaged = requested_nodes.jobs_of(folder.path)
+    problems = [Problem(str(problem)) for _, problem in (*folder.unreadable, *damaged)]
+    found += [of_job(job, every) for job in reversed(jobs)]
     if not found:
         raise folder.problems[0] if folder.problems else folder.no_session()
     return Results(
@@ -550,7 +532,7 @@ def _began_last(folder: ResultsFolder) -> Results:
     :raises NotFoundError: without any.
     """
     found, problems = requested_nodes.jobs_of(folder.path)
-    every: list[Session | Job] = [*found, *folder.sessions, *folder.unreported()[0]]
+    every: list[Session | RequestedNodes] = [*found, *folder.sessions, *folder.unreported()[0]]
     last = max(every, key=lambda one: one.start, default=None)
     report = last.report if isinstance(last, Session) else None
     written = report.stat().st_mtime if report is not None else 0.0
@@ -564,7 +546,7 @@ def _began_last(folder: ResultsFolder) -> Results:
         raise max(unread, key=lambda one: one[0])[1]
     if last is None:
         raise folder.no_session()
-    return of_job(last) if isinstance(last, Job) else of_session(folder, last)
+    return of_session(folder, last) if isinstance(last, Session) else of_job(last)
 
 
 def of_session(
@@ -582,20 +564,20 @@ def of_session(
         recorded = session_checks.of_session(session.outputs)
     except InvalidInputError as error:
         problems.insert(0, Problem(str(error)))
-    source = Source(folder.path, session, folder, requested, of_job, recorded)
+    source = Source(folder.path, session, folder.node, requested, of_job, recorded)
     # Its own report may be one that cannot be read.
     notes = tuple(map(str, folder.problems)) if source.killed else ()
     title = f"session {session.id}"
     return Results(session.id, title, folder.path, (source,), tuple(problems), notes)
 
 
-def of_job(job: Job, every: bool = False) -> Results:
+def of_job(job: RequestedNodes, every: bool = False) -> Results:
     """Return the sessions of a job over many nodes: the last one of each node, or all."""
     found: list[Results] = []
     problems: list[Problem] = []
     # Behind the requested nodes what joins them, where it was to be measured.
-    for node, part in job.requested.every.items():
-        path = None if part.results is None else job.path / part.results
+    for node, part in job.every.items():
+        path = None if part.results is None else job.folder / part.results
         if path is None or not path.is_dir():
             continue
         folder = ResultsFolder(path, node)
@@ -611,16 +593,16 @@ def of_job(job: Job, every: bool = False) -> Results:
                 pass  # a killed session may have left documents
         found += [of_session(folder, one) for one in sessions]
         for last in folder.unreported()[0][:1]:
-            requested = job.requested
-            if part is requested.network:
+            requested = job
+            if part is job.network:
                 chosen = requested_nodes.CHOSEN_OF_NETWORK
-                requested = requested.model_copy(update={"chosen": chosen})
+                requested = job.model_copy(update={"chosen": chosen})
             found.append(of_session(folder, last, requested))
-    count = len(job.requested.nodes)
+    count = len(job.nodes)
     return Results(
         name=job.name,
         title=f"job {job.name} over {count} node{'' if count == 1 else 's'}",
-        home=job.path,
+        home=job.folder,
         sources=tuple(source for results in found for source in results.sources),
         problems=(*problems, *(problem for results in found for problem in results.problems)),
         job=job,

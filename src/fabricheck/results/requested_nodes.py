@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import AwareDatetime, BeforeValidator, Field
 
@@ -40,6 +39,16 @@ def _written_out(given: Any) -> Any:
         return given
     raise ValueError("it is not a date and time")
 
+
+class _Begun(Protocol):
+    @property
+    def start(self) -> float: ...
+
+
+_T = TypeVar("_T", bound=_Begun)
+
+#: A file that cannot be read: when it was written, in s since 1970, and the reason.
+Unreadable = tuple[float, InvalidInputError]
 
 #: A date and time of ISO 8601, with its time zone.
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
@@ -84,6 +93,22 @@ class RequestedNodes(StrictModel):
     path: Path | None = Field(default=None, exclude=True)
 
     @property
+    def folder(self) -> Path:
+        """The folder of the file; that of a job over many nodes has its number as its name."""
+        assert self.path is not None
+        return self.path.parent
+
+    @property
+    def name(self) -> str:
+        """The folder's name: of a job the scheduler's number."""
+        return self.folder.resolve().name
+
+    @property
+    def start(self) -> float:
+        """The start, in s since 1970."""
+        return self.started.timestamp()
+
+    @property
     def measured(self) -> dict[str, RequestedNode]:
         """The nodes that were to have results of their own, or that could not be used."""
         if not self.network_only:
@@ -125,58 +150,31 @@ def read(path: Path) -> RequestedNodes:
     return read_model(path, RequestedNodes).model_copy(update={"path": path})
 
 
-@dataclass(frozen=True)
-class Job:
-    """One job. path: its folder, named by the scheduler's job number."""
-
-    path: Path
-    requested: RequestedNodes
-
-    @property
-    def name(self) -> str:
-        """The scheduler's job number, which is the folder's name."""
-        return self.path.resolve().name
-
-    @property
-    def start(self) -> float:
-        """The start, in s since 1970."""
-        return self.requested.started.timestamp()
-
-
 def is_job(path: Path) -> bool:
     """Whether a folder is that of a job over many nodes."""
     return (path / NAME).is_file() and not (path / "reports").is_dir()
 
 
-def read_job(path: Path) -> Job:
-    """Return the job in a folder.
-
-    :raises FabricheckError: when its ``nodes.json`` cannot be read.
-    """
-    return Job(path, read(path / NAME))
+def jobs_of(results: Path) -> tuple[list[RequestedNodes], list[Unreadable]]:
+    """Return the jobs in a results folder, the last one first, and those that cannot be read."""
+    folders = sorted(filter(is_job, results.glob(f"{FOLDER}/*")))
+    return latest_first((path / NAME for path in folders), read)
 
 
-def jobs_under(results: Path) -> Iterator[Path]:
-    """Yield the folders of the jobs in a results folder, by name."""
-    yield from sorted(filter(is_job, results.glob(f"{FOLDER}/*")))
-
-
-def jobs_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputError]]]:
-    """Return the jobs in a results folder, the last one first, and those that cannot be read.
-
-    The latter by the time in s since 1970 at which their ``nodes.json`` was written, with the
-    reason.
-    """
-    found, problems = [], []
-    for path in jobs_under(results):
-        try:
-            found.append(read_job(path))
-        except InvalidInputError as problem:
-            problems.append(((path / NAME).lstat().st_mtime, problem))
-    return sorted(found, key=lambda job: job.start, reverse=True), problems
-
-
-def job_named(results: Path, name: str) -> Job | None:
+def job_named(results: Path, name: str) -> RequestedNodes | None:
     """Return the job of a name (``17``, ``every-node/17``) in a results folder, if there is one."""
     path = results / FOLDER / name.removeprefix(f"{FOLDER}/")
-    return read_job(path) if name and path.parent.name == FOLDER and is_job(path) else None
+    return read(path / NAME) if name and path.parent.name == FOLDER and is_job(path) else None
+
+
+def latest_first(
+    paths: Iterable[Path], read_one: Callable[[Path], _T]
+) -> tuple[list[_T], list[Unreadable]]:
+    """Return what files describe, the last one first, and those that cannot be read."""
+    found, unreadable = [], []
+    for path in paths:
+        try:
+            found.append(read_one(path))
+        except InvalidInputError as problem:
+            unreadable.append((path.lstat().st_mtime, problem))
+    return sorted(found, key=lambda one: one.start, reverse=True), unreadable

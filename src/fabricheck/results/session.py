@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -439,13 +439,6 @@ class Session:
     def failed(self) -> int:
         """Number of cases that ran, or should have, and did not pass."""
         return len(self.cases) - self.passed - self.skipped
-
-
-def merge_sessions(sessions: Sequence[Session], name: str) -> Session:
-    """Return the sessions of a job over many nodes (at least one) as one with the job's name."""
-    return replace(
-        sessions[0], id=name, cases=tuple(case for each in sessions for case in each.cases)
-    )
 
 
 def read_report(path: Path, results: Path, node: str | None = None) -> Session:

@@ -122,13 +122,13 @@ def _compared(results: Results) -> list[Source]:
 def _unread(results: Results) -> Iterator[str]:
     problems = list(results.problems)
     of_job = results.sources if results.job is not None else ()
-    folders = [(source, source.folder.node) for source in of_job if source.folder is not None]
     known = {problem.node for problem in problems} | {
-        node for source, node in folders if source.reported
+        source.node for source in of_job if source.reported
     }
-    for source, node in folders:
-        if source.killed and node not in known:
-            problems.append(Problem(f"The session on {node} has no report: it was killed.", node))
+    for source in of_job:
+        if source.killed and source.node not in known:
+            sentence = f"The session on {source.node} has no report: it was killed."
+            problems.append(Problem(sentence, source.node))
     chosen = {node for source in results.sources for node in source.on}
     for problem in problems:
         if not chosen or problem.node in (None, *chosen):
